@@ -1,0 +1,116 @@
+// The shared mapping of one target process: a header, thread slots, descriptor tables. Created by the launcher (a sparse memfd),
+// mapped by both sides at different addresses; every pointer in it is a target address, the simulator converts by offsets.
+//
+// Ring protocol (one producer: the application thread; one consumer: the simulator). The ring of a slot is `ring_chunks` chunks of
+// `ring_chunk_bytes`. Chunk with sequence number s lies at ring + (s % ring_chunks) * ring_chunk_bytes. `produced` is the number of the
+// chunk being filled. For s < produced, fill[s % ring_chunks] words of it are valid and final. For s == produced, the words below
+// `buffer` are valid (x86 total store order: `buffer` is stored after them). The consumer reads produced, buffer, produced again,
+// and retries when they differ; a `buffer` outside the chunk means that a switch is going on. Order of a switch: fill, wait until
+// produced + 1 - consumed < ring_chunks, buffer, produced.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "instr/border/descriptors.h"
+
+namespace simrun::border {
+
+inline constexpr uint64_t kMagic = 0x314e5552'4d495300;
+inline constexpr uint32_t kVersion = 1;
+
+inline constexpr uint32_t kMaxThreads = 4096;      // slots; a slot is used again when its thread ended and its stream was consumed
+inline constexpr uint32_t kMaxRingChunks = 64;
+
+enum class Mode : uint32_t {
+  kNull = 0,    // translation only
+  kCount = 1,   // reserved for the count tool
+  kTrace = 2,   // the full stream
+};
+
+enum class ThreadState : uint32_t {
+  kFree = 0,          // the slot may be taken
+  kStarting,          // reserved by a parent, no instruction yet
+  kRunning,
+  kInKernel,          // in a system call that may block: not runnable for ordering until kSyscallExit is in its stream
+  kWaitingForSpace,   // its ring is full: runnable, the consumer has data
+  kWaitingInEngine,   // safe point, flush
+  kDead,              // the stream is complete; the consumer frees the slot when it has read it
+};
+
+// Engine statistics, process-wide; plain counters, relaxed.
+struct EngineStatistics {
+  std::atomic<uint64_t> superblocks, translated_instructions, code_bytes;
+  std::atomic<uint64_t> links;
+  std::atomic<uint64_t> dispatches_new, dispatches_link, dispatches_indirect, dispatches_syscall, dispatches_check, dispatches_other;
+  std::atomic<uint64_t> signals, faults, flushes, translation_nanoseconds;
+};
+
+struct ThreadSlotRing {
+  alignas(64) std::atomic<uint64_t> produced;       // written by the producer
+  std::atomic<uint32_t> state;                      // ThreadState; written by the producer (kFree by the consumer)
+  std::atomic<uint32_t> tid;                        // kernel thread id
+  std::atomic<uint32_t> generation;                 // counts the threads that used this slot
+  std::atomic<uint32_t> producer_sleeps;            // futex: 1 while the producer waits for space
+  std::atomic<uint32_t> fill[kMaxRingChunks];       // words
+  alignas(64) std::atomic<uint64_t> consumed;       // chunks given back; written by the consumer
+};
+
+// What the launcher tells the engine and what the engine tells the launcher.
+struct ProcessHeader {
+  uint64_t magic;
+  uint32_t version;
+  uint32_t header_bytes;               // sizeof(ProcessHeader): both sides must agree
+
+  // Set-up, written by the launcher before the engine starts.
+  uint64_t mapping_bytes;              // of the whole shared mapping
+  uint64_t target_base;                // where the target has it mapped
+  Mode mode;
+  uint32_t ring_chunk_bytes;           // power of two
+  uint32_t ring_chunks;                // at most kMaxRingChunks
+  uint32_t max_superblock_instructions;  // 1: the slow verify mode
+  uint32_t link_superblocks;           // 0: every exit goes through the dispatcher
+  uint32_t elide_words;                // 0: every operand has words of its own (for comparison)
+  uint32_t force_safe_points;          // n > 0: take the slow path of every n-th check on average
+  uint64_t code_cache_bytes;
+  uint64_t app_pc, app_sp;             // the application's first instruction (its dynamic loader, if it has one) and stack pointer
+  uint64_t app_flags;                  // rflags at start
+
+  // Layout, written by the launcher: offsets from the start of the mapping, capacities in entries.
+  uint64_t slots_offset, slot_bytes;   // slot i: ThreadContext of the engine first, at a page boundary (engine_context.h)
+  uint64_t rings_offset;               // ring i at rings_offset + i * ring_chunk_bytes * ring_chunks
+  uint64_t instructions_offset, operands_offset, superblocks_offset, paths_offset;
+  uint32_t instruction_capacity, operand_capacity, superblock_capacity, path_capacity;
+
+  // Progress, written by the engine. A path id may appear in a stream only after `paths` exceeds it (release/acquire).
+  alignas(64) std::atomic<uint32_t> engine_state;   // 0 not started, 1 running, 2 exec done or process detached, 3 failed
+  std::atomic<uint32_t> instructions, operands, superblocks, paths;
+  std::atomic<uint32_t> slots_used;                 // slots [0, slots_used) were ever taken
+  EngineStatistics statistics;
+  char failure[1024];                               // engine_state 3: one line, zero-terminated
+
+  // The consumer sleeps on this futex; producers wake it at chunk switches and state changes when it is 1.
+  alignas(64) std::atomic<uint32_t> consumer_sleeps;
+};
+
+// At the start of each slot. The rest of the slot is the engine's own.
+struct ThreadSlot {
+  // First, because emitted code addresses it with an 8-bit displacement from the GS base.
+  std::atomic<uint64_t> buffer;        // next free word (target address); written by emitted code, read by the consumer
+  std::atomic<uint64_t> limit;         // a superblock starts writing only below this; 0 = go to a safe point
+  uint64_t ring_base;                  // target address of this slot's ring
+  ThreadSlotRing ring;
+};
+static_assert(offsetof(ThreadSlot, buffer) == 0 && offsetof(ThreadSlot, limit) == 8);
+
+// Layout with every region at a page boundary. All sizes in bytes.
+inline constexpr uint64_t kSlotBytes = 16 * 1024;   // ThreadSlot and the engine's context behind it (static_assert there)
+// Each slot's window: the context, then a view of the shared indirect-target table (mapped by the engine).
+inline constexpr uint64_t kIndirectTableBytes = 65536 * 8;
+inline constexpr uint64_t kSlotStride = kSlotBytes + kIndirectTableBytes;
+
+// Words that one superblock may store at most (with its block words): the slack behind `limit`.
+inline constexpr uint32_t kMaxSuperblockWords = 384;
+
+}  // namespace simrun::border

@@ -1,0 +1,32 @@
+// The words of a thread's stream. A path (descriptors.h): its id as a 64-bit word below 2^31, then its address words. An event: id
+// in the low 32 bits (below kFirstPath), number of payload words in the high 32 bits, then the payload. A path or an event
+// never straddles two chunks of the ring.
+#pragma once
+
+#include <cstdint>
+
+namespace simrun::border {
+
+enum class Event : uint32_t {
+  kThreadStart = 1,    // tid, slot of the parent thread (or ~0), FS base
+  kThreadEnd,          // (none): the last word of a stream
+  kThreadCreate,       // slot of the child: emitted by the parent before its clone; the child's stream starts after this point
+  kThreadCreateFailed, // slot of the child
+  kSyscallEnter,       // number, 1 if it may block for long
+  kSyscallExit,        // number, result
+  kFsBase,             // new FS base
+  kGsBase,             // new GS base of the application
+  kSignal,             // signal number: a handler starts
+  kCut,                // path id, instructions retired, iterations done of a string instruction that was next, then the words stored
+                       // so far: a superblock that a fault cut short, from its entry
+  kMarker,             // type, value (simrun.h, SSC marks)
+  kExec,               // the process image is about to be replaced; the streams of this process end unless kExecFailed follows
+  kExecFailed,
+  kProcessFork,        // pid of a child that goes on outside this simulation (natively)
+};
+
+constexpr uint64_t event_word(Event e, uint32_t payload_words) {
+  return static_cast<uint64_t>(e) | static_cast<uint64_t>(payload_words) << 32;
+}
+
+}  // namespace simrun::border
