@@ -1,0 +1,106 @@
+// A decoded instruction: what the translator, the liveness analysis and the memory tracer need to know of it, without any
+// knowledge of code caches or streams. One `Instruction` is filled per application instruction; it points to no other memory.
+#pragma once
+
+#include <cstdint>
+
+#include "base/address.h"
+#include "instr/border/descriptors.h"
+
+namespace simrun::engine {
+
+// General-purpose registers by their hardware number: rax 0, rcx 1, rdx 2, rbx 3, rsp 4, rbp 5, rsi 6, rdi 7, r8..r15.
+enum Gpr : uint8_t { kRax, kRcx, kRdx, kRbx, kRsp, kRbp, kRsi, kRdi, kR8, kR9, kR10, kR11, kR12, kR13, kR14, kR15 };
+inline constexpr uint8_t kNoRegister = 0xff;
+inline constexpr uint8_t kRipRegister = 0xfe;   // base of a rip-relative operand
+
+using GprSet = uint16_t;                        // bit r: register r
+constexpr GprSet bit(uint8_t r) { return static_cast<GprSet>(1u << r); }
+
+// Arithmetic flags as a set; the direction flag counts as an arithmetic flag's equal here.
+enum FlagBits : uint8_t { kCf = 1, kPf = 2, kAf = 4, kZf = 8, kSf = 16, kOf = 32, kDf = 64 };
+using FlagSet = uint8_t;
+inline constexpr FlagSet kArithmeticFlags = kCf | kPf | kAf | kZf | kSf | kOf;
+
+enum class Flow : uint8_t {
+  kNext,             // goes on with the next instruction
+  kJump,             // direct jmp
+  kConditional,      // jcc
+  kCountedJump,      // jrcxz/jecxz, loop, loope, loopne (rel8 only; no flags touched)
+  kCall,             // direct call
+  kIndirectJump,     // jmp r/m64
+  kIndirectCall,     // call r/m64
+  kReturn,           // ret, ret imm16
+  kSyscall,          // syscall
+  kInterrupt,        // int n, int3, int1, into, ud2, hlt, sysenter and all privileged instructions: run in place, the fault is the point
+  kUnsupported,      // far transfers, iret, anything that must not be copied; also what does not decode (length then 0 or 1)
+};
+
+// One explicit or implicit memory operand, in the order in which the instruction makes its references.
+struct MemoryOperand {
+  border::OperandKind kind;
+  border::OperandForm form;
+  uint8_t flags;          // border::OperandFlags
+  uint8_t base;           // Gpr, kRipRegister or kNoRegister. String instructions: rsi or rdi. Push: rsp with disp -8, and so on
+  uint8_t index;          // Gpr or kNoRegister (kVectorIndex: vector register number 0..31)
+  uint8_t shift;          // scale as a power of two
+  uint8_t lanes;          // kVectorIndex, kMasked
+  uint8_t index_bytes;    // kVectorIndex
+  uint8_t vector_bytes;   // bytes of the index (or mask) vector register: 16, 32, 64 (8 for maskmovq's mm register)
+  uint8_t mask_register;  // kVectorIndex, kMasked: k1..k7, or a vector register number when mask_lane != 0; kNoRegister: all lanes
+  uint8_t mask_lane;      // as border::OperandDescriptor::mask_lane
+  uint32_t size;          // bytes of one reference; 0 for kXsave
+  int64_t disp;           // rip-relative: the absolute address
+};
+
+inline constexpr int kMaxMemoryOperands = 4;
+
+struct Instruction {
+  AppAddress pc;
+  uint8_t length;                 // 1..15
+  uint8_t bytes[15];
+  Flow flow;
+  uint8_t descriptor_flags;       // border::InstructionFlags
+  uint8_t condition;              // kConditional: 0..15 as in the opcode (jo 0, jno 1, ...)
+  uint16_t return_pop;            // kReturn: bytes released beyond the return address
+  AppAddress target;              // direct transfers
+
+  // Registers and flags. `gpr_written` are all that change, if only in part or only sometimes; `gpr_overwritten` those whose old value
+  // cannot matter afterwards (written as 32 or 64 bits, unconditionally: not cmovcc with a false condition, not shift by cl for
+  // flags, not rep with count 0). Implicit operands included. The same for flags: a flag left undefined counts as overwritten.
+  GprSet gpr_read;
+  GprSet gpr_written;
+  GprSet gpr_overwritten;
+  FlagSet flags_read;
+  FlagSet flags_written;
+  FlagSet flags_overwritten;
+
+  bool may_fault;                 // has a memory reference, or can raise an exception otherwise (div, ...)
+  bool uses_gs;                   // gs: segment override with a memory operand, or rd/wrgsbase, swapgs
+  bool writes_fs_base;            // wrfsbase
+  bool vector_state;              // reads or writes vector, x87 or MMX state (for statistics only)
+
+  // Rip-relative operand: where its modrm byte, its displacement, and its rex/vex/evex/xop prefix lie (0: there is none), so that the
+  // translator can rewrite the base in place. `modrm_offset` is valid only when `rip_relative`.
+  bool rip_relative;
+  uint8_t modrm_offset;
+  uint8_t disp_offset;
+  uint8_t prefix_offset;          // of the rex byte, or of the first byte of vex/evex/xop
+  enum class Prefix : uint8_t { kNone, kRex, kVex2, kVex3, kEvex, kXop } prefix;
+
+  // A 64-bit register whose new value is a known distance from a 64-bit register's old value (`mov r,r`, `lea r,[b+d]`, add/sub/inc/dec
+  // with an immediate, push, pop, call, ret, leave; rsp after push): value[dest] = value[source] + delta. The distance is
+  // known for at most two registers per instruction (`leave`: rsp = rbp + 8; `pop r`: rsp only).
+  uint8_t distance_dest;          // kNoRegister: none
+  uint8_t distance_source;
+  int64_t distance_delta;
+
+  uint8_t memory_operands;
+  MemoryOperand memory[kMaxMemoryOperands];
+};
+
+// Decodes the instruction at `pc` whose bytes start at `code` (at least `available` readable bytes). Returns false when the bytes are
+// not a whole valid instruction: `length` is then 0 and `flow` kUnsupported. Any time (no allocation, no lock).
+bool decode(const uint8_t* code, uint32_t available, AppAddress pc, Instruction& out);
+
+}  // namespace simrun::engine
