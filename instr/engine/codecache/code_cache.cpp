@@ -1,0 +1,66 @@
+#include "instr/engine/codecache/code_cache.h"
+
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+
+#include "base/check.h"
+
+namespace simrun::engine {
+namespace {
+
+// The kernel leaves a gap between the top of the mmap area and the stack (arch/x86/mm/mmap.c, mmap_base: at least 128 MiB, at least the
+// stack limit). Mappings without an address never land there, and it is within 2 GiB of the shared libraries.
+uint64_t gap_above_libraries(uint64_t bytes) {
+  std::FILE* maps = std::fopen("/proc/self/maps", "re");
+  if (!maps) return 0;
+  uint64_t start = 0, end = 0, previous_end = 0, found = 0;
+  char line[512];
+  rlimit stack{};
+  getrlimit(RLIMIT_STACK, &stack);
+  while (std::fgets(line, sizeof line, maps)) {
+    if (std::sscanf(line, "%lx-%lx", &start, &end) != 2) continue;
+    if (__builtin_strstr(line, "[stack]")) {
+      const uint64_t candidate = (previous_end + 0x1fffff) & ~0x1fffffull;
+      const uint64_t stack_floor = end - (stack.rlim_cur < (1ull << 40) ? stack.rlim_cur : end) - (16ull << 20);
+      if (candidate + bytes < stack_floor && stack_floor < end) found = candidate;
+    }
+    previous_end = end;
+  }
+  std::fclose(maps);
+  return found;
+}
+
+}  // namespace
+
+bool CodeCache::create(uint64_t bytes) {
+  capacity_ = (bytes + 4095) & ~4095ull;
+  const int fd = memfd_create("simrun-code-cache", MFD_CLOEXEC);
+  if (fd < 0) return false;
+  bool ok = ftruncate(fd, static_cast<off_t>(capacity_)) == 0;
+  void* writable = ok ? mmap(reinterpret_cast<void*>(0x110000000000), capacity_, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
+  void* executable = MAP_FAILED;
+  if (writable != MAP_FAILED) {
+    if (const uint64_t hint = gap_above_libraries(capacity_))
+      executable = mmap(reinterpret_cast<void*>(hint), capacity_, PROT_READ | PROT_EXEC, MAP_SHARED | MAP_FIXED_NOREPLACE, fd, 0);
+    if (executable == MAP_FAILED)
+      executable = mmap(reinterpret_cast<void*>(0x120000000000), capacity_, PROT_READ | PROT_EXEC, MAP_SHARED, fd, 0);
+  }
+  close(fd);
+  if (executable == MAP_FAILED) return false;
+  write_base_ = static_cast<uint8_t*>(writable);
+  execute_base_ = reinterpret_cast<uint64_t>(executable);
+  return true;
+}
+
+void CodeCache::patch_displacement(uint32_t at, uint64_t target_code) const {
+  DCHECK((address(at) & 63) <= 60);
+  const auto distance = static_cast<int32_t>(target_code - (address(at) + 4));
+  // One aligned-within-a-line store is seen whole by instruction fetch (Intel SDM vol. 3, 9.1.1 and 9.1.3).
+  __atomic_store_n(reinterpret_cast<int32_t*>(write_base_ + at), distance, __ATOMIC_RELEASE);
+}
+
+}  // namespace simrun::engine

@@ -1,0 +1,83 @@
+// The context of one application thread. The GS base points here whenever the thread runs application code, from the code cache or
+// in the dispatcher; emitted code spills into it and reads the buffer pointer and limit from it. It lies in a slot of the shared mapping, so
+// that the simulator sees `ThreadSlot` without any help from the thread.
+//
+// Who writes what: the thread itself everything, except `limit` (anyone may store 0 to call the thread to a safe point, after setting
+// `stop_requested`) and the ring fields of the consumer.
+#pragma once
+
+#include <signal.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "instr/border/shared_memory.h"
+#include "instr/engine/decode/instruction.h"
+
+namespace simrun::engine {
+
+// Why a thread left the code cache: values below kFirstExit in `exit_id`; others name an exit of a superblock (code_cache.h).
+enum FixedExit : uint32_t {
+  kExitStart,         // first entry of a thread: nothing to do but to find the code
+  kExitIndirect,      // indirect target `pc` is not in the table
+  kExitFault,         // a fault in the code cache; `pending` holds the signal, the registers are exact
+  kFirstExit = 16,
+};
+
+// One signal taken from the kernel and not yet given to the application. All signals are blocked in the kernel while `number` != 0
+// so there is never a second one (docs/signals.md).
+struct PendingSignal {
+  std::atomic<uint32_t> number;
+  siginfo_t info;
+};
+
+// The application's registers while it is not running, by hardware number.
+struct Registers {
+  uint64_t gpr[16];
+  uint64_t flags;
+  uint64_t pc;
+};
+
+struct ThreadIdentity;   // threads/identity.h
+
+struct ThreadContext : border::ThreadSlot {
+  // Read or written by emitted code through gs:[offset].
+  uint64_t spill[16];          // application values of registers that hold something of ours, by hardware number
+  uint64_t flags_spill;        // rax during a flag-saving limit check
+  uint64_t jump_target;        // code address for the last jump of `enter`
+  uint32_t exit_id;            // FixedExit or exit of a superblock
+  uint32_t default_mxcsr;
+  Registers app;
+  uint64_t app_fs_base;
+  uint64_t app_gs_base;        // virtual: the real GS base is ours
+  uint64_t engine_fs_base;
+  uint64_t engine_sp;          // top of the engine stack; nothing lives on it across a run in the code cache
+  ThreadContext* self;         // target address of this context
+  uint64_t saved_engine_sp;    // inside the system-call gate
+
+  // Read by the engine's C++ only.
+  PendingSignal pending;
+  uint64_t app_mask;           // the application's signal mask
+  uint64_t suspended_mask;     // mask to restore after sigsuspend-like calls: unused when has_suspended_mask is 0
+  uint32_t has_suspended_mask;
+  stack_t app_altstack;
+  std::atomic<uint32_t> stop_requested;   // set before `limit` is lowered
+  std::atomic<uint32_t> in_cache;         // 1 from the last look-up before entering the code cache until the exit was read
+  uint32_t slot;
+  uint32_t tid;
+  uint64_t normal_limit;       // what `limit` is when nobody wants the thread to stop
+  ThreadIdentity* identity;
+  uint32_t check_countdown;    // force_safe_points
+  uint32_t last_event;         // ring of events for fault reports
+  struct { uint64_t kind, value; } events[32];
+
+  // xsavec image of the application's vector state; valid while the thread is in the engine.
+  alignas(64) uint8_t vector_state[11 * 1024];
+};
+static_assert(sizeof(ThreadContext) <= border::kSlotBytes);
+static_assert(offsetof(ThreadContext, vector_state) % 64 == 0);
+
+inline constexpr uint32_t kIndirectTableOffset = border::kSlotBytes;   // from the GS base
+
+}  // namespace simrun::engine

@@ -1,0 +1,17 @@
+// Which application memory may be translated. A view of /proc/self/maps, renewed when it does not know a page and dropped when the
+// application changes its mappings. Dispatcher only, under the translation lock.
+#pragma once
+
+#include <cstdint>
+
+#include "base/address.h"
+
+namespace simrun::engine {
+
+// How many of the `wanted` bytes from `pc` on are readable and executable for the application.
+uint32_t executable_bytes(AppAddress pc, uint32_t wanted);
+
+// The application's mappings changed.
+void forget_address_space();
+
+}  // namespace simrun::engine

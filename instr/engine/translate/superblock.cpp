@@ -1,0 +1,71 @@
+#include "instr/engine/translate/superblock.h"
+
+#include "instr/border/shared_memory.h"
+#include "instr/engine/translate/address_space.h"
+
+namespace simrun::engine {
+namespace {
+
+bool ends_superblock(const Instruction& i) {
+  switch (i.flow) {
+    case Flow::kNext: return false;
+    case Flow::kConditional:
+    case Flow::kCountedJump: return raw(i.target) <= raw(i.pc);   // a loop is left rarely: do not copy what follows it
+    default: return true;
+  }
+}
+
+}  // namespace
+
+uint32_t words_bound(const Instruction& instruction) {
+  uint32_t words = 0;
+  for (uint32_t k = 0; k < instruction.memory_operands; ++k) {
+    const MemoryOperand& m = instruction.memory[k];
+    words += 4;
+    if (m.form == border::OperandForm::kVectorIndex) words += 2 * m.vector_bytes / 8;
+    if (m.form == border::OperandForm::kMasked) words += m.vector_bytes / 8;
+  }
+  return words;
+}
+
+void form_superblock(AppAddress pc, uint32_t max_instructions, DecodedSuperblock& out) {
+  out.pc = pc;
+  out.count = 0;
+  uint32_t conditionals = 0;
+  uint32_t words = 1;
+  AppAddress at = pc;
+  while (out.count < max_instructions) {
+    Instruction& i = out.instructions[out.count];
+    const uint32_t available = executable_bytes(at, 15);
+    if (available == 0 || !decode(reinterpret_cast<const uint8_t*>(raw(at)), available, at, i)) break;
+    words += words_bound(i);
+    if (words > border::kMaxSuperblockWords) break;
+    ++out.count;
+    if (ends_superblock(i)) break;
+    if (i.flow != Flow::kNext && ++conditionals == kMaxConditionalExits) break;
+    at = at + i.length;
+  }
+}
+
+EntryLiveness entry_liveness(const DecodedSuperblock& superblock) {
+  EntryLiveness result{false, 0};
+  FlagSet flags_open = kArithmeticFlags;
+  GprSet registers_open = 0xffff;
+  bool faulted = false;
+  for (uint32_t k = 0; k < superblock.count; ++k) {
+    const Instruction& i = superblock.instructions[k];
+    if (i.flags_read & flags_open) flags_open = 0xff;   // read before written: live for good
+    if (flags_open != 0xff) flags_open &= static_cast<FlagSet>(~i.flags_overwritten);
+    if (flags_open == 0) result.flags_dead = true;
+    // A handler of a fault may look at every register: deadness ends at the first instruction that can fault.
+    faulted = faulted || i.may_fault;
+    registers_open &= static_cast<GprSet>(~i.gpr_read);
+    if (!faulted) result.dead |= static_cast<GprSet>(i.gpr_overwritten & registers_open);
+    registers_open &= static_cast<GprSet>(~i.gpr_written);
+    if (result.flags_dead && faulted) break;
+    if (i.flow != Flow::kNext) break;                   // what lies behind an exit is unknown
+  }
+  return result;
+}
+
+}  // namespace simrun::engine

@@ -1,0 +1,68 @@
+// Superblocks: which application instructions are translated together, and what is known of each translation.
+#pragma once
+
+#include <cstdint>
+
+#include "instr/border/descriptors.h"
+#include "instr/engine/decode/instruction.h"
+
+namespace simrun::engine {
+
+inline constexpr uint32_t kMaxSuperblockInstructions = 64;
+inline constexpr uint32_t kMaxConditionalExits = 8;
+
+enum class ExitKind : uint8_t {
+  kDirect,       // to `target`, can be linked
+  kSyscall,      // the system call before `target`
+  kCheck,        // the limit check called for the dispatcher; `target` is the superblock itself
+  kUnsupported,  // `target` cannot be translated
+};
+
+// One way out of a superblock. Offsets are into the code cache; 0 means "none".
+struct Exit {
+  AppAddress target;
+  uint32_t patch;               // displacement of the jump to the target's entry
+  uint32_t patch_same_buffer;   // trace mode: displacement of the jump taken when the target keeps the buffer pointer in the same register
+  uint32_t superblock;
+  ExitKind kind;
+  bool linked;
+};
+
+// A translated superblock.
+struct Superblock {
+  AppAddress pc;
+  AppAddress end;               // one past its last application byte
+  uint32_t entry;               // code offset: all registers are the application's
+  uint32_t check;               // code offset: the buffer register is set up already (trace mode; else equals entry)
+  uint32_t code_end;
+  uint32_t first_exit;
+  uint32_t indirect_entry;      // verifies the target in r11; 0 when it was never an indirect target
+  uint32_t descriptor;          // border::SuperblockDescriptor index (trace mode)
+  uint16_t exits;
+  uint16_t instructions;
+  uint8_t buffer_register;      // kNoRegister in null mode
+  bool flags_dead;              // the arithmetic flags are overwritten before they are read
+  GprSet dead;                  // registers overwritten before they are read and before anything can fault
+};
+
+// Decoded instructions of one superblock.
+struct DecodedSuperblock {
+  AppAddress pc;
+  uint32_t count;
+  Instruction instructions[kMaxSuperblockInstructions];
+};
+
+// Decodes from `pc` on until an unconditional transfer or a limit. Reads only memory that `executable_bytes` (address_space.h) allows.
+// count is 0 when not even one instruction can be read or decoded.
+void form_superblock(AppAddress pc, uint32_t max_instructions, DecodedSuperblock& out);
+
+// Number of words that the operands of an instruction may need at most.
+uint32_t words_bound(const Instruction& instruction);
+
+struct EntryLiveness {
+  bool flags_dead;
+  GprSet dead;
+};
+EntryLiveness entry_liveness(const DecodedSuperblock& superblock);
+
+}  // namespace simrun::engine
