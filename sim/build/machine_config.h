@@ -1,0 +1,50 @@
+// The machine to simulate, resolved: every value present, in bytes and counts. configs/ reads it from YAML; tests build it
+// directly. configs/README.md documents the keys.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace simrun::sim {
+
+enum class Replacement : uint8_t { kLru };
+enum class Inclusion : uint8_t { kInclusive };  // of all levels nearer the core, by back-invalidation
+enum class WritePolicy : uint8_t { kWriteBack };
+enum class WriteMiss : uint8_t { kAllocate };
+enum class Coherence : uint8_t { kMesi };
+
+// One cache array. `size_bytes` = sets x ways x line bytes.
+struct CacheShape {
+  uint64_t size_bytes = 0;
+  uint32_t ways = 0;
+  uint32_t latency = 0;  // cycles from the request of the core to its data on a hit here; no effect on any count
+  bool operator==(const CacheShape&) const = default;
+};
+
+struct LevelConfig {
+  std::string name;              // "L1"; the halves of a split level are reported as "L1I" and "L1D"
+  uint32_t cores_per_cache = 1;  // 1: private; `cores`: one for the chip
+  bool split = false;            // instruction and data halves instead of one unified array
+  CacheShape unified;            // used when not split
+  CacheShape instruction;        // used when split
+  CacheShape data;               // used when split
+  Replacement replacement = Replacement::kLru;
+  Inclusion inclusion = Inclusion::kInclusive;
+  WritePolicy write_policy = WritePolicy::kWriteBack;
+  WriteMiss write_miss = WriteMiss::kAllocate;
+  bool operator==(const LevelConfig&) const = default;
+};
+
+struct MachineConfig {
+  std::string name;
+  std::string description;
+  uint32_t cores = 1;
+  uint32_t line_bytes = 64;
+  Coherence coherence = Coherence::kMesi;
+  std::vector<LevelConfig> levels;  // from the core toward memory
+  uint32_t memory_latency = 0;      // cycles from the request of the core; no effect on any count
+  bool operator==(const MachineConfig&) const = default;
+};
+
+}  // namespace simrun::sim

@@ -1,0 +1,92 @@
+// Construction, filling and emptying of a cache array, and the check of what holds within each set.
+#include "sim/cache/cache.h"
+
+namespace simrun::sim {
+
+namespace {
+
+constexpr uint64_t kHostLine = 64;
+
+uint32_t pad_ways(uint32_t ways) { return ways <= 8 ? 8 : std::bit_ceil(ways); }
+
+uint8_t* align_to_host_line(uint8_t* p) {
+  return p + (kHostLine - reinterpret_cast<uintptr_t>(p) % kHostLine) % kHostLine;
+}
+
+}  // namespace
+
+Cache::Cache(const Options& options)
+    : padded_ways_(pad_ways(options.ways)),
+      set_mask_(std::has_single_bit(options.sets) ? options.sets - 1 : kNoLine),
+      block_bytes_(uint64_t{4} * padded_ways_),
+      way_shift_(std::countr_zero(padded_ways_)),
+      way_mask_(padded_ways_ - 1),
+      sets_(options.sets),
+      ways_(options.ways),
+      sharer_words_((options.children + 63) / 64),
+      name_(options.name) {
+  CHECK(ways_ >= 1 && ways_ <= kMaxWays && sets_ >= 1 && sets_ * padded_ways_ < kNoSlot);
+  const uint64_t slots = sets_ * padded_ways_;
+  tag_storage_.assign(slots, kNoLine);
+  tags_ = tag_storage_.data();
+  parent_slots_.assign(slots, kNoSlot);
+  sharers_.assign(slots * sharer_words_, 0);
+  block_storage_.assign(sets_ * block_bytes_ + kHostLine, 0);
+  blocks_ = align_to_host_line(block_storage_.data());
+  for (uint64_t set = 0; set < sets_; ++set)
+    for (uint32_t way = 0; way < padded_ways_; ++way)
+      block(set).ages[way] = way < ways_ ? static_cast<uint8_t>(way) : kPaddingAge;
+}
+
+void Cache::fill(Slot slot, uint64_t line, Mesi state, Slot parent_slot) {
+  DCHECK(tags_[slot] == kNoLine);
+  const uint32_t way = slot & way_mask_;
+  Block b = block(slot >> way_shift_);
+  tags_[slot] = line;
+  b.partial_tags[way] = partial_tag(line);
+  b.states[way] = static_cast<uint8_t>(state);
+  lru::touch(b.ages, padded_ways_, way);
+  parent_slots_[slot] = parent_slot;
+  for (uint32_t word = 0; word < sharer_words_; ++word) sharers(slot)[word] = 0;
+}
+
+void Cache::remove(Slot slot) {
+  const uint32_t way = slot & way_mask_;
+  Block b = block(slot >> way_shift_);
+  if (tags_[slot] == last_line_) last_line_ = kNoLine;
+  tags_[slot] = kNoLine;
+  b.partial_tags[way] = 0;
+  b.states[way] = static_cast<uint8_t>(Mesi::kInvalid);
+  lru::retire(b.ages, ways_, way);
+}
+
+bool Cache::check_sets(std::string* why) const {
+  const auto fail = [&](uint64_t set, const char* what) {
+    if (why != nullptr) *why = name_ + ", set " + std::to_string(set) + ": " + what;
+    return false;
+  };
+  for (uint64_t set = 0; set < sets_; ++set) {
+    const Block b = block(set);
+    uint32_t valid = 0, seen[4] = {};
+    for (uint32_t way = 0; way < ways_; ++way) valid += tags_[(set << way_shift_) + way] != kNoLine;
+    for (uint32_t way = 0; way < padded_ways_; ++way) {
+      const auto slot = static_cast<Slot>((set << way_shift_) + way);
+      const bool used = tags_[slot] != kNoLine;
+      if (way >= ways_) {
+        if (used || b.ages[way] != kPaddingAge) return fail(set, "padding in use");
+        continue;
+      }
+      if (b.ages[way] >= ways_ || (seen[b.ages[way] / 32] >> (b.ages[way] % 32) & 1)) return fail(set, "ages are no order");
+      seen[b.ages[way] / 32] |= 1u << (b.ages[way] % 32);
+      if (used != (state(slot) != Mesi::kInvalid)) return fail(set, "state and tag disagree");
+      if (used != (b.ages[way] < valid)) return fail(set, "an empty way is not the least recent");
+      if (used && (set_of(tags_[slot]) != set || b.partial_tags[way] != partial_tag(tags_[slot])))
+        return fail(set, "a line is in the wrong set or its partial tag is wrong");
+    }
+  }
+  if (last_line_ != kNoLine && (find(last_line_) != last_slot_ || block(last_slot_ >> way_shift_).ages[last_slot_ & way_mask_] != 0))
+    return fail(set_of(last_line_), "the last line is not the most recent of its set");
+  return true;
+}
+
+}  // namespace simrun::sim

@@ -1,0 +1,164 @@
+// One set-associative array: which lines, in what state, how recent, and what the tree of caches needs to know of each line.
+// It knows nothing of other caches; the protocol is in sim/coherence/.
+//
+// Layout. Each set has a block: per way a 16-bit partial tag, an age byte, a state byte, each row padded to 8 or a multiple of
+// 16 ways. A block of 16 ways is one host line, of 8 ways half a line: search, recency and choice of a victim touch that alone.
+// Full tags verify a candidate; partial tags are a hash of the whole line number, so that a miss rarely has a candidate.
+//
+// A *slot* is the position of a line: set * padded ways + way. A line keeps its slot as long as it is in the cache, so a cache
+// nearer the core remembers its line's slot here (inclusion keeps it valid) and the way back needs no search.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/check.h"
+#include "sim/replacement/lru_ages.h"
+#include "sim/stats/statistics.h"
+#include "sim/vocabulary.h"
+
+namespace simrun::sim {
+
+using Slot = uint32_t;
+inline constexpr Slot kNoSlot = ~Slot{0};
+
+constexpr uint16_t partial_tag(uint64_t line) { return static_cast<uint16_t>((line * 0x9e3779b97f4a7c15u) >> 48); }
+
+// Accesses and misses of one core at one cache, by kind.
+struct RequestCounters {
+  uint64_t accesses[kAccessKinds] = {};
+  uint64_t misses[kAccessKinds] = {};
+};
+
+// What the protocol counts at one cache; meanings as in CacheStatistics.
+struct EventCounters {
+  uint64_t evictions = 0, write_backs_out = 0, write_backs_in = 0, back_invalidations = 0, flushed_lines = 0;
+  uint64_t upgrades = 0, invalidations_sent = 0, invalidations_received = 0, downgrades = 0;
+  uint64_t interventions = 0, dirty_interventions = 0;
+};
+
+class Cache {
+ public:
+  struct Options {
+    std::string name;
+    uint64_t sets = 1;      // any number; powers of two avoid a division
+    uint32_t ways = 1;      // 1..kMaxWays
+    uint32_t children = 0;  // caches directly nearer the core
+  };
+  explicit Cache(const Options& options);
+
+  const std::string& name() const { return name_; }
+  uint64_t sets() const { return sets_; }
+  uint32_t ways() const { return ways_; }
+  uint32_t padded_ways() const { return padded_ways_; }
+
+  // The slot of `line`, or kNoSlot. No effect on recency.
+  Slot find(uint64_t line) const;
+  void touch(Slot slot) { lru::touch(block(slot >> way_shift_).ages, padded_ways_, slot & way_mask_); }
+  // Where `line` will go: an empty way of its set, else the least recent one.
+  Slot victim(uint64_t line) const;
+  // Puts `line` into an empty slot, as the most recent of its set, without sharers.
+  void fill(Slot slot, uint64_t line, Mesi state, Slot parent_slot);
+  // Empties a slot.
+  void remove(Slot slot);
+
+  uint64_t line(Slot slot) const { return tags_[slot]; }
+  Mesi state(Slot slot) const { return static_cast<Mesi>(state_byte(slot) & kStateMask); }
+  void set_state(Slot slot, Mesi state) {
+    uint8_t& byte = state_byte(slot);
+    byte = static_cast<uint8_t>((byte & ~kStateMask) | static_cast<uint8_t>(state));
+  }
+  // The slot of the line in the next cache toward memory.
+  Slot parent_slot(Slot slot) const { return parent_slots_[slot]; }
+
+  // The directory: which children hold the line (bit = number of the child, 64 to a word), and whether the only one that
+  // does holds it Exclusive or Modified.
+  uint32_t sharer_words() const { return sharer_words_; }
+  uint64_t* sharers(Slot slot) { return &sharers_[static_cast<size_t>(slot) * sharer_words_]; }
+  const uint64_t* sharers(Slot slot) const { return &sharers_[static_cast<size_t>(slot) * sharer_words_]; }
+  bool owned_by_child(Slot slot) const { return (state_byte(slot) & kOwnedByChild) != 0; }
+  void set_owned_by_child(Slot slot, bool owned) {
+    uint8_t& byte = state_byte(slot);
+    byte = static_cast<uint8_t>(owned ? byte | kOwnedByChild : byte & ~kOwnedByChild);
+  }
+
+  // The line of the last access, which is the most recent of its set, or kNoLine: an access to it changes no recency.
+  uint64_t last_line() const { return last_line_; }
+  Slot last_slot() const { return last_slot_; }
+  void set_last(uint64_t line, Slot slot) { last_line_ = line, last_slot_ = slot; }
+
+  bool check_sets(std::string* why) const;
+
+  EventCounters events;
+  uint32_t first_core = 0;
+  std::vector<RequestCounters> requests;  // by core - first_core; level 1 counts in Hierarchy instead
+
+ private:
+  static constexpr uint8_t kStateMask = 3;
+  static constexpr uint8_t kOwnedByChild = 4;
+  struct Block {
+    uint16_t* partial_tags;
+    uint8_t* ages;
+    uint8_t* states;
+  };
+
+  Block block(uint64_t set) const {
+    uint8_t* p = blocks_ + set * block_bytes_;
+    return {reinterpret_cast<uint16_t*>(p), p + 2 * padded_ways_, p + 3 * padded_ways_};
+  }
+  uint64_t set_of(uint64_t line) const { return set_mask_ != kNoLine ? line & set_mask_ : line % sets_; }
+  uint8_t& state_byte(Slot slot) const { return block(slot >> way_shift_).states[slot & way_mask_]; }
+
+  // Read on each access.
+  uint64_t last_line_ = kNoLine;
+  Slot last_slot_ = kNoSlot;
+  uint32_t padded_ways_;
+  uint64_t set_mask_;      // kNoLine when sets_ is no power of two
+  uint8_t* blocks_;
+  uint64_t block_bytes_;
+  uint64_t* tags_;         // per slot; kNoLine when empty
+  uint32_t way_shift_;     // slot >> way_shift_ is the set, slot & way_mask_ the way
+  uint32_t way_mask_;
+  uint64_t sets_;
+  uint32_t ways_;
+  uint32_t sharer_words_;
+  std::vector<Slot> parent_slots_;
+  std::vector<uint64_t> sharers_;
+  std::vector<uint64_t> tag_storage_;
+  std::vector<uint8_t> block_storage_;
+  std::string name_;
+};
+
+inline Slot Cache::find(uint64_t line) const {
+  const uint64_t set = set_of(line);
+  const uint64_t first = set << way_shift_;
+  const uint64_t* tags = tags_ + first;
+#if defined(__SSE2__)
+  const uint16_t* partial = block(set).partial_tags;
+  const __m128i wanted = _mm_set1_epi16(static_cast<short>(partial_tag(line)));
+  for (uint32_t i = 0; i < padded_ways_; i += 8) {
+    const __m128i row = _mm_load_si128(reinterpret_cast<const __m128i*>(partial + i));
+    auto mask = static_cast<uint32_t>(_mm_movemask_epi8(_mm_cmpeq_epi16(row, wanted)));
+    while (mask != 0) {  // two bits per way
+      const uint32_t way = i + std::countr_zero(mask) / 2;
+      if (tags[way] == line) [[likely]] return static_cast<Slot>(first + way);
+      mask &= mask - 1;
+      mask &= mask - 1;
+    }
+  }
+#else
+  for (uint32_t way = 0; way < ways_; ++way)
+    if (tags[way] == line) return static_cast<Slot>(first + way);
+#endif
+  return kNoSlot;
+}
+
+inline Slot Cache::victim(uint64_t line) const {
+  const uint64_t set = set_of(line);
+  return static_cast<Slot>((set << way_shift_) + lru::victim(block(set).ages, padded_ways_, ways_));
+}
+
+}  // namespace simrun::sim

@@ -1,0 +1,82 @@
+// The simulated memory hierarchy of one machine: the interface of sim/ to whoever has references to simulate. One thread
+// uses one Hierarchy. The hit path in level 1 is inline here; behind it is sim/coherence/coherent_tree.h.
+//
+// What is counted, and what each word means: docs/cache-model.md. Bad machines throw UserError at construction.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/build/machine_config.h"
+#include "sim/cache/cache.h"
+#include "sim/coherence/coherent_tree.h"
+#include "sim/stats/statistics.h"
+#include "sim/vocabulary.h"
+
+namespace simrun::sim {
+
+class Hierarchy {
+ public:
+  explicit Hierarchy(const MachineConfig& config);
+
+  uint32_t cores() const { return config_.cores; }
+  uint32_t line_bytes() const { return config_.line_bytes; }
+  const MachineConfig& config() const { return config_; }
+
+  // One reference of `core` (below cores()) within one line. `line` = byte address / line_bytes(), with an address-space id in
+  // its top bits if there are several spaces.
+  void access_line(uint32_t core, Access kind, uint64_t line);
+  // One reference to the bytes [address, address + bytes): an access to each line it touches, lowest first. No bytes: the line
+  // of `address`. A range that would pass the end of the address space is cut there.
+  void access(uint32_t core, Access kind, uint64_t address, uint32_t bytes);
+
+  // All counts since construction. May be called at any time between accesses.
+  Statistics statistics() const;
+  // Single writer, inclusion, directory equal to contents, recency orders. On false, *why (if given) says what is broken.
+  bool check_invariants(std::string* why = nullptr) const { return tree_.check_invariants(why); }
+
+ private:
+  // A core's way into level 1, for fetches or for data.
+  struct alignas(64) Port {
+    Cache* cache = nullptr;
+    NodeId node = 0;
+    RequestCounters counts;
+    uint64_t extra_lines[kAccessKinds] = {};  // lines beyond the first of references that cross lines
+  };
+
+  void access_unusual(Port& port, uint32_t core, Access kind, uint64_t line);
+  void access_lines(uint32_t core, Access kind, uint64_t first, uint64_t last);
+  CacheInstanceStatistics instance_statistics(NodeId id) const;
+  CoreStatistics core_statistics(uint32_t core) const;
+  RequestStatistics port_statistics(NodeId id, uint32_t core) const;
+
+  MachineConfig config_;
+  uint32_t line_shift_;
+  CoherentTree tree_;
+  std::vector<Port> ports_;  // [2 * core] for fetches, [2 * core + 1] for data
+};
+
+inline void Hierarchy::access_line(uint32_t core, Access kind, uint64_t line) {
+  DCHECK(core < cores());
+  Port& port = ports_[2 * core + (kind != Access::kFetch)];
+  ++port.counts.accesses[index(kind)];
+  Cache& cache = *port.cache;
+  if (may_change_state(kind)) {
+    if (line == cache.last_line() && kind != Access::kFlush && cache.state(cache.last_slot()) == Mesi::kModified) return;
+  } else if (line == cache.last_line()) {
+    return;  // the most recent line of this cache already: nothing changes
+  }
+  access_unusual(port, core, kind, line);
+}
+
+inline void Hierarchy::access(uint32_t core, Access kind, uint64_t address, uint32_t bytes) {
+  const uint64_t first = address >> line_shift_;
+  const uint64_t end = address + (bytes != 0 ? bytes - 1 : 0);
+  const uint64_t last = end >> line_shift_;
+  if (first == last) [[likely]] return access_line(core, kind, first);
+  access_lines(core, kind, first, end < address ? ~uint64_t{0} >> line_shift_ : last);
+}
+
+}  // namespace simrun::sim

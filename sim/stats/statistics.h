@@ -1,0 +1,112 @@
+// What a simulation counted, as plain values for reports. docs/cache-model.md defines each word. Events, no units.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/vocabulary.h"
+
+namespace simrun::sim {
+
+// Accesses of one line each, by what asked for them.
+struct AccessCounts {
+  uint64_t fetches = 0;
+  uint64_t reads = 0;
+  uint64_t writes = 0;      // stores and read-modify-writes
+  uint64_t prefetches = 0;  // software prefetches: not demand
+
+  uint64_t demand() const { return fetches + reads + writes; }
+  bool operator==(const AccessCounts&) const = default;
+  AccessCounts& operator+=(const AccessCounts& o) {
+    fetches += o.fetches, reads += o.reads, writes += o.writes, prefetches += o.prefetches;
+    return *this;
+  }
+};
+
+inline AccessCounts operator-(const AccessCounts& a, const AccessCounts& b) {
+  return {a.fetches - b.fetches, a.reads - b.reads, a.writes - b.writes, a.prefetches - b.prefetches};
+}
+
+struct RequestStatistics {
+  AccessCounts accesses;
+  AccessCounts misses;
+
+  AccessCounts hits() const { return accesses - misses; }
+  bool operator==(const RequestStatistics&) const = default;
+  RequestStatistics& operator+=(const RequestStatistics& o) {
+    accesses += o.accesses, misses += o.misses;
+    return *this;
+  }
+};
+
+// One cache, or the sum over the caches of a level.
+struct CacheStatistics {
+  RequestStatistics requests;
+  uint64_t evictions = 0;               // lines replaced to make room
+  uint64_t write_backs_out = 0;         // modified lines handed toward memory, for whatever reason
+  uint64_t write_backs_in = 0;          // modified lines taken from caches nearer the core
+  uint64_t back_invalidations = 0;      // lines lost because a level toward memory evicted them
+  uint64_t flushed_lines = 0;           // lines lost to a flush
+  uint64_t upgrades = 0;                // writes that found the line Shared here: permission asked, no data
+  uint64_t invalidations_sent = 0;      // to caches directly above, as their directory
+  uint64_t invalidations_received = 0;  // lines lost because another cache wants to write
+  uint64_t downgrades = 0;              // Exclusive or Modified became Shared because another cache reads
+  uint64_t interventions = 0;           // another cache's request found the line Exclusive or Modified here
+  uint64_t dirty_interventions = 0;     // ... of these, with modified data: cache-to-cache transfers
+
+  bool operator==(const CacheStatistics&) const = default;
+  CacheStatistics& operator+=(const CacheStatistics& o);
+};
+
+struct CacheInstanceStatistics {
+  std::string name;         // "L2.3"
+  uint32_t first_core = 0;  // it serves the cores [first_core, first_core + by_core.size())
+  CacheStatistics total;
+  std::vector<RequestStatistics> by_core;
+
+  bool operator==(const CacheInstanceStatistics&) const = default;
+};
+
+// A unified level, or one half of a split level.
+struct LevelStatistics {
+  std::string name;      // "L1I", "L1D", "L2"
+  uint32_t level = 0;    // 1 is nearest the core; the halves of a split level share it
+  Side side = Side::kUnified;
+  CacheStatistics total;
+  std::vector<CacheInstanceStatistics> caches;
+
+  bool operator==(const LevelStatistics&) const = default;
+};
+
+// References as the program made them: one that crosses lines counts once here and once per line in level 1.
+struct CoreStatistics {
+  uint64_t fetches = 0;
+  uint64_t loads = 0;
+  uint64_t stores = 0;
+  uint64_t read_modify_writes = 0;
+  uint64_t prefetches = 0;
+  uint64_t flushes = 0;
+  uint64_t line_crossings = 0;  // additional lines of references that cross lines, all kinds
+
+  bool operator==(const CoreStatistics&) const = default;
+  CoreStatistics& operator+=(const CoreStatistics& o);
+};
+
+struct MemoryStatistics {
+  uint64_t reads = 0;               // lines read
+  uint64_t writes = 0;              // lines written back
+  uint64_t invalidations_sent = 0;  // by the directory at memory (only when the last level is not one cache)
+
+  bool operator==(const MemoryStatistics&) const = default;
+};
+
+struct Statistics {
+  std::vector<LevelStatistics> levels;  // from the core toward memory; a split level gives instruction, then data
+  std::vector<CoreStatistics> cores;
+  MemoryStatistics memory;
+
+  bool operator==(const Statistics&) const = default;
+};
+
+}  // namespace simrun::sim

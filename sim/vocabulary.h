@@ -1,0 +1,43 @@
+// The words of the cache model: what a reference is, what a line's state is. Everything else in sim/ includes this file;
+// it includes nothing of the project.
+//
+// A line number is a byte address divided by the line size, as a plain 64-bit number; a caller that simulates several
+// address spaces puts the space's id into its top bits.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace simrun::sim {
+
+enum class Access : uint8_t {
+  kFetch,            // instruction fetch
+  kLoad,
+  kStore,
+  kReadModifyWrite,  // one access, a write
+  kPrefetch,         // software prefetch: a read into the data side, counted apart from demand accesses
+  kFlush,            // clflush: the line leaves every cache
+};
+inline constexpr size_t kAccessKinds = 6;
+
+constexpr size_t index(Access kind) { return static_cast<size_t>(kind); }
+constexpr bool is_write(Access kind) { return kind == Access::kStore || kind == Access::kReadModifyWrite; }
+// Whether the access can change more than recency in a cache that holds the line.
+constexpr bool may_change_state(Access kind) { return (0b101100u >> index(kind)) & 1; }
+static_assert(may_change_state(Access::kStore) && may_change_state(Access::kReadModifyWrite) &&
+              may_change_state(Access::kFlush) && !may_change_state(Access::kLoad) &&
+              !may_change_state(Access::kFetch) && !may_change_state(Access::kPrefetch));
+
+// No line has this number, as a line has at least two bytes.
+inline constexpr uint64_t kNoLine = ~uint64_t{0};
+
+// MESI as one cache of the tree sees it: Exclusive and Modified say that no cache outside this cache's subtree holds the
+// line. Modified says that this cache's own copy is newer than the next level's.
+enum class Mesi : uint8_t { kInvalid, kShared, kExclusive, kModified };
+
+constexpr bool is_exclusive(Mesi state) { return state >= Mesi::kExclusive; }
+
+// Which references a cache of a split level takes.
+enum class Side : uint8_t { kUnified, kInstruction, kData };
+
+}  // namespace simrun::sim
