@@ -46,7 +46,8 @@ class Hierarchy {
     uint64_t extra_lines[kAccessKinds] = {};  // lines beyond the first of references that cross lines
   };
 
-  void access_unusual(Port& port, uint32_t core, Access kind, uint64_t line);
+  // Any access; the inline part above has only counted it.
+  void access_other_line(Port& port, uint32_t core, Access kind, uint64_t line);
   void access_lines(uint32_t core, Access kind, uint64_t first, uint64_t last);
   CacheInstanceStatistics instance_statistics(NodeId id) const;
   CoreStatistics core_statistics(uint32_t core) const;
@@ -63,12 +64,11 @@ inline void Hierarchy::access_line(uint32_t core, Access kind, uint64_t line) {
   Port& port = ports_[2 * core + (kind != Access::kFetch)];
   ++port.counts.accesses[index(kind)];
   Cache& cache = *port.cache;
-  if (may_change_state(kind)) {
-    if (line == cache.last_line() && kind != Access::kFlush && cache.state(cache.last_slot()) == Mesi::kModified) return;
-  } else if (line == cache.last_line()) {
-    return;  // the most recent line of this cache already: nothing changes
-  }
-  access_unusual(port, core, kind, line);
+  // The most recent line of this cache already, and no change of its state: nothing to do.
+  if (line == cache.last_line() &&
+      (!may_change_state(kind) || (is_write(kind) && cache.state(cache.last_slot()) == Mesi::kModified)))
+    return;
+  access_other_line(port, core, kind, line);
 }
 
 inline void Hierarchy::access(uint32_t core, Access kind, uint64_t address, uint32_t bytes) {

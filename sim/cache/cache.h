@@ -11,7 +11,6 @@
 
 #include <bit>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -49,6 +48,8 @@ class Cache {
     uint32_t children = 0;  // caches directly nearer the core
   };
   explicit Cache(const Options& options);
+  Cache(Cache&&) noexcept = default;  // no copies: blocks_ and tags_ point into the storage
+  Cache& operator=(Cache&&) noexcept = default;
 
   const std::string& name() const { return name_; }
   uint64_t sets() const { return sets_; }

@@ -66,33 +66,47 @@ class CoherentTree {
     Slot slot;  // of the line in the granting cache or directory
   };
 
-  void build_level(const MachineConfig& config, uint32_t level);
-  void link_children();
+  // What it took to note a child as a sharer: the permission it gets; whether another child supplied modified data.
+  struct Sharing {
+    bool exclusive;
+    bool supplied;
+  };
+
+  void build_nodes(const MachineConfig& config);
+  void build_caches(const MachineConfig& config);
   bool directory_at_memory() const { return roots_.size() > 1; }
+  static constexpr uint32_t kNobody = ~uint32_t{0};
   const std::vector<NodeId>& children_of(NodeId parent) const { return parent == kMemory ? roots_ : nodes_[parent].children; }
 
   // A child misses: make the parent hold the line with the permission asked for, and note the child as a sharer.
   Grant serve(NodeId parent, uint32_t child_number, const Request& request);
   Grant serve_from_memory(uint32_t child_number, const Request& request);
-  Slot allocate(NodeId node, uint64_t line);
-  // `node` holds the line Shared in `slot`: makes it the only cache outside its subtree's children to hold it.
+  // Fetches the line into `node` from its parent; evicts what is in the way. Returns its slot.
+  Slot allocate(NodeId node, const Request& request);
+  // `node` holds the line Shared in `slot`: makes it Exclusive, gone from every cache outside the subtree of `node`.
   void obtain_exclusive(NodeId node, Slot slot);
+  // `directory` is that of `parent`: a Cache or the MemoryDirectory.
   template <typename Directory>
-  bool update_sharers(Directory& directory, NodeId parent, Slot slot, uint32_t child, bool write, bool may_be_exclusive);
+  Sharing add_sharer(Directory& directory, NodeId parent, Slot slot, uint32_t child, bool write, bool may_be_exclusive);
+  // Takes the line from all children but `keep_child` (kNobody: from all). Returns whether one had it modified.
   template <typename Directory>
   bool remove_from_children(Directory& directory, NodeId parent, Slot slot, uint32_t keep_child, Removal reason);
+  // One child holds the line Exclusive or Modified: makes it Shared there. Returns whether it was modified.
+  template <typename Directory>
+  bool downgrade_owner(Directory& directory, NodeId parent, Slot slot);
   // The line leaves `node` and the caches above it. Returns whether it was modified there.
   bool remove_subtree(NodeId node, uint64_t line, Removal reason);
   // Exclusive or Modified becomes Shared in `node` and above. Returns whether it was modified.
   bool downgrade_subtree(NodeId node, uint64_t line);
   void evict(NodeId node, Slot slot);
+  void forget_child(NodeId parent, Slot slot, uint32_t child);
   void take_write_back(NodeId node, Slot slot);
   void count_invalidation_sent(NodeId parent) {
     ++(parent == kMemory ? memory_.invalidations_sent : caches_[parent].events.invalidations_sent);
   }
-  bool check_line(NodeId id, Slot slot, std::string* why) const;
-  bool check_children(NodeId id, Slot slot, std::string* why) const;
-  bool check_memory_directory(std::string* why) const;
+  template <typename Directory>
+  std::string directory_error(const Directory& directory, NodeId parent, Slot slot, bool parent_exclusive) const;
+  std::string line_error(NodeId id, Slot slot) const;
 
   std::vector<Cache> caches_;
   std::vector<Node> nodes_;

@@ -77,6 +77,7 @@ inline uint32_t victim(const uint8_t* ages, uint32_t padded_ways, uint32_t ways)
 // `way` becomes empty: the least recent of all.
 inline void retire(uint8_t* ages, uint32_t ways, uint32_t way) {
   const uint8_t own = ages[way];
+  if (own == ways - 1) return;  // the usual case: a victim
   for (uint32_t i = 0; i < ways; ++i) ages[i] -= ages[i] > own;
   ages[way] = static_cast<uint8_t>(ways - 1);
 }

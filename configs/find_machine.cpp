@@ -1,0 +1,68 @@
+// From what the user wrote after --config to a file.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <sstream>
+
+#include "base/user_error.h"
+#include "configs/read_machine.h"
+#include "configs/strict_yaml.h"
+
+namespace simrun::configs {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string& machines_directory() {
+  static std::string directory = SIMRUN_MACHINES_DIRECTORY;
+  return directory;
+}
+
+std::vector<std::string> search_directories() {
+  std::vector<std::string> directories = {"."};
+  if (const char* path = std::getenv("SIMRUN_CONFIG_PATH")) {
+    std::istringstream stream(path);
+    for (std::string part; std::getline(stream, part, ':');)
+      if (!part.empty()) directories.push_back(part);
+  }
+  directories.push_back(machines_directory());
+  return directories;
+}
+
+std::string known_names(const std::vector<std::string>& directories, const std::string& wanted) {
+  std::vector<std::string> names;
+  for (size_t i = 1; i < directories.size(); ++i) {  // not the working directory, which may hold anything
+    std::error_code error;
+    for (fs::directory_iterator entry(directories[i], error), end; !error && entry != end; entry.increment(error))
+      if (entry->path().extension() == ".yaml") names.push_back(entry->path().stem().string());
+  }
+  return names.empty() ? "" : fmt::format("; did you mean {}?", nearest(fs::path(wanted).stem().string(), names));
+}
+
+}  // namespace
+
+void set_machines_directory(const std::string& directory) { machines_directory() = directory; }
+
+std::string find_machine(const std::string& path_or_bare_name) {
+  std::error_code error;
+  if (path_or_bare_name.empty()) throw UserError("the name of the machine file is empty", 2);
+  if (path_or_bare_name.find('/') != std::string::npos) {
+    if (fs::is_directory(path_or_bare_name, error))
+      throw UserError(fmt::format("{}: a directory, not a machine file", path_or_bare_name), 2);
+    if (!fs::exists(path_or_bare_name, error)) throw UserError(fmt::format("{}: no such machine file", path_or_bare_name), 2);
+    return path_or_bare_name;
+  }
+  const std::vector<std::string> directories = search_directories();
+  for (const std::string& directory : directories)
+    for (const char* suffix : {"", ".yaml"}) {
+      const fs::path candidate = fs::path(directory) / (path_or_bare_name + suffix);
+      if (fs::is_regular_file(candidate, error)) return candidate.lexically_normal().string();
+    }
+  throw UserError(fmt::format("{}: no such machine file in {}{}", path_or_bare_name, fmt::join(directories, ", "),
+                              known_names(directories, path_or_bare_name)), 2);
+}
+
+}  // namespace simrun::configs

@@ -1,0 +1,45 @@
+// The resolved machine as JSON, in the keys of configs/README.md.
+#include "configs/machine_words.h"
+#include "configs/read_machine.h"
+
+namespace simrun::configs {
+
+namespace {
+
+template <typename Enum>
+const std::string& word(const std::vector<std::string>& words, Enum value) {
+  return words[static_cast<size_t>(value)];
+}
+
+nlohmann::json to_json(const sim::CacheShape& shape) {
+  return {{"size", shape.size_bytes}, {"ways", shape.ways}, {"latency", shape.latency}};
+}
+
+nlohmann::json to_json(const sim::LevelConfig& level) {
+  nlohmann::json json = level.split ? nlohmann::json{{"instruction", to_json(level.instruction)}, {"data", to_json(level.data)}}
+                                    : to_json(level.unified);
+  json["name"] = level.name;
+  json["shared_by"] = level.cores_per_cache;
+  json["replacement"] = word(kReplacementWords, level.replacement);
+  json["inclusion"] = word(kInclusionWords, level.inclusion);
+  json["write"] = word(kWriteWords, level.write_policy);
+  json["write_miss"] = word(kWriteMissWords, level.write_miss);
+  return json;
+}
+
+}  // namespace
+
+nlohmann::json to_json(const sim::MachineConfig& machine) {
+  nlohmann::json json;
+  json["name"] = machine.name;
+  json["description"] = machine.description;
+  json["cores"] = machine.cores;
+  json["line"] = machine.line_bytes;
+  json["coherence"] = word(kCoherenceWords, machine.coherence);
+  json["levels"] = nlohmann::json::array();
+  for (const sim::LevelConfig& level : machine.levels) json["levels"].push_back(to_json(level));
+  json["memory"] = {{"latency", machine.memory_latency}};
+  return json;
+}
+
+}  // namespace simrun::configs

@@ -1,0 +1,119 @@
+// From YAML to MachineConfig. The words of each choice stand in configs/machine_words.h, beside the writer's.
+#include "configs/read_machine.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "base/user_error.h"
+#include "configs/machine_words.h"
+#include "configs/strict_yaml.h"
+#include "sim/build/validate_machine.h"
+
+namespace simrun::configs {
+
+namespace {
+
+const std::vector<std::string> kMachineKeys = {"name", "description", "cores", "line", "coherence", "levels", "memory"};
+const std::vector<std::string> kShapeKeys = {"size", "ways", "latency"};
+const std::vector<std::string> kLevelKeys = {"name",        "shared_by", "size",  "ways",       "latency", "instruction", "data",
+                                             "replacement", "inclusion", "write", "write_miss"};
+
+sim::CacheShape read_shape(const StrictMap& map) {
+  sim::CacheShape shape;
+  shape.size_bytes = map.size("size");
+  shape.ways = map.count("ways");
+  if (map.has("latency")) shape.latency = map.count("latency");
+  return shape;
+}
+
+uint32_t read_shared_by(const StrictMap& map, uint32_t cores) {
+  if (!map.has("shared_by")) return 1;
+  const std::string value = map.text("shared_by");
+  if (value == "private") return 1;
+  if (value == "chip") return cores;
+  if (value.empty() || value[0] < '0' || value[0] > '9')
+    map.fail("shared_by", fmt::format("'shared_by' must be private, chip or a number of cores, not '{}'", value));
+  return map.to_count("shared_by", value);
+}
+
+void read_arrays(const StrictMap& map, sim::LevelConfig& level) {
+  level.split = map.has("instruction") || map.has("data");
+  if (!level.split) {
+    level.unified = read_shape(map);
+    return;
+  }
+  for (const std::string& key : kShapeKeys)
+    if (map.has(key))
+      map.fail(key, fmt::format("'{}' belongs into 'instruction' and 'data', as {} is split", key, level.name));
+  level.instruction = read_shape({map.file(), map.required("instruction"), level.name + " instruction", kShapeKeys});
+  level.data = read_shape({map.file(), map.required("data"), level.name + " data", kShapeKeys});
+}
+
+sim::LevelConfig read_level(const std::string& file, const YAML::Node& node, size_t index, uint32_t cores) {
+  const StrictMap map(file, node, fmt::format("level {}", index + 1), kLevelKeys);
+  sim::LevelConfig level;
+  level.name = map.text("name");
+  level.cores_per_cache = read_shared_by(map, cores);
+  read_arrays(map, level);
+  level.replacement = static_cast<sim::Replacement>(map.choice("replacement", kReplacementWords));
+  level.inclusion = static_cast<sim::Inclusion>(map.choice("inclusion", kInclusionWords));
+  level.write_policy = static_cast<sim::WritePolicy>(map.choice("write", kWriteWords));
+  level.write_miss = static_cast<sim::WriteMiss>(map.choice("write_miss", kWriteMissWords));
+  return level;
+}
+
+// The node that a problem of the model's rules is about, or the nearest one around it.
+YAML::Mark locate(const YAML::Node& root, const sim::MachineProblem& problem) {
+  YAML::Node node = root;
+  if (problem.level >= 0) node.reset(root["levels"][static_cast<size_t>(problem.level)]);
+  if (!problem.part.empty() && node[problem.part]) node.reset(node[problem.part]);
+  if (node[problem.key]) node.reset(node[problem.key]);
+  return node.Mark();
+}
+
+sim::MachineConfig build_machine(const YAML::Node& root, const std::string& file) {
+  if (!root || root.IsNull()) throw UserError(file + ": the file is empty; configs/README.md says what a machine needs", 2);
+  const StrictMap map(file, root, "the machine", kMachineKeys);
+  sim::MachineConfig machine;
+  machine.name = map.has("name") ? map.text("name") : std::filesystem::path(file).stem().string();
+  if (map.has("description")) machine.description = map.text("description");
+  machine.cores = map.count("cores");
+  if (map.has("line")) {
+    const uint64_t line = map.size("line");
+    if (line > UINT32_MAX) map.fail("line", fmt::format("a line of {} bytes is too long", line));
+    machine.line_bytes = static_cast<uint32_t>(line);
+  }
+  machine.coherence = static_cast<sim::Coherence>(map.choice("coherence", kCoherenceWords));
+  const YAML::Node levels = map.required("levels");
+  if (!levels.IsSequence()) map.fail("levels", "'levels' must be a list of levels, from the core toward memory");
+  for (size_t i = 0; i < levels.size(); ++i) machine.levels.push_back(read_level(file, levels[i], i, machine.cores));
+  if (map.has("memory")) machine.memory_latency = StrictMap(file, map.required("memory"), "memory", {"latency"}).count("latency");
+  if (const auto problem = sim::find_problem(machine)) fail_at(file, locate(root, *problem), problem->message);
+  return machine;
+}
+
+}  // namespace
+
+sim::MachineConfig parse_machine(const std::string& text, const std::string& file) {
+  try {
+    const std::vector<YAML::Node> documents = YAML::LoadAll(text);
+    if (documents.size() > 1) fail_at(file, documents[1].Mark(), "a second document; a machine file is one");
+    return build_machine(documents.empty() ? YAML::Node() : documents[0], file);
+  } catch (const YAML::Exception& e) {
+    fail_at(file, e.mark, fmt::format("not valid YAML: {}", e.msg));
+  }
+}
+
+sim::MachineConfig read_machine(const std::string& path_or_bare_name) {
+  const std::string path = find_machine(path_or_bare_name);
+  std::ifstream stream(path, std::ios::binary);
+  std::ostringstream text;
+  text << stream.rdbuf();
+  if (!stream) throw UserError(fmt::format("{}: cannot be read", path), 2);
+  return parse_machine(text.str(), path);
+}
+
+}  // namespace simrun::configs

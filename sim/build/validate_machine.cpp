@@ -1,0 +1,124 @@
+// The rules of geometry, in the order in which a reader of the file meets the keys.
+#include "sim/build/validate_machine.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <string_view>
+
+#include "sim/replacement/lru_ages.h"
+
+namespace simrun::sim {
+
+namespace {
+
+constexpr uint32_t kMaxCores = 4096;
+constexpr uint32_t kMinLineBytes = 8, kMaxLineBytes = 4096;
+constexpr uint64_t kMaxLines = uint64_t{1} << 28;  // per cache: about 8 GiB of host memory
+
+struct Part {
+  const char* name;
+  const CacheShape* shape;
+};
+
+std::vector<Part> parts_of(const LevelConfig& level) {
+  if (!level.split) return {{"", &level.unified}};
+  return {{"instruction", &level.instruction}, {"data", &level.data}};
+}
+
+std::string part_name(const LevelConfig& level, const Part& part) {
+  return *part.name == 0 ? level.name : fmt::format("{} {}", level.name, part.name);
+}
+
+std::optional<MachineProblem> find_shape_problem(const MachineConfig& m, int index, const Part& part) {
+  const CacheShape& shape = *part.shape;
+  const std::string what = part_name(m.levels[index], part);
+  const auto problem = [&](const char* key, std::string message) { return MachineProblem{index, part.name, key, message}; };
+  if (shape.ways == 0 || shape.ways > kMaxWays)
+    return problem("ways", fmt::format("{} has {} ways; 1 to {} are possible", what, shape.ways, kMaxWays));
+  const uint64_t row = uint64_t{m.line_bytes} * shape.ways;
+  if (shape.size_bytes == 0) return problem("size", fmt::format("{} has size 0", what));
+  if (shape.size_bytes < row)
+    return problem("size", fmt::format("{} of {} bytes cannot hold one set: {} ways x {}-byte lines = {} bytes", what,
+                                       shape.size_bytes, shape.ways, m.line_bytes, row));
+  if (shape.size_bytes % row != 0)
+    return problem("size", fmt::format("{} of {} bytes cannot be {} ways of {}-byte lines: it is no multiple of {} x {} = {}; "
+                                       "the nearest sizes are {} and {} bytes",
+                                       what, shape.size_bytes, shape.ways, m.line_bytes, shape.ways, m.line_bytes, row,
+                                       shape.size_bytes / row * row, (shape.size_bytes / row + 1) * row));
+  if (shape.size_bytes / m.line_bytes > kMaxLines)
+    return problem("size", fmt::format("{} of {} has {} lines of {} bytes; the simulator takes at most {}", what,
+                                       format_size(shape.size_bytes), shape.size_bytes / m.line_bytes, m.line_bytes, kMaxLines));
+  return std::nullopt;
+}
+
+// An inclusive cache smaller than one that it includes would keep that one from ever being full.
+std::optional<MachineProblem> find_inclusion_problem(const MachineConfig& m, int index) {
+  if (index == 0) return std::nullopt;
+  for (const Part& part : parts_of(m.levels[index]))
+    for (const Part& above : parts_of(m.levels[index - 1])) {
+      if (m.levels[index].split && std::string_view(part.name) != above.name) continue;
+      if (part.shape->size_bytes < above.shape->size_bytes)
+        return MachineProblem{index, part.name, "size",
+                              fmt::format("{} of {} is inclusive but smaller than one {} of {}, which it must include",
+                                          part_name(m.levels[index], part), format_size(part.shape->size_bytes),
+                                          part_name(m.levels[index - 1], above), format_size(above.shape->size_bytes))};
+    }
+  return std::nullopt;
+}
+
+std::optional<MachineProblem> find_sharing_problem(const MachineConfig& m, int index) {
+  const LevelConfig& level = m.levels[index];
+  const uint32_t span = level.cores_per_cache;
+  const auto problem = [&](std::string message) { return MachineProblem{index, "", "shared_by", std::move(message)}; };
+  if (span == 0 || span > m.cores)
+    return problem(fmt::format("{} is shared by {} cores, but the machine has {}", level.name, span, m.cores));
+  if (m.cores % span != 0)
+    return problem(fmt::format("{} is shared by {} cores, which does not divide the machine's {}", level.name, span, m.cores));
+  if (index == 0) return std::nullopt;
+  const LevelConfig& above = m.levels[index - 1];
+  if (span % above.cores_per_cache != 0)
+    return problem(fmt::format("{} is shared by {} cores, which is no multiple of the {} that share an {}: one {} would have "
+                               "to be behind two {}s", level.name, span, above.cores_per_cache, above.name, above.name, level.name));
+  return std::nullopt;
+}
+
+std::optional<MachineProblem> find_level_problem(const MachineConfig& m, int index) {
+  const LevelConfig& level = m.levels[index];
+  if (level.name.empty()) return MachineProblem{index, "", "name", "a level needs a name"};
+  for (int other = 0; other < index; ++other)
+    if (m.levels[other].name == level.name)
+      return MachineProblem{index, "", "name", fmt::format("two levels are named {}", level.name)};
+  if (auto problem = find_sharing_problem(m, index)) return problem;
+  if (level.split && index > 0 && !m.levels[index - 1].split)
+    return MachineProblem{index, "", "instruction",
+                          fmt::format("{} is split below the unified {}: instructions and data can no longer be told apart there",
+                                      level.name, m.levels[index - 1].name)};
+  for (const Part& part : parts_of(level))
+    if (auto problem = find_shape_problem(m, index, part)) return problem;
+  return find_inclusion_problem(m, index);
+}
+
+}  // namespace
+
+std::optional<MachineProblem> find_problem(const MachineConfig& m) {
+  if (m.cores == 0 || m.cores > kMaxCores)
+    return MachineProblem{-1, "", "cores", fmt::format("{} cores; 1 to {} are possible", m.cores, kMaxCores)};
+  if (!std::has_single_bit(m.line_bytes) || m.line_bytes < kMinLineBytes || m.line_bytes > kMaxLineBytes)
+    return MachineProblem{-1, "", "line", fmt::format("a line of {} bytes; a power of two from {} to {} is possible",
+                                                      m.line_bytes, kMinLineBytes, kMaxLineBytes)};
+  if (m.levels.empty()) return MachineProblem{-1, "", "levels", "the machine has no cache level; it needs at least one"};
+  for (size_t i = 0; i < m.levels.size(); ++i)
+    if (auto problem = find_level_problem(m, static_cast<int>(i))) return problem;
+  return std::nullopt;
+}
+
+std::string format_size(uint64_t bytes) {
+  static constexpr const char* kUnits[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+  int unit = 0;
+  double value = static_cast<double>(bytes);
+  while (value >= 1024 && unit < 4) value /= 1024, ++unit;
+  return fmt::format("{:g} {}", value, kUnits[unit]);
+}
+
+}  // namespace simrun::sim

@@ -1,0 +1,74 @@
+// Set-up of the tree of caches from a machine description.
+#include "sim/coherence/coherent_tree.h"
+
+namespace simrun::sim {
+
+namespace {
+
+// The arrays of a level, in the order in which statistics name them.
+std::vector<Side> sides_of(const LevelConfig& level) {
+  return level.split ? std::vector{Side::kInstruction, Side::kData} : std::vector{Side::kUnified};
+}
+
+const CacheShape& shape_of(const LevelConfig& level, Side side) {
+  return side == Side::kUnified ? level.unified : side == Side::kInstruction ? level.instruction : level.data;
+}
+
+}  // namespace
+
+CoherentTree::CoherentTree(const MachineConfig& config) {
+  build_nodes(config);
+  build_caches(config);
+  memory_directory_ = MemoryDirectory(static_cast<uint32_t>(roots_.size()));
+}
+
+void CoherentTree::build_nodes(const MachineConfig& config) {
+  std::vector<NodeId> above;  // the caches of the level nearer the core
+  for (uint32_t level = 0; level < config.levels.size(); ++level) {
+    const uint32_t span = config.levels[level].cores_per_cache;
+    std::vector<NodeId> here;
+    for (const Side side : sides_of(config.levels[level]))
+      for (uint32_t core = 0; core < config.cores; core += span) {
+        here.push_back(static_cast<NodeId>(nodes_.size()));
+        nodes_.push_back({kMemory, 0, {}, level, side, core, span});
+        for (const NodeId child : above) {
+          Node& c = nodes_[child];
+          if (c.first_core / span * span != core || (side != Side::kUnified && side != c.side)) continue;
+          c.parent = here.back();
+          c.child_number = static_cast<uint32_t>(nodes_.back().children.size());
+          nodes_.back().children.push_back(child);
+        }
+      }
+    above = std::move(here);
+  }
+  roots_ = above;
+  for (uint32_t i = 0; i < roots_.size(); ++i) nodes_[roots_[i]].child_number = i;
+
+  for (const Side side : {Side::kInstruction, Side::kData})
+    for (uint32_t core = 0; core < config.cores; ++core)
+      for (NodeId id = 0; id < nodes_.size() && nodes_[id].level == 0; ++id)
+        if (nodes_[id].first_core == core / nodes_[id].cores * nodes_[id].cores &&
+            (nodes_[id].side == side || nodes_[id].side == Side::kUnified))
+          level1_[side == Side::kData].push_back(id);
+}
+
+void CoherentTree::build_caches(const MachineConfig& config) {
+  caches_.reserve(nodes_.size());
+  for (const Node& node : nodes_) {
+    const LevelConfig& level = config.levels[node.level];
+    const CacheShape& shape = shape_of(level, node.side);
+    const char* side = node.side == Side::kUnified ? "" : node.side == Side::kInstruction ? "I" : "D";
+    caches_.emplace_back(Cache::Options{
+        .name = level.name + side + "." + std::to_string(node.first_core / node.cores),
+        .sets = shape.size_bytes / (uint64_t{config.line_bytes} * shape.ways),
+        .ways = shape.ways,
+        .children = static_cast<uint32_t>(node.children.size()),
+    });
+    caches_.back().first_core = node.first_core;
+    caches_.back().requests.resize(node.cores);
+  }
+}
+
+NodeId CoherentTree::level1(uint32_t core, Side side) const { return level1_[side != Side::kInstruction][core]; }
+
+}  // namespace simrun::sim

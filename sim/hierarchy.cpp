@@ -1,0 +1,126 @@
+// Accesses that are not to the line accessed last, and the statistics.
+#include "sim/hierarchy.h"
+
+#include "base/user_error.h"
+#include "sim/build/validate_machine.h"
+
+namespace simrun::sim {
+
+namespace {
+
+const MachineConfig& checked(const MachineConfig& config) {
+  if (const auto problem = find_problem(config)) throw UserError(config.name + ": " + problem->message);
+  return config;
+}
+
+void add(AccessCounts& sum, const uint64_t (&counts)[kAccessKinds]) {
+  sum.fetches += counts[index(Access::kFetch)];
+  sum.reads += counts[index(Access::kLoad)];
+  sum.writes += counts[index(Access::kStore)] + counts[index(Access::kReadModifyWrite)];
+  sum.prefetches += counts[index(Access::kPrefetch)];
+}
+
+RequestStatistics to_statistics(const RequestCounters& counters) {
+  RequestStatistics result;
+  add(result.accesses, counters.accesses);
+  add(result.misses, counters.misses);
+  return result;
+}
+
+}  // namespace
+
+Hierarchy::Hierarchy(const MachineConfig& config)
+    : config_(checked(config)), line_shift_(std::countr_zero(config.line_bytes)), tree_(config_), ports_(2 * config.cores) {
+  for (uint32_t i = 0; i < ports_.size(); ++i) {
+    ports_[i].node = tree_.level1(i / 2, i % 2 == 0 ? Side::kInstruction : Side::kData);
+    ports_[i].cache = &tree_.cache(ports_[i].node);
+  }
+}
+
+void Hierarchy::access_other_line(Port& port, uint32_t core, Access kind, uint64_t line) {
+  if (kind == Access::kFlush) return tree_.flush(line);
+  Cache& cache = *port.cache;
+  Slot slot = cache.find(line);
+  if (slot != kNoSlot) [[likely]] {
+    cache.touch(slot);
+    if (is_write(kind) && cache.state(slot) != Mesi::kModified) tree_.write_hit(port.node, slot);
+  } else {
+    ++port.counts.misses[index(kind)];
+    slot = tree_.miss(port.node, core, kind, line);
+  }
+  cache.set_last(line, slot);
+}
+
+void Hierarchy::access_lines(uint32_t core, Access kind, uint64_t first, uint64_t last) {
+  ports_[2 * core + (kind != Access::kFetch)].extra_lines[index(kind)] += last - first;
+  for (uint64_t line = first; line < last; ++line) access_line(core, kind, line);
+  access_line(core, kind, last);
+}
+
+Statistics Hierarchy::statistics() const {
+  Statistics result;
+  for (NodeId id = 0; id < tree_.size(); ++id) {
+    const CoherentTree::Node& node = tree_.node(id);
+    if (result.levels.empty() || result.levels.back().level != node.level + 1 || result.levels.back().side != node.side) {
+      const char* side = node.side == Side::kUnified ? "" : node.side == Side::kInstruction ? "I" : "D";
+      result.levels.push_back({config_.levels[node.level].name + side, node.level + 1, node.side, {}, {}});
+    }
+    LevelStatistics& level = result.levels.back();
+    level.caches.push_back(instance_statistics(id));
+    level.total += level.caches.back().total;
+  }
+  for (uint32_t core = 0; core < cores(); ++core) result.cores.push_back(core_statistics(core));
+  result.memory = tree_.memory();
+  return result;
+}
+
+CacheInstanceStatistics Hierarchy::instance_statistics(NodeId id) const {
+  const Cache& cache = tree_.cache(id);
+  const EventCounters& e = cache.events;
+  CacheInstanceStatistics result;
+  result.name = cache.name();
+  result.first_core = cache.first_core;
+  for (uint32_t i = 0; i < cache.requests.size(); ++i) {
+    result.by_core.push_back(tree_.node(id).level == 0 ? port_statistics(id, cache.first_core + i)
+                                                       : to_statistics(cache.requests[i]));
+    result.total.requests += result.by_core.back();
+  }
+  result.total.evictions = e.evictions;
+  result.total.write_backs_out = e.write_backs_out;
+  result.total.write_backs_in = e.write_backs_in;
+  result.total.back_invalidations = e.back_invalidations;
+  result.total.flushed_lines = e.flushed_lines;
+  result.total.upgrades = e.upgrades;
+  result.total.invalidations_sent = e.invalidations_sent;
+  result.total.invalidations_received = e.invalidations_received;
+  result.total.downgrades = e.downgrades;
+  result.total.interventions = e.interventions;
+  result.total.dirty_interventions = e.dirty_interventions;
+  return result;
+}
+
+// Level 1 is counted at the ports of the cores; a unified one has two of them.
+RequestStatistics Hierarchy::port_statistics(NodeId id, uint32_t core) const {
+  RequestStatistics result;
+  for (const Port* port : {&ports_[2 * core], &ports_[2 * core + 1]})
+    if (port->node == id) result += to_statistics(port->counts);
+  return result;
+}
+
+CoreStatistics Hierarchy::core_statistics(uint32_t core) const {
+  CoreStatistics result;
+  const auto references = [&](Access kind) {
+    const Port& port = ports_[2 * core + (kind != Access::kFetch)];
+    result.line_crossings += port.extra_lines[index(kind)];
+    return port.counts.accesses[index(kind)] - port.extra_lines[index(kind)];
+  };
+  result.fetches = references(Access::kFetch);
+  result.loads = references(Access::kLoad);
+  result.stores = references(Access::kStore);
+  result.read_modify_writes = references(Access::kReadModifyWrite);
+  result.prefetches = references(Access::kPrefetch);
+  result.flushes = references(Access::kFlush);
+  return result;
+}
+
+}  // namespace simrun::sim
