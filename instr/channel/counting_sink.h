@@ -1,0 +1,25 @@
+// The smallest sink, and the description of all: what Merge<Sink> calls.
+#pragma once
+
+#include <cstdint>
+
+#include "instr/channel/reference.h"
+#include "instr/channel/thread_statistics.h"
+
+namespace simrun::channel {
+
+// Counts only: Merge keeps ThreadStatistics itself, so plain references are not even evaluated.
+class CountingSink final {
+ public:
+  // False: fetch() and data() are never called.
+  static constexpr bool kWantsReferences = false;
+
+  // A thread becomes eligible, in the order of virtual time. The result is passed back with each of its references (a core, say).
+  uint32_t start_thread(const ThreadReport& thread) { return thread.index; }
+  // `line`: address / line size of the PathTable. One call for each run of instructions on one line.
+  void fetch(uint32_t /*handle*/, uint64_t /*line*/) {}
+  // Byte address and size; `kind` is never kFetch.
+  void data(uint32_t /*handle*/, ReferenceKind /*kind*/, uint64_t /*address*/, uint32_t /*bytes*/) {}
+};
+
+}  // namespace simrun::channel

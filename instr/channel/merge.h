@@ -1,0 +1,194 @@
+// The streams of one target, in one order, into one sink. A template of the sink: no virtual call per reference.
+//
+//   Merge<CountingSink> merge(process, sink, options);
+//   for (;;) {
+//     const bool alive = ...;                        // asked before advance(), or words written in between would be lost
+//     if (const Status s = merge.advance(alive); s == Status::kFinished) break;
+//     else if (s == Status::kIdle) ...               // sleep (doorbell.h)
+//   }
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "instr/border/stream.h"
+#include "instr/channel/mapped_process.h"
+#include "instr/channel/path_table.h"
+#include "instr/channel/replay.h"
+#include "instr/channel/stream_error.h"
+#include "instr/channel/virtual_time.h"
+
+namespace simrun::channel {
+
+enum class Status { kAdvanced, kIdle, kFinished };
+
+// Events that concern the process rather than a thread.
+struct ProcessEvents {
+  uint64_t forks = 0;     // children that went on outside this simulation
+  uint64_t execs = 0;     // that succeeded or were not seen to fail
+  uint64_t markers = 0;
+};
+
+template <class Sink>
+class Merge {
+ public:
+  // All references must outlive this. Throws StreamError.
+  Merge(const MappedProcess& process, Sink& sink, const MergeOptions& options)
+      : paths_(process, options.line_bytes),
+        sink_(sink),
+        time_(process, options, [this](const ThreadReport& thread) { return sink_.start_thread(thread); }) {}
+
+  // Up to some hundred turns. `alive`: the target may still write (known before the call). Throws StreamError: the message names the thread.
+  Status advance(bool alive) {
+    constexpr int kTurns = 256;
+    for (int turn = 0; turn < kTurns; ++turn) {
+      MergeThread* thread = nullptr;
+      try {
+        thread = time_.next(alive);
+        if (thread == nullptr) return time_.finished(alive) ? Status::kFinished : turn != 0 ? Status::kAdvanced : Status::kIdle;
+        run_turn(*thread);
+      } catch (const StreamError& error) {
+        if (thread == nullptr) throw;
+        throw StreamError(fmt::format("thread {} (tid {}), word {}: {}", thread->report.index, thread->report.tid,
+                                      thread->ring.words_consumed(), error.what()));
+      }
+    }
+    return Status::kAdvanced;
+  }
+
+  // A runnable thread is behind: its words should come soon, though nobody rings before its chunk is full.
+  bool waits_for_runnable() const { return time_.waits_for_runnable(); }
+
+  std::vector<ThreadReport> reports() const { return time_.reports(); }
+  const ProcessEvents& events() const { return events_; }
+  const PathTable& paths() const { return paths_; }
+
+ private:
+  void run_turn(MergeThread& thread) {
+    RingReader& ring = thread.ring;
+    while (thread.stage == MergeThread::Stage::kRunnable && thread.clock < thread.turn_end && !ring.empty()) {
+      const uint64_t word = *ring.position();
+      const bool went_on = static_cast<uint32_t>(word) < border::kFirstPath ? take_event(thread) : run_paths(thread);
+      if (went_on) continue;
+      // Nothing straddles chunks: what is not complete at the end of one will never be.
+      if (ring.at_chunk_end()) throw StreamError("a path or an event crosses the end of its chunk");
+      thread.needs_more = true;
+      return;
+    }
+  }
+
+  // As many paths as the words in hand and the turn allow. False: not even one was complete.
+  bool run_paths(MergeThread& thread) {
+    if (!thread.unborn.empty()) time_.release_children(thread);
+    const uint64_t* const first = thread.ring.position();
+    const uint64_t* const end = thread.ring.end();
+    const uint64_t* at = first;
+    uint64_t clock = thread.clock;
+    const uint64_t turn_end = thread.turn_end;
+    while (at != end && clock < turn_end) {
+      const DecodedPath* path = paths_.find(*at);
+      if (path == nullptr) [[unlikely]] {
+        if (static_cast<uint32_t>(*at) < border::kFirstPath) break;
+        path = &paths_.decode(*at);
+      }
+      if (end - at <= path->words) break;
+      replay(*path, at, thread.replay, sink_);
+      clock += path->instructions;
+      at += 1 + path->words;
+    }
+    thread.clock = clock;
+    thread.ring.consume_to(at);
+    return at != first;
+  }
+
+  // One event. False: not all of it is here yet.
+  bool take_event(MergeThread& thread) {
+    const auto words = thread.ring.words();
+    const uint64_t payload = words[0] >> 32;
+    if (payload >= words.size()) return false;
+    thread.ring.consume_to(words.data() + 1 + payload);
+    handle_event(thread, static_cast<border::Event>(static_cast<uint32_t>(words[0])), words.subspan(1, payload));
+    return true;
+  }
+
+  static void require_payload(std::span<const uint64_t> payload, size_t words, const char* event) {
+    if (payload.size() < words) throw StreamError(fmt::format("event {} with {} words, not {}", event, payload.size(), words));
+  }
+
+  void handle_event(MergeThread& thread, border::Event event, std::span<const uint64_t> payload) {
+    using border::Event;
+    ReplayState& replay = thread.replay;
+    switch (event) {
+      case Event::kThreadStart:
+        require_payload(payload, 3, "thread start");
+        thread.report.tid = static_cast<uint32_t>(payload[0]);
+        replay.bases.fs = payload[2];
+        return;
+      case Event::kThreadEnd:
+        thread.report.ended = true;
+        return time_.end(thread);
+      case Event::kThreadCreate: require_payload(payload, 1, "thread create"); return time_.create_child(thread, payload[0]);
+      case Event::kThreadCreateFailed:
+        require_payload(payload, 1, "thread create failed");
+        return time_.drop_child(thread, payload[0]);
+      case Event::kSyscallEnter:
+        ++replay.statistics.syscalls;
+        // Runnable again when it is back, whatever the delay was: so the order does not depend on how soon we look.
+        if (payload.size() > 1 && payload[1] != 0) time_.leave(thread);
+        return;
+      case Event::kSyscallExit: return;
+      case Event::kFsBase: require_payload(payload, 1, "FS base"); replay.bases.fs = payload[0]; return;
+      case Event::kGsBase: require_payload(payload, 1, "GS base"); replay.bases.gs = payload[0]; return;
+      case Event::kSignal: ++replay.statistics.signals; return;
+      case Event::kCut: require_payload(payload, 3, "cut"); return replay_cut(thread, payload);
+      case Event::kMarker: ++events_.markers; return;
+      case Event::kExec: ++events_.execs; return time_.leave(thread);
+      case Event::kExecFailed: --events_.execs; return;
+      case Event::kProcessFork: ++events_.forks; return;
+    }
+    throw StreamError(fmt::format("unknown event {}", static_cast<uint32_t>(event)));
+  }
+
+  // A superblock that a fault ended after payload[1] instructions; payload[2] iterations of the string instruction that was next.
+  void replay_cut(MergeThread& thread, std::span<const uint64_t> payload) {
+    std::vector<uint64_t> words{payload[0]};
+    words.insert(words.end(), payload.begin() + 3, payload.end());
+    std::vector<border::OperandDescriptor> strings;
+    const OwnedPath cut = paths_.decode_prefix(payload[0], payload[1], words.size() - 1, &strings);
+    ThreadStatistics& s = thread.replay.statistics;
+    ++s.cuts;
+    if (cut.path.reference_count != 0) {
+      replay(cut.path, words.data(), thread.replay, sink_);
+      thread.clock += cut.path.instructions;
+    }
+    if (payload[2] != 0 && !strings.empty()) replay_started_string(thread, strings, payload[2], words);
+  }
+
+  // The direction of a string instruction that did not get to its end is unknown: upwards, as (nearly) all are.
+  void replay_started_string(MergeThread& thread, const std::vector<border::OperandDescriptor>& operands, uint64_t iterations,
+                             const std::vector<uint64_t>& words) {
+    std::vector<const border::OperandDescriptor*> present;
+    for (const auto& o : operands)
+      if (o.word_a == border::kNoWord || o.word_a < words.size()) present.push_back(&o);
+    if (present.empty()) return;
+    if (iterations > kMaxStringBytes / present[0]->size) throw StreamError("a cut string instruction of more than 4 TiB");
+    const StringRun run{iterations, static_cast<int64_t>(present[0]->size)};
+    thread.replay.statistics.string_iterations += iterations;
+    expand_string(std::span<const border::OperandDescriptor* const>(present), run, words.data(), thread.replay.bases,
+                  [&](border::OperandKind operand_kind, uint64_t address, uint32_t bytes) {
+                    const ReferenceKind kind = to_reference_kind(operand_kind);
+                    count_reference(thread.replay.statistics, kind);
+                    if constexpr (Sink::kWantsReferences) sink_.data(thread.replay.handle, kind, address, bytes);
+                  });
+  }
+
+  PathTable paths_;
+  Sink& sink_;
+  VirtualTime time_;
+  ProcessEvents events_;
+};
+
+}  // namespace simrun::channel

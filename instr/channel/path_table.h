@@ -1,0 +1,86 @@
+// What one execution of a path touches, worked out once per path from the target's descriptors. Everything that can be wrong with
+// a descriptor (counts, indices, words) is checked here, once, so that replaying a path checks nothing.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "instr/channel/mapped_process.h"
+#include "instr/channel/reference.h"
+
+namespace simrun::channel {
+
+// An operand that is not one plain sum. Expanded by special_operands.h when `position` plain references are done.
+struct SpecialOperand {
+  border::OperandDescriptor operand;
+  uint32_t position;
+  uint32_t interleaved;  // 1: this and the next are the two operands of a rep movs/cmps, interleaved per iteration
+};
+
+// One cache line. All zero: not decoded yet (a path has at least one instruction).
+struct alignas(64) DecodedPath {
+  const Reference* references;   // the first is always a fetch
+  const SpecialOperand* specials;
+  uint64_t first_line, last_line;  // of its code, in execution order
+  uint32_t reference_count;
+  uint32_t instructions;
+  uint16_t words;                // address words
+  uint16_t special_count;
+  uint16_t fetches, loads, stores, prefetches, flushes;  // of the plain references; an RMW is in loads and in stores
+  uint16_t spare;
+};
+static_assert(sizeof(DecodedPath) == 64);
+
+// A decoded path that owns its arrays (a superblock cut short by a fault is decoded each time).
+struct OwnedPath {
+  DecodedPath path{};
+  std::vector<Reference> references;
+  std::vector<SpecialOperand> specials;
+};
+
+class PathTable {
+ public:
+  // `line_bytes`: of an instruction line, a power of two. `process` must outlive this.
+  PathTable(const MappedProcess& process, uint32_t line_bytes);
+  ~PathTable();
+  PathTable(const PathTable&) = delete;
+  PathTable& operator=(const PathTable&) = delete;
+
+  // nullptr: `word` is not the id of a path that was decoded before; ask decode().
+  const DecodedPath* find(uint64_t word) const {
+    if (word >= capacity_) [[unlikely]] return nullptr;
+    const DecodedPath& path = table_[word];
+    return path.instructions != 0 ? &path : nullptr;
+  }
+  // Decodes path `word` and remembers it. Throws StreamError when it is no path or its descriptors make no sense.
+  const DecodedPath& decode(uint64_t word);
+
+  // The first `instructions` of a path, of which the first `words` address words are at hand. When the instruction that follows is a
+  // repeated string instruction, its operands are returned in `next_string` (0, 1 or 2).
+  OwnedPath decode_prefix(uint64_t word, uint64_t instructions, uint64_t words,
+                          std::vector<border::OperandDescriptor>* next_string) const;
+
+  uint32_t line_bytes() const { return 1u << line_shift_; }
+  size_t decoded() const { return decoded_; }
+
+ private:
+  struct Source;  // the descriptors of one path, checked
+  Source source(uint64_t word) const;
+  void add_operand(OwnedPath& to, const border::OperandDescriptor& operand, uint64_t id) const;
+  void add_fetches(OwnedPath& to, uint64_t first_byte, uint32_t length, uint64_t id) const;
+  OwnedPath build(const Source& source, uint32_t instructions, uint32_t words) const;
+  template <class T>
+  const T* keep(const std::vector<T>& items);
+
+  const MappedProcess& process_;
+  uint32_t line_shift_;
+  uint64_t capacity_;
+  DecodedPath* table_;  // mapped, zero pages until touched
+  size_t decoded_ = 0;
+  std::vector<std::unique_ptr<char[]>> arenas_;
+  size_t arena_left_ = 0;
+  char* arena_next_ = nullptr;
+};
+
+}  // namespace simrun::channel

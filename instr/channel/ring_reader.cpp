@@ -1,0 +1,98 @@
+#include "instr/channel/ring_reader.h"
+
+#include <fmt/format.h>
+
+#include "instr/channel/doorbell.h"
+#include "instr/channel/stream_error.h"
+
+namespace simrun::channel {
+
+RingReader::RingReader(const MappedProcess& process, uint32_t slot)
+    : slot_(process.slot(slot)),
+      ring_(process.ring(slot)),
+      ring_target_address_(process.ring_target_address(slot)),
+      chunk_words_(process.chunk_words()),
+      ring_chunks_(process.ring_chunks()),
+      chunk_(ring_),
+      position_(ring_),
+      end_(ring_) {}
+
+bool RingReader::refresh(bool writer_is_gone) {
+  for (;;) {
+    if (final_) {
+      if (position_ != end_) return false;
+      next_chunk();
+    }
+    const uint64_t produced = slot_.ring.produced.load(std::memory_order_acquire);
+    if (produced < sequence_ || produced - sequence_ > ring_chunks_)
+      throw StreamError(fmt::format("chunk number {} while chunk {} is read", produced, sequence_));
+    if (produced > sequence_) {
+      if (read_finished_chunk()) return true;
+      continue;  // all of it was in hand already
+    }
+    return read_current_chunk(produced, writer_is_gone);
+  }
+}
+
+bool RingReader::read_finished_chunk() {
+  const uint32_t fill = slot_.ring.fill[index_].load(std::memory_order_acquire);
+  const auto have = end_ - chunk_;
+  if (fill > chunk_words_ || fill < static_cast<uint64_t>(have))
+    throw StreamError(fmt::format("{} words in a chunk of {} ({} were there before)", fill, chunk_words_, have));
+  take(fill, true);
+  return fill > static_cast<uint64_t>(have);
+}
+
+bool RingReader::read_current_chunk(uint64_t produced, bool writer_is_gone) {
+  const uint64_t buffer = slot_.buffer.load(std::memory_order_acquire);
+  if (slot_.ring.produced.load(std::memory_order_acquire) != produced) return refresh(writer_is_gone);
+  const uint64_t chunk_target = ring_target_address_ + uint64_t{index_} * chunk_words_ * 8;
+  const uint64_t bytes = buffer - chunk_target;  // wraps when the buffer is in another chunk
+  const auto have = static_cast<uint64_t>(end_ - chunk_);
+  // The end of this chunk is also the start of the next: as `buffer` it means that a switch is going on.
+  if (bytes < uint64_t{chunk_words_} * 8) {
+    const uint64_t words = bytes / 8;
+    if (words < have) throw StreamError(fmt::format("the buffer moved back, from word {} to {}", have, words));
+    take(words, false);
+    return words > have;
+  }
+  if (!writer_is_gone) return false;
+  // It died between moving `buffer` and `produced`: `fill` was written before both. (Or before it ever set `buffer`: no words.)
+  const uint64_t fill = buffer == 0 ? have : slot_.ring.fill[index_].load(std::memory_order_acquire);
+  take(fill >= have && fill <= chunk_words_ ? fill : have, false);
+  return static_cast<uint64_t>(end_ - chunk_) > have;
+}
+
+void RingReader::take(uint64_t words, bool final) {
+  end_ = chunk_ + words;
+  final_ = final;
+}
+
+void RingReader::next_chunk() {
+  words_before_chunk_ += static_cast<uint64_t>(position_ - chunk_);
+  ++sequence_;
+  if (++index_ == ring_chunks_) index_ = 0;
+  chunk_ = position_ = end_ = ring_ + uint64_t{index_} * chunk_words_;
+  final_ = false;
+  // Sequentially consistent: the producer stores producer_sleeps, then loads consumed; we store consumed, then load producer_sleeps.
+  slot_.ring.consumed.store(sequence_, std::memory_order_seq_cst);
+  wake_producer();
+}
+
+void RingReader::wake_producer() {
+  if (slot_.ring.producer_sleeps.load(std::memory_order_seq_cst) == 0) return;
+  if (slot_.ring.producer_sleeps.exchange(0, std::memory_order_seq_cst) != 0) futex_wake_all(slot_.ring.producer_sleeps);
+}
+
+void RingReader::reset() {
+  words_before_chunk_ += static_cast<uint64_t>(position_ - chunk_);
+  sequence_ = 0;
+  index_ = 0;
+  chunk_ = position_ = end_ = ring_;
+  final_ = false;
+  slot_.buffer.store(0, std::memory_order_relaxed);
+  slot_.ring.produced.store(0, std::memory_order_relaxed);
+  slot_.ring.consumed.store(0, std::memory_order_seq_cst);
+}
+
+}  // namespace simrun::channel

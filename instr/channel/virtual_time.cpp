@@ -1,0 +1,247 @@
+#include "instr/channel/virtual_time.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "instr/border/stream.h"
+#include "instr/channel/stream_error.h"
+
+namespace simrun::channel {
+
+using border::ThreadState;
+using Stage = MergeThread::Stage;
+using Clock = std::chrono::steady_clock;
+
+VirtualTime::VirtualTime(const MappedProcess& process, const MergeOptions& options, Start start)
+    : process_(process), options_(options), start_(std::move(start)), by_slot_(border::kMaxThreads) {}
+
+MergeThread* VirtualTime::next(bool alive) {
+  if (waiting_ != 0) poll_all(alive);
+  waits_for_runnable_ = false;
+  for (;;) {
+    const bool goes_on = current_ != nullptr && current_->stage == Stage::kRunnable && current_->clock < current_->turn_end;
+    MergeThread* thread = goes_on ? current_ : smallest_clock();
+    if (thread == nullptr) {
+      current_ = nullptr;
+      const uint32_t live = live_;
+      look_for_roots(alive);
+      if ((thread = smallest_clock()) == nullptr) {
+        if (live_ < live) continue;  // one was ended, there may be others
+        return nullptr;
+      }
+    }
+    if (!goes_on) thread->turn_end = thread->clock + options_.quantum;
+    current_ = thread;
+    if (has_words(*thread, alive)) {
+      thread->waited_since = {};
+      return thread;
+    }
+    if (step_back(*thread, alive)) continue;
+    waits_for_runnable_ = true;
+    return nullptr;
+  }
+}
+
+bool VirtualTime::has_words(MergeThread& thread, bool alive) {
+  if (!thread.ring.empty() && !thread.needs_more) return true;
+  if (!thread.ring.refresh(!alive)) return false;
+  thread.needs_more = false;
+  return true;
+}
+
+MergeThread* VirtualTime::smallest_clock() {
+  MergeThread* best = nullptr;
+  for (MergeThread* t : known_) {
+    if (t->stage != Stage::kRunnable) continue;
+    if (best == nullptr || t->clock < best->clock || (t->clock == best->clock && t->report.index < best->report.index)) best = t;
+  }
+  return best;
+}
+
+uint64_t VirtualTime::smallest_clock_of_others(const MergeThread& thread) const {
+  uint64_t smallest = std::numeric_limits<uint64_t>::max();
+  for (const MergeThread* t : known_)
+    if (t != &thread && t->stage == Stage::kRunnable) smallest = std::min(smallest, t->clock);
+  return smallest;
+}
+
+// A runnable thread has no words. True: it is not runnable after all (or words have just come): choose again.
+bool VirtualTime::step_back(MergeThread& thread, bool alive) {
+  const auto state = static_cast<ThreadState>(thread.ring.slot().ring.state.load(std::memory_order_acquire));
+  if (has_words(thread, alive)) return true;  // written before the state that we just read
+  if (!alive || state == ThreadState::kDead) {
+    end(thread);
+    return true;
+  }
+  if (state == ThreadState::kInKernel || state == ThreadState::kWaitingInEngine) {
+    set_stage(thread, Stage::kBlocked);
+    return true;
+  }
+  return stalled(thread, alive);
+}
+
+bool VirtualTime::stalled(MergeThread& thread, bool alive) {
+  const auto now = Clock::now();
+  if (thread.waited_since == Clock::time_point{}) {
+    thread.waited_since = now;
+    return false;
+  }
+  if (now - thread.waited_since < options_.stall_time_out) return false;
+  const auto waits = [&](MergeThread* t) { return t != &thread && t->stage == Stage::kRunnable && has_words(*t, alive); };
+  if (std::none_of(known_.begin(), known_.end(), waits)) return false;
+  ++thread.replay.statistics.stalls;
+  set_stage(thread, Stage::kAside);
+  return true;
+}
+
+void VirtualTime::poll_all(bool alive) {
+  for (size_t i = 0; i < known_.size();) {
+    MergeThread* thread = known_[i];
+    if (thread->stage != Stage::kRunnable) poll(*thread, alive);
+    if (i < known_.size() && known_[i] == thread) ++i;  // else it was released
+  }
+}
+
+void VirtualTime::poll(MergeThread& thread, bool alive) {
+  const auto state = static_cast<ThreadState>(thread.ring.slot().ring.state.load(std::memory_order_acquire));
+  switch (thread.stage) {
+    case Stage::kHeld:
+      if (thread.created && has_words(thread, alive)) start(thread);
+      else if (thread.created && !alive) end(thread);
+      return;
+    case Stage::kBlocked:
+    case Stage::kAside:
+      if (has_words(thread, alive)) rejoin(thread);
+      else if (!alive || state == ThreadState::kDead) end(thread);
+      return;
+    case Stage::kEnding:
+      if (!alive || state == ThreadState::kDead) release(thread);
+      return;
+    case Stage::kRunnable: return;
+  }
+}
+
+// Threads that nobody in the target created: the first one, or those found at attach.
+void VirtualTime::look_for_roots(bool alive) {
+  MergeThread* orphan = nullptr;
+  for (uint32_t slot = 0; slot < process_.slots_used(); ++slot) {
+    if (by_slot_[slot] != nullptr && (by_slot_[slot]->stage != Stage::kHeld || by_slot_[slot]->created)) continue;
+    if (process_.slot(slot).ring.state.load(std::memory_order_acquire) == static_cast<uint32_t>(ThreadState::kFree)) continue;
+    MergeThread& thread = know(slot);
+    const auto words = has_words(thread, alive) ? thread.ring.words() : std::span<const uint64_t>{};
+    const bool starts = words.size() > 2 && static_cast<uint32_t>(words[0]) == static_cast<uint32_t>(border::Event::kThreadStart);
+    if (starts && static_cast<uint32_t>(words[2]) == ~uint32_t{0})
+      name_and_start(thread);
+    else if (orphan == nullptr && !alive)
+      orphan = &thread;
+  }
+  // When the target is dead and nothing else is left: children whose kThreadCreate was lost with their parent.
+  if (orphan == nullptr || smallest_clock() != nullptr) return;
+  if (orphan->ring.empty())
+    end(*orphan);
+  else
+    name_and_start(*orphan);
+}
+
+void VirtualTime::name_and_start(MergeThread& thread) {
+  const uint64_t others = smallest_clock_of_others(thread);
+  name(thread, others == std::numeric_limits<uint64_t>::max() ? 0 : others);
+  start(thread);
+}
+
+MergeThread& VirtualTime::know(uint32_t slot) {
+  auto& known = by_slot_[slot];
+  if (known == nullptr) {
+    known = std::make_unique<MergeThread>(process_, slot);
+    known_.push_back(known.get());
+    ++live_;
+    ++waiting_;
+  }
+  return *known;
+}
+
+// Numbers a thread and gives it to the sink: at its creation in virtual time, so that cores do not depend on host timing.
+void VirtualTime::name(MergeThread& thread, uint64_t clock) {
+  thread.created = true;
+  thread.clock = thread.report.start_clock = clock;
+  thread.report.index = next_index_++;
+  thread.replay.handle = start_(thread.report);
+}
+
+void VirtualTime::start(MergeThread& thread) { set_stage(thread, Stage::kRunnable); }
+
+void VirtualTime::set_stage(MergeThread& thread, Stage stage) {
+  const bool waited = thread.stage != Stage::kRunnable;
+  const bool waits = stage != Stage::kRunnable;
+  waiting_ += static_cast<uint32_t>(waits) - static_cast<uint32_t>(waited);
+  thread.stage = stage;
+  thread.waited_since = {};
+}
+
+void VirtualTime::rejoin(MergeThread& thread) {
+  const uint64_t others = smallest_clock_of_others(thread);
+  if (others != std::numeric_limits<uint64_t>::max()) thread.clock = std::max(thread.clock, others);
+  set_stage(thread, Stage::kRunnable);
+}
+
+void VirtualTime::create_child(MergeThread& thread, uint64_t slot) {
+  if (slot >= border::kMaxThreads) throw StreamError(fmt::format("creates a thread in slot {}", slot));
+  MergeThread& child = know(static_cast<uint32_t>(slot));
+  if (child.created) throw StreamError(fmt::format("creates a thread in slot {}, which is in use", slot));
+  name(child, thread.clock);
+  thread.unborn.push_back(child.report.slot);
+}
+
+void VirtualTime::drop_child(MergeThread& thread, uint64_t slot) {
+  const auto found = std::find(thread.unborn.begin(), thread.unborn.end(), slot);
+  if (found == thread.unborn.end()) throw StreamError(fmt::format("takes back a thread in slot {} that it did not create", slot));
+  thread.unborn.erase(found);
+  MergeThread& child = *by_slot_[slot];
+  --live_;
+  child.stage = Stage::kEnding;  // still to be polled, but no report
+  release(child);
+}
+
+void VirtualTime::release_children(MergeThread& thread) {
+  for (uint32_t slot : thread.unborn)
+    if (by_slot_[slot] != nullptr && by_slot_[slot]->stage == Stage::kHeld) start(*by_slot_[slot]);
+  thread.unborn.clear();
+}
+
+void VirtualTime::leave(MergeThread& thread) { set_stage(thread, Stage::kBlocked); }
+
+void VirtualTime::end(MergeThread& thread) {
+  thread.replay.statistics.truncated_words += thread.ring.words().size();
+  thread.report.end_clock = thread.clock;
+  if (thread.created) ended_.push_back(report_of(thread));
+  --live_;
+  set_stage(thread, Stage::kEnding);
+}
+
+void VirtualTime::release(MergeThread& thread) {
+  thread.ring.reset();
+  thread.ring.slot().ring.state.store(static_cast<uint32_t>(ThreadState::kFree), std::memory_order_release);
+  if (current_ == &thread) current_ = nullptr;
+  --waiting_;
+  known_.erase(std::find(known_.begin(), known_.end(), &thread));
+  by_slot_[thread.report.slot].reset();
+}
+
+ThreadReport VirtualTime::report_of(const MergeThread& thread) const {
+  ThreadReport report = thread.report;
+  report.end_clock = thread.clock;
+  report.statistics = thread.replay.statistics;
+  report.statistics.words = thread.ring.words_consumed();
+  return report;
+}
+
+std::vector<ThreadReport> VirtualTime::reports() const {
+  std::vector<ThreadReport> all = ended_;
+  for (const MergeThread* t : known_)
+    if (t->created && t->stage != Stage::kEnding) all.push_back(report_of(*t));
+  return all;
+}
+
+}  // namespace simrun::channel
