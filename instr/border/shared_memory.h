@@ -76,6 +76,8 @@ struct ProcessHeader {
   uint64_t code_cache_bytes;
   uint64_t app_pc, app_sp;             // the application's first instruction (its dynamic loader, if it has one) and stack pointer
   uint64_t app_flags;                  // rflags at start
+  uint64_t blanket_base, blanket_bytes;            // temporary mapping that the engine removes when it is set up; 0: none
+  uint64_t engine_stack_base, engine_stack_bytes;  // of the engine's main
 
   // Layout, written by the launcher: offsets from the start of the mapping, capacities in entries.
   uint64_t slots_offset, slot_bytes;   // slot i: ThreadContext of the engine first, at a page boundary (engine_context.h)

@@ -1,0 +1,242 @@
+#include "instr/engine/dispatch/code_table.h"
+
+#include <algorithm>
+#include <ctime>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "base/check.h"
+#include "instr/engine/dispatch/descriptor_tables.h"
+#include "instr/engine/runtime/fixed_routines.h"
+#include "instr/engine/runtime/process.h"
+
+namespace simrun::engine {
+
+CodeCache g_code_cache;
+std::mutex g_translation_lock;
+
+namespace {
+
+struct State {
+  explicit State(const TranslationOptions& o) : options(o), translator(o) {}
+  TranslationOptions options;
+  Translator translator;
+  TranslationOutput output;
+  DecodedSuperblock decoded;
+  std::unordered_map<uint64_t, uint32_t> by_pc;
+  std::unordered_multimap<uint64_t, uint32_t> waiting;   // exits by target that does not exist yet
+  std::vector<Superblock> superblocks;
+  std::vector<Exit> exits;
+  uint64_t generation = 1;
+  AppAddress lowest{~0ull}, highest{0};                  // application addresses that translations cover
+};
+
+State* g_state;
+
+uint64_t now() {
+  timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
+}
+
+void fill_indirect_table() {
+  for (uint32_t k = 0; k < 65536; ++k) g_process.indirect_table[k] = g_routines.indirect_miss;
+}
+
+void patch(const Exit& exit, const Superblock& target) {
+  const Superblock& source = g_state->superblocks[exit.superblock];
+  // The buffer register stays as it is when both use the same one: the target's set-up is skipped.
+  if (exit.patch_same_buffer != 0 && source.buffer_register == target.buffer_register)
+    g_code_cache.patch_displacement(exit.patch_same_buffer, g_code_cache.address(target.check));
+  else
+    g_code_cache.patch_displacement(exit.patch, g_code_cache.address(target.entry));
+}
+
+void link(Exit& exit, const Superblock& target) {
+  if (exit.linked || exit.kind != ExitKind::kDirect || !g_process.header->link_superblocks) return;
+  patch(exit, target);
+  exit.linked = true;
+  g_process.header->statistics.links.fetch_add(1, std::memory_order_relaxed);
+}
+
+// Appends what the translator produced to the registry, and links what can be linked, both ways.
+void record(uint32_t start, uint32_t descriptor) {
+  State& s = *g_state;
+  const TranslationOutput& o = s.output;
+  const Instruction& last = s.decoded.instructions[s.decoded.count - 1];
+  const auto liveness = entry_liveness(s.decoded);
+  const auto index = static_cast<uint32_t>(s.superblocks.size());
+  const auto first_exit = static_cast<uint32_t>(s.exits.size());
+  s.superblocks.push_back({s.decoded.pc, last.pc + last.length, start + o.entry, start + o.check, start + o.size, first_exit, 0,
+                           descriptor, static_cast<uint16_t>(o.exits.size()), static_cast<uint16_t>(s.decoded.count),
+                           o.buffer_register, liveness.flags_dead, liveness.dead});
+  s.by_pc.emplace(raw(s.decoded.pc), index);
+  for (const auto& e : o.exits)
+    s.exits.push_back({e.target, e.patch ? start + e.patch : 0, e.patch_same_buffer ? start + e.patch_same_buffer : 0, index, e.kind, false});
+  for (uint32_t k = first_exit; k < s.exits.size(); ++k) {
+    if (s.exits[k].kind != ExitKind::kDirect) continue;
+    const auto target = s.by_pc.find(raw(s.exits[k].target));
+    if (target != s.by_pc.end())
+      link(s.exits[k], s.superblocks[target->second]);
+    else
+      s.waiting.emplace(raw(s.exits[k].target), k);
+  }
+  const auto [first, last_waiting] = s.waiting.equal_range(raw(s.decoded.pc));
+  for (auto it = first; it != last_waiting; ++it) link(s.exits[it->second], s.superblocks[index]);
+  s.waiting.erase(first, last_waiting);
+  s.lowest = std::min(s.lowest, s.decoded.pc);
+  s.highest = std::max(s.highest, last.pc + last.length);
+}
+
+bool translate(AppAddress pc) {
+  State& s = *g_state;
+  const uint64_t start_time = now();
+  form_superblock(pc, s.options.max_instructions, s.decoded);
+  if (s.decoded.count == 0) return false;
+  const uint32_t start = g_code_cache.used();
+  CHECK(g_code_cache.space() >= Translator::size_bound(s.decoded));
+  Assembler out(g_code_cache.write_pointer(start), g_code_cache.address(start));
+  const auto first_exit = static_cast<uint32_t>(kFirstExit + s.exits.size());
+  s.translator.translate(s.decoded, next_path_id(), first_exit, out, s.output);
+  CHECK(s.output.size <= Translator::size_bound(s.decoded));
+  const uint32_t descriptor = s.options.trace ? append_descriptors(s.decoded, s.output) : 0;
+  g_code_cache.commit(s.output.size);
+  record(start, descriptor);
+  auto& statistics = g_process.header->statistics;
+  statistics.superblocks.fetch_add(1, std::memory_order_relaxed);
+  statistics.translated_instructions.fetch_add(s.decoded.count, std::memory_order_relaxed);
+  statistics.code_bytes.fetch_add(s.output.size, std::memory_order_relaxed);
+  statistics.translation_nanoseconds.fetch_add(now() - start_time, std::memory_order_relaxed);
+  return true;
+}
+
+// verify: if (r11 != pc) goto the previous occupant of the table entry, at last the miss; rcx, r11 = the application's; goto entry
+uint32_t emit_indirect_entry(const Superblock& superblock, uint64_t otherwise) {
+  const uint32_t start = g_code_cache.used();
+  Assembler a(g_code_cache.write_pointer(start), g_code_cache.address(start));
+  const uint64_t pc = raw(superblock.pc);
+  const auto spill = [](uint8_t r) { return static_cast<uint32_t>(offsetof(ThreadContext, spill)) + 8u * r; };
+  if (superblock.flags_dead) {
+    if (pc <= 0x7fffffff) {
+      a.cmp_imm32(kR11, static_cast<int32_t>(pc));
+    } else {
+      a.mov_imm(kRcx, pc);
+      a.cmp(kR11, kRcx);
+    }
+    a.jcc(kNotEqual, otherwise);
+  } else {
+    // Without touching the flags: rcx = r11 - pc; jrcxz
+    a.mov_imm(kRcx, ~pc + 1);
+    a.lea_sum(kRcx, kRcx, kR11);
+    a.byte(0xe3);
+    a.byte(5);
+    a.jmp(otherwise);
+  }
+  if (!(superblock.dead & bit(kRcx))) a.load_gs(kRcx, spill(kRcx));
+  if (!(superblock.dead & bit(kR11))) a.load_gs(kR11, spill(kR11));
+  a.jmp(g_code_cache.address(superblock.entry));
+  g_code_cache.commit(a.size());
+  return start;
+}
+
+}  // namespace
+
+void start_code_table(const TranslationOptions& options) {
+  g_state = new State(options);
+  fill_indirect_table();
+}
+
+bool code_cache_is_full() {
+  return g_code_cache.space() < 64 * 1024 || descriptor_tables_are_full();
+}
+
+uint64_t code_for(AppAddress pc) {
+  State& s = *g_state;
+  auto found = s.by_pc.find(raw(pc));
+  if (found == s.by_pc.end()) {
+    if (!translate(pc)) return 0;
+    found = s.by_pc.find(raw(pc));
+  }
+  return g_code_cache.address(s.superblocks[found->second].entry);
+}
+
+Exit exit_facts(uint32_t exit_id) { return g_state->exits[exit_id - kFirstExit]; }
+
+void link_exit(uint32_t exit_id, uint64_t generation) {
+  State& s = *g_state;
+  if (generation != s.generation) return;
+  Exit& exit = s.exits[exit_id - kFirstExit];
+  const auto target = s.by_pc.find(raw(exit.target));
+  if (target != s.by_pc.end()) link(exit, s.superblocks[target->second]);
+}
+
+void add_indirect_target(AppAddress pc) {
+  State& s = *g_state;
+  const auto found = s.by_pc.find(raw(pc));
+  if (found == s.by_pc.end()) return;
+  Superblock& superblock = s.superblocks[found->second];
+  if (superblock.indirect_entry != 0 || g_code_cache.space() < 256) return;
+  uint64_t& entry = g_process.indirect_table[raw(pc) & 0xffff];
+  superblock.indirect_entry = emit_indirect_entry(superblock, entry);
+  __atomic_store_n(&entry, g_code_cache.address(superblock.indirect_entry), __ATOMIC_RELEASE);
+}
+
+uint64_t code_generation() { return __atomic_load_n(&g_state->generation, __ATOMIC_RELAXED); }
+
+void drop_translations() {
+  State& s = *g_state;
+  fill_indirect_table();
+  s.by_pc.clear();
+  s.waiting.clear();
+  s.superblocks.clear();
+  s.exits.clear();
+  s.lowest = AppAddress{~0ull};
+  s.highest = AppAddress{0};
+  __atomic_fetch_add(&s.generation, 1, __ATOMIC_RELAXED);
+  g_code_cache.flush();
+  g_process.header->statistics.flushes.fetch_add(1, std::memory_order_relaxed);
+}
+
+bool has_translations(AppAddress from, AppAddress to) {
+  State& s = *g_state;
+  if (to <= s.lowest || from >= s.highest) return false;
+  return std::any_of(s.superblocks.begin(), s.superblocks.end(),
+                     [&](const Superblock& b) { return b.pc < to && b.end > from; });
+}
+
+Recovery recover(uint64_t code) {
+  State& s = *g_state;
+  Recovery result{};
+  const uint32_t offset = g_code_cache.offset_of(code);
+  auto after = std::upper_bound(s.superblocks.begin(), s.superblocks.end(), offset,
+                                [](uint32_t o, const Superblock& b) { return o < b.entry; });
+  if (after == s.superblocks.begin()) return result;
+  const Superblock& superblock = *(after - 1);
+  if (offset >= superblock.code_end) return result;
+  // The same translation again, elsewhere, pretending to be there.
+  auto decoded = std::make_unique<DecodedSuperblock>();
+  form_superblock(superblock.pc, s.options.max_instructions, *decoded);
+  if (decoded->count != superblock.instructions) return result;   // the bytes have changed
+  std::vector<uint8_t> scratch(Translator::size_bound(*decoded));
+  const uint64_t start = g_code_cache.address(superblock.entry);
+  Assembler out(scratch.data(), start);
+  Translator translator(s.options);
+  TranslationOutput output;
+  translator.translate(*decoded, 0, 0, out, output);
+  CHECK(output.size == superblock.code_end - superblock.entry);
+  const auto at = static_cast<uint32_t>(code - start);
+  const RecoveryPoint* point = nullptr;
+  for (const RecoveryPoint& p : output.recovery)
+    if (p.offset <= at) point = &p;
+  CHECK(point != nullptr);
+  result.found = true;
+  result.pc = point->instruction < decoded->count ? decoded->instructions[point->instruction].pc : superblock.end;
+  result.in_spill = point->in_spill;
+  result.instructions = point->instruction;
+  result.words = point->words;
+  result.last_path = s.options.trace ? last_path_of(superblock.descriptor) : 0;
+  return result;
+}
+
+}  // namespace simrun::engine

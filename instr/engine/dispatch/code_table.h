@@ -1,0 +1,51 @@
+// All translations: from application addresses to superblocks, the exits that wait to be linked, the table of indirect targets.
+// Everything here happens under `translation_lock`, but for `find_code`'s callers' use of the returned address, which is safe while the
+// thread's `in_cache` is set (safe_points.h).
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+
+#include "instr/engine/codecache/code_cache.h"
+#include "instr/engine/translate/superblock.h"
+#include "instr/engine/translate/translator.h"
+
+namespace simrun::engine {
+
+extern CodeCache g_code_cache;
+extern std::mutex g_translation_lock;
+
+void start_code_table(const TranslationOptions& options);
+
+// The code of the superblock at `pc`, translated now if need be; 0 when nothing at `pc` can be executed.
+uint64_t code_for(AppAddress pc);
+
+// The facts of an exit, copied: the exit itself may go when the code cache is flushed.
+Exit exit_facts(uint32_t exit_id);
+// Links the exit to its target's superblock if it exists and the exit is still there (`generation` as of the exit's entry).
+void link_exit(uint32_t exit_id, uint64_t generation);
+
+// Makes the table of indirect targets lead to the superblock at `pc`, which must have been translated.
+void add_indirect_target(AppAddress pc);
+
+// Counts flushes; part of what a thread must know to use an exit id later.
+uint64_t code_generation();
+
+// Drops all translations. The caller has stopped the world.
+void drop_translations();
+// True when the range holds translated application code.
+bool has_translations(AppAddress from, AppAddress to);
+bool code_cache_is_full();
+
+// The application's state at a code address: which instruction it is before, and where its registers are.
+struct Recovery {
+  bool found;
+  AppAddress pc;
+  GprSet in_spill;
+  uint32_t last_path;       // path id of the whole superblock (trace mode)
+  uint16_t instructions;    // retired in this execution of the superblock
+  uint16_t words;           // address words stored
+};
+Recovery recover(uint64_t code);
+
+}  // namespace simrun::engine

@@ -1,0 +1,63 @@
+#include "instr/engine/dispatch/descriptor_tables.h"
+
+#include <vector>
+
+#include "instr/engine/runtime/process.h"
+
+namespace simrun::engine {
+namespace {
+
+// More than one superblock can need.
+constexpr uint32_t kReserve = 4096;
+
+std::vector<uint32_t> g_last_path;   // by superblock
+
+template <typename T>
+T* table(uint64_t offset) {
+  return reinterpret_cast<T*>(g_process.base + offset);
+}
+
+}  // namespace
+
+void start_descriptor_tables() { g_process.header->paths.store(border::kFirstPath, std::memory_order_release); }
+
+bool descriptor_tables_are_full() {
+  const border::ProcessHeader& h = *g_process.header;
+  return h.instructions + kReserve > h.instruction_capacity || h.operands + kReserve > h.operand_capacity ||
+         h.superblocks + kReserve > h.superblock_capacity || h.paths + kReserve > h.path_capacity;
+}
+
+uint32_t next_path_id() { return g_process.header->paths.load(std::memory_order_relaxed); }
+
+uint32_t append_descriptors(const DecodedSuperblock& superblock, const TranslationOutput& output) {
+  border::ProcessHeader& h = *g_process.header;
+  const uint32_t first_instruction = h.instructions, first_operand = h.operands, index = h.superblocks;
+  uint32_t path = h.paths;
+  auto* instructions = table<border::InstructionDescriptor>(h.instructions_offset) + first_instruction;
+  for (uint32_t k = 0; k < superblock.count; ++k) {
+    const Instruction& i = superblock.instructions[k];
+    instructions[k] = {static_cast<int32_t>(i.pc - superblock.pc), i.length, i.descriptor_flags, output.operands_per_instruction[k]};
+  }
+  auto* operands = table<border::OperandDescriptor>(h.operands_offset) + first_operand;
+  for (size_t k = 0; k < output.operands.size(); ++k) operands[k] = output.operands[k];
+  table<border::SuperblockDescriptor>(h.superblocks_offset)[index] = {
+      raw(superblock.pc), first_instruction, first_operand, static_cast<uint16_t>(superblock.count),
+      static_cast<uint16_t>(output.operands.size()), 0};
+  auto* paths = table<border::PathDescriptor>(h.paths_offset);
+  uint32_t longest = path;
+  for (const auto& p : output.paths) {
+    if (p.instructions >= paths[longest].instructions || path == h.paths) longest = path;
+    paths[path++] = {index, p.instructions, p.operands, p.words, 0, 0};
+  }
+  g_last_path.resize(index + 1, 0);
+  g_last_path[index] = longest;
+  h.instructions.store(first_instruction + superblock.count, std::memory_order_relaxed);
+  h.operands.store(static_cast<uint32_t>(first_operand + output.operands.size()), std::memory_order_relaxed);
+  h.superblocks.store(index + 1, std::memory_order_relaxed);
+  h.paths.store(path, std::memory_order_release);
+  return index;
+}
+
+uint32_t last_path_of(uint32_t superblock) { return g_last_path[superblock]; }
+
+}  // namespace simrun::engine

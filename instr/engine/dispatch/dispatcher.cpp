@@ -1,0 +1,110 @@
+#include "instr/engine/dispatch/dispatcher.h"
+
+#include "base/check.h"
+#include "instr/engine/dispatch/code_table.h"
+#include "instr/engine/dispatch/safe_points.h"
+#include "instr/engine/instrument/ring_writer.h"
+#include "instr/engine/runtime/process.h"
+#include "instr/engine/signals/signals.h"
+#include "instr/engine/syscalls/syscalls.h"
+#include "instr/engine/translate/address_space.h"
+
+namespace simrun::engine {
+namespace {
+
+// What the exit said, read before a flush could take it away.
+struct Departure {
+  uint32_t id;
+  uint64_t generation;
+  Exit exit;          // when id >= kFirstExit
+};
+
+Departure read_departure(ThreadContext* c) {
+  Departure d{c->exit_id, 0, {}};
+  if (d.id < kFirstExit) return d;
+  const std::lock_guard lock(g_translation_lock);
+  d.generation = code_generation();
+  d.exit = exit_facts(d.id);
+  return d;
+}
+
+void remember(ThreadContext* c, uint64_t kind, uint64_t value) { c->events[c->last_event++ % 32] = {kind, value}; }
+
+// Does what the departure asks for; afterwards app.pc is where the thread goes on.
+void handle_departure(ThreadContext* c, const Departure& d) {
+  auto& statistics = g_process.header->statistics;
+  const auto count = [](std::atomic<uint64_t>& counter) { counter.fetch_add(1, std::memory_order_relaxed); };
+  remember(c, d.id < kFirstExit ? d.id : 100 + static_cast<uint64_t>(d.exit.kind), c->app.pc);
+  if (d.id == kExitIndirect) return count(statistics.dispatches_indirect);
+  if (d.id == kExitFault) return publish_fault(c);
+  if (d.id < kFirstExit) return count(statistics.dispatches_other);
+  c->app.pc = raw(d.exit.target);
+  switch (d.exit.kind) {
+    case ExitKind::kDirect: return count(statistics.dispatches_link);
+    case ExitKind::kCheck:
+      count(statistics.dispatches_check);
+      return switch_chunk_if_full(c);
+    case ExitKind::kSyscall:
+      count(statistics.dispatches_syscall);
+      return do_syscall(c);
+    case ExitKind::kUnsupported: raise_unsupported(c); return;
+  }
+}
+
+// Forced safe points: the limit of every n-th entry is 0.
+bool force_check(ThreadContext* c) {
+  const uint32_t every = g_process.header->force_safe_points;
+  if (every == 0) return false;
+  c->check_countdown = c->check_countdown * 1103515245u + 12345u;
+  return (c->check_countdown >> 16) % every == 0;
+}
+
+uint64_t find_code(ThreadContext* c, const Departure& d) {
+  const std::lock_guard lock(g_translation_lock);
+  const uint64_t code = code_for(AppAddress{c->app.pc});
+  if (code == 0) return 0;
+  if (d.id == kExitIndirect) add_indirect_target(AppAddress{c->app.pc});
+  if (d.id >= kFirstExit && d.exit.kind == ExitKind::kDirect && c->app.pc == raw(d.exit.target)) link_exit(d.id, d.generation);
+  return code;
+}
+
+bool cache_is_full() {
+  const std::lock_guard lock(g_translation_lock);
+  return code_cache_is_full();
+}
+
+}  // namespace
+
+void flush_translations(ThreadContext* self) {
+  stop_world(self);
+  {
+    const std::lock_guard lock(g_translation_lock);
+    drop_translations();
+    forget_address_space();
+  }
+  resume_world();
+}
+
+uint64_t dispatch(ThreadContext* c) {
+  Departure d = read_departure(c);
+  leave_cache_state(c);
+  handle_departure(c, d);
+  for (;;) {
+    if (c->pending.number.load(std::memory_order_relaxed) != 0) deliver_signal(c);
+    if (cache_is_full()) flush_translations(c);
+    restore_limit(c);
+    enter_cache_state(c);
+    if (c->pending.number.load(std::memory_order_seq_cst) != 0) {
+      leave_cache_state(c);
+      continue;
+    }
+    if (const uint64_t code = find_code(c, d)) {
+      if (force_check(c)) request_stop(c);
+      return code;
+    }
+    leave_cache_state(c);
+    raise_not_executable(c);
+  }
+}
+
+}  // namespace simrun::engine

@@ -1,0 +1,62 @@
+#include "instr/engine/dispatch/safe_points.h"
+
+#include <linux/futex.h>
+
+#include <mutex>
+
+#include "instr/engine/runtime/process.h"
+#include "instr/engine/runtime/raw_syscall.h"
+
+namespace simrun::engine {
+namespace {
+
+std::mutex g_stopper;                     // one stop at a time; waiting for it happens with in_cache 0
+std::atomic<uint32_t> g_stopping{0};      // futex: 1 while a stop is in force
+std::atomic<uint32_t> g_departures{0};    // futex: counts threads that left the code cache during a stop
+
+}  // namespace
+
+void request_stop(ThreadContext* thread) { thread->limit.store(0, std::memory_order_seq_cst); }
+
+void stop_world(ThreadContext* self) {
+  g_stopper.lock();
+  g_stopping.store(1, std::memory_order_seq_cst);
+  const uint32_t slots = g_process.header->slots_used.load(std::memory_order_seq_cst);
+  for (uint32_t k = 0; k < slots; ++k) {
+    ThreadContext* other = g_process.slot(k);
+    if (other == self) continue;
+    for (;;) {
+      const uint32_t seen = g_departures.load(std::memory_order_seq_cst);
+      if (other->in_cache.load(std::memory_order_seq_cst) == 0) break;
+      request_stop(other);
+      // The time-out covers a thread that restored its limit just before it looked at g_stopping.
+      const timespec timeout{0, 1'000'000};
+      raw_syscall(SYS_futex, word(&g_departures), FUTEX_WAIT_PRIVATE, seen, word(&timeout));
+    }
+  }
+}
+
+void resume_world() {
+  g_stopping.store(0, std::memory_order_seq_cst);
+  raw_syscall(SYS_futex, word(&g_stopping), FUTEX_WAKE_PRIVATE, 1u << 30);
+  g_stopper.unlock();
+}
+
+void enter_cache_state(ThreadContext* self) {
+  for (;;) {
+    self->in_cache.store(1, std::memory_order_seq_cst);
+    if (g_stopping.load(std::memory_order_seq_cst) == 0) return;
+    leave_cache_state(self);
+    while (g_stopping.load(std::memory_order_seq_cst) != 0)
+      raw_syscall(SYS_futex, word(&g_stopping), FUTEX_WAIT_PRIVATE, 1, 0);
+  }
+}
+
+void leave_cache_state(ThreadContext* self) {
+  self->in_cache.store(0, std::memory_order_seq_cst);
+  if (g_stopping.load(std::memory_order_seq_cst) == 0) return;
+  g_departures.fetch_add(1, std::memory_order_seq_cst);
+  raw_syscall(SYS_futex, word(&g_departures), FUTEX_WAKE_PRIVATE, 1u << 30);
+}
+
+}  // namespace simrun::engine

@@ -1,0 +1,23 @@
+// Stopping the world: every thread out of the code cache. A thread is out when its `in_cache` is 0; it stays out, in the dispatcher,
+// while a stop is in force. Waiting for the translation lock, for ring space or in a system call counts as out.
+//
+// The order that makes it safe: a thread sets in_cache, then looks whether a stop is in force, then looks up its code. A stopper declares
+// the stop, then looks at in_cache. Both sides with sequentially consistent accesses: one of them sees the other.
+#pragma once
+
+#include "instr/engine/runtime/thread_context.h"
+
+namespace simrun::engine {
+
+// The calling thread, in the dispatcher with in_cache 0 and without the translation lock, becomes the only one that may run application code.
+void stop_world(ThreadContext* self);
+void resume_world();
+
+// in_cache = 1, unless a stop is in force: waits for its end first.
+void enter_cache_state(ThreadContext* self);
+void leave_cache_state(ThreadContext* self);
+
+// Asks one thread to come to the dispatcher.
+void request_stop(ThreadContext* thread);
+
+}  // namespace simrun::engine

@@ -1,0 +1,105 @@
+#include "instr/engine/instrument/ring_writer.h"
+
+#include <linux/futex.h>
+
+#include "base/check.h"
+#include "instr/engine/runtime/process.h"
+#include "instr/engine/runtime/raw_syscall.h"
+
+namespace simrun::engine {
+namespace {
+
+// Behind `limit`: what one superblock may store, and its block word.
+constexpr uint64_t kSlackBytes = (border::kMaxSuperblockWords + 8) * 8;
+
+uint64_t chunk_base(const ThreadContext* c) {
+  const border::ProcessHeader& h = *g_process.header;
+  return c->ring_base + (c->ring.produced.load(std::memory_order_relaxed) % h.ring_chunks) * h.ring_chunk_bytes;
+}
+uint64_t chunk_end(const ThreadContext* c) { return chunk_base(c) + g_process.header->ring_chunk_bytes; }
+
+bool simulator_is_gone() { return raw_syscall(SYS_kill, static_cast<uint64_t>(g_process.simulator_pid), 0) == -3 /* ESRCH */; }
+
+// Blocks until the next chunk is free. The time-out only serves to notice a dead simulator.
+void wait_for_space(ThreadContext* c) {
+  const border::ProcessHeader& h = *g_process.header;
+  const uint64_t next = c->ring.produced.load(std::memory_order_relaxed) + 1;
+  if (next - c->ring.consumed.load(std::memory_order_acquire) < h.ring_chunks) return;
+  const auto before = static_cast<border::ThreadState>(c->ring.state.load());
+  set_thread_state(c, border::ThreadState::kWaitingForSpace);
+  for (;;) {
+    c->ring.producer_sleeps.store(1, std::memory_order_seq_cst);
+    if (next - c->ring.consumed.load(std::memory_order_seq_cst) < h.ring_chunks) break;
+    const timespec timeout{0, 100'000'000};
+    raw_syscall(SYS_futex, word(&c->ring.producer_sleeps), FUTEX_WAIT, 1, word(&timeout));
+    if (simulator_is_gone()) c->ring.consumed.store(next - 1);   // nobody reads any more: the application goes on
+  }
+  c->ring.producer_sleeps.store(0, std::memory_order_relaxed);
+  set_thread_state(c, before);
+}
+
+void switch_chunk(ThreadContext* c) {
+  const border::ProcessHeader& h = *g_process.header;
+  const uint64_t produced = c->ring.produced.load(std::memory_order_relaxed);
+  const uint64_t used = c->buffer.load(std::memory_order_relaxed) - chunk_base(c);
+  c->ring.fill[produced % h.ring_chunks].store(static_cast<uint32_t>(used / 8), std::memory_order_release);
+  wait_for_space(c);
+  c->buffer.store(c->ring_base + ((produced + 1) % h.ring_chunks) * h.ring_chunk_bytes, std::memory_order_release);
+  c->ring.produced.store(produced + 1, std::memory_order_release);
+  c->normal_limit = chunk_end(c) - kSlackBytes;
+  wake_consumer();
+}
+
+}  // namespace
+
+void start_ring(ThreadContext* c) {
+  if (!g_process.tracing()) {
+    c->buffer = 0;
+    c->normal_limit = ~0ull;
+    return;
+  }
+  c->ring_base = reinterpret_cast<uint64_t>(g_process.base) + g_process.header->rings_offset +
+                 static_cast<uint64_t>(c->slot) * g_process.header->ring_chunk_bytes * g_process.header->ring_chunks;
+  c->ring.consumed = 0;
+  c->ring.produced = 0;
+  c->buffer = c->ring_base;
+  c->normal_limit = chunk_end(c) - kSlackBytes;
+}
+
+void restore_limit(ThreadContext* c) { c->limit.store(c->normal_limit, std::memory_order_seq_cst); }
+
+void switch_chunk_if_full(ThreadContext* c) {
+  if (g_process.tracing() && c->buffer.load(std::memory_order_relaxed) >= c->normal_limit) switch_chunk(c);
+}
+
+void append_words(ThreadContext* c, border::Event event, const uint64_t* payload, uint32_t count) {
+  if (!g_process.tracing()) return;
+  uint64_t at = c->buffer.load(std::memory_order_relaxed);
+  if (at + 8 * (count + 1) > chunk_end(c)) {
+    switch_chunk(c);
+    at = c->buffer.load(std::memory_order_relaxed);
+  }
+  CHECK(at + 8 * (count + 1) <= chunk_end(c));
+  auto* words = reinterpret_cast<uint64_t*>(at);
+  words[0] = border::event_word(event, count);
+  for (uint32_t k = 0; k < count; ++k) words[k + 1] = payload[k];
+  c->buffer.store(at + 8 * (count + 1), std::memory_order_release);
+}
+
+void append_event(ThreadContext* c, border::Event event, std::initializer_list<uint64_t> payload) {
+  append_words(c, event, payload.begin(), static_cast<uint32_t>(payload.size()));
+}
+
+void set_thread_state(ThreadContext* c, border::ThreadState state) {
+  c->ring.state.store(static_cast<uint32_t>(state), std::memory_order_seq_cst);
+  wake_consumer();
+}
+
+void wake_consumer() {
+  auto& sleeps = g_process.header->consumer_sleeps;
+  if (sleeps.load(std::memory_order_seq_cst) == 0) return;
+  sleeps.store(0, std::memory_order_relaxed);
+  raw_syscall(SYS_futex, word(&sleeps), FUTEX_WAKE, 1);
+}
+
+}  // namespace simrun::engine

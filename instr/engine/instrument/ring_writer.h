@@ -1,0 +1,29 @@
+// The producer's side of a thread's ring, as far as emitted code does not do it: chunk switches and events (instr/border/stream.h).
+// All functions run on the thread that owns the context, in the engine. Any time.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+
+#include "instr/border/stream.h"
+#include "instr/engine/runtime/thread_context.h"
+
+namespace simrun::engine {
+
+// Prepares the ring of a new thread.
+void start_ring(ThreadContext* context);
+
+// Makes `limit` what it is when nobody wants the thread; the caller looks for requests afterwards.
+void restore_limit(ThreadContext* context);
+
+// The current chunk is full as far as `limit` is concerned: goes to the next one, waits for space.
+void switch_chunk_if_full(ThreadContext* context);
+
+void append_event(ThreadContext* context, border::Event event, std::initializer_list<uint64_t> payload);
+void append_words(ThreadContext* context, border::Event event, const uint64_t* payload, uint32_t count);
+
+// Tells the simulator what the thread is doing, and wakes it if it waits for someone.
+void set_thread_state(ThreadContext* context, border::ThreadState state);
+void wake_consumer();
+
+}  // namespace simrun::engine

@@ -1,0 +1,222 @@
+#include "instr/engine/runtime/fixed_routines.h"
+
+#include <sys/syscall.h>
+
+#include "instr/engine/dispatch/dispatcher.h"
+#include "instr/engine/emit/x86_64/assembler.h"
+#include "instr/engine/signals/signals.h"
+#include "instr/engine/threads/threads.h"
+
+namespace simrun::engine {
+
+FixedRoutines g_routines;
+
+namespace {
+
+constexpr uint32_t gpr_slot(uint8_t r) { return static_cast<uint32_t>(offsetof(ThreadContext, app.gpr)) + 8u * r; }
+constexpr uint32_t spill_slot(uint8_t r) { return static_cast<uint32_t>(offsetof(ThreadContext, spill)) + 8u * r; }
+constexpr uint8_t kCalleeSaved[] = {kRbx, kRbp, kR12, kR13, kR14, kR15};
+
+class FixedEmitter {
+ public:
+  FixedEmitter(CodeCache& cache, uint64_t mask) : a_(cache.write_pointer(cache.used()), cache.address(cache.used())), mask_(mask) {}
+
+  void emit() {
+    align();
+    leave_and_enter();
+    align();
+    indirect_miss();
+    align();
+    gate();
+    align();
+    clone();
+    align();
+    child_starts();
+    align();
+    exit_thread();
+    align();
+    signals();
+    align();
+  }
+  uint32_t size() const { return a_.size(); }
+
+ private:
+  void align() {
+    while (a_.here() & 63) a_.byte(0xcc);
+  }
+  template <typename F>
+  void call(F* function) {   // the engine is far away
+    a_.mov_imm(kRax, reinterpret_cast<uint64_t>(function));
+    a_.byte(0xff);
+    a_.byte(0xd0);
+  }
+  // rdi = context; edx:eax = components; then `opcode` /digit [rdi + vector_state] with REX.W
+  void vector_state(uint8_t second_opcode, uint8_t digit) {
+    a_.load_gs(kRdi, offsetof(ThreadContext, self));
+    a_.mov_imm(kRax, mask_ & 0xffffffff);
+    a_.mov_imm(kRdx, mask_ >> 32);
+    a_.byte(0x48);
+    a_.byte(0x0f);
+    a_.byte(second_opcode);
+    a_.byte(static_cast<uint8_t>(0x80 | digit << 3 | 7));
+    a_.word32(offsetof(ThreadContext, vector_state));
+  }
+
+  // leave: app.gpr[*] = registers; rsp = engine_sp; app.flags = rflags; cld; fs base = engine's (the application's was kept when it
+  //        last changed, or it changed it by wrfsbase: read it); xsavec; rax = dispatch(context)
+  // enter: jump_target = rax; xrstor; fs base = application's; rflags; registers; jmp jump_target
+  void leave_and_enter() {
+    g_routines.leave = a_.here();
+    for (uint8_t r = 0; r < 16; ++r) a_.store_gs(gpr_slot(r), r);
+    a_.load_gs(kRsp, offsetof(ThreadContext, engine_sp));
+    a_.byte(0x9c);                                   // pushfq
+    a_.pop_gs(offsetof(ThreadContext, app.flags));
+    a_.push_imm32(2);                                // all flags clear: direction, alignment check, trap
+    a_.byte(0x9d);                                   // popfq
+    a_.rdfsbase(kRax);
+    a_.store_gs(offsetof(ThreadContext, app_fs_base), kRax);
+    a_.load_gs(kRax, offsetof(ThreadContext, engine_fs_base));
+    a_.wrfsbase(kRax);
+    vector_state(0xc7, 4);                           // xsavec64
+    a_.ldmxcsr_gs(offsetof(ThreadContext, default_mxcsr));
+    call(&dispatch);
+    g_routines.enter = a_.here();
+    a_.store_gs(offsetof(ThreadContext, jump_target), kRax);
+    vector_state(0xae, 5);                           // xrstor64
+    a_.load_gs(kRax, offsetof(ThreadContext, app_fs_base));
+    a_.wrfsbase(kRax);
+    a_.push_gs(offsetof(ThreadContext, app.flags));
+    a_.byte(0x9d);                                   // popfq
+    for (uint8_t r = 0; r < 16; ++r)
+      if (r != kRsp) a_.load_gs(r, gpr_slot(r));
+    a_.load_gs(kRsp, gpr_slot(kRsp));
+    a_.jmp_gs(offsetof(ThreadContext, jump_target));
+  }
+
+  // app.pc = r11; r11, rcx = the application's; exit_id = indirect; leave
+  void indirect_miss() {
+    g_routines.indirect_miss = a_.here();
+    a_.store_gs(offsetof(ThreadContext, app.pc), kR11);
+    a_.load_gs(kR11, spill_slot(kR11));
+    a_.load_gs(kRcx, spill_slot(kRcx));
+    a_.store_gs_imm32(offsetof(ThreadContext, exit_id), kExitIndirect);
+    a_.jmp(g_routines.leave);
+  }
+
+  void save_callee_saved() {
+    for (uint8_t r : kCalleeSaved) a_.push(r);
+  }
+  void restore_callee_saved_and_return() {
+    for (int k = 5; k >= 0; --k) a_.pop(kCalleeSaved[k]);
+    a_.byte(0xc3);
+  }
+
+  // registers = app.gpr; begin: if (pending) goto abort; instruction: syscall; app.gpr[rax] = rax; return 1; abort: return 0
+  void gate() {
+    g_routines.gate = reinterpret_cast<uint64_t (*)(ThreadContext*)>(a_.here());
+    save_callee_saved();
+    for (uint8_t r : {kRax, kRdi, kRsi, kRdx, kR10, kR8, kR9}) a_.load_gs(r, gpr_slot(r));
+    g_routines.gate_begin = a_.here();
+    a_.cmp_gs_zero(offsetof(ThreadContext, pending.number));
+    uint8_t* abort = a_.jcc_forward(kNotEqual);
+    g_routines.gate_instruction = a_.here();
+    a_.syscall();
+    a_.store_gs(gpr_slot(kRax), kRax);
+    a_.mov_imm(kRax, 1);
+    uint8_t* out = a_.jmp_forward();
+    a_.bind(abort);
+    g_routines.gate_abort = a_.here();
+    a_.mov_imm(kRax, 0);
+    a_.bind(out);
+    restore_callee_saved_and_return();
+  }
+
+  // r12 = value, r13 = child; registers = arguments; syscall; if (rax == 0) jmp r13; return rax
+  void clone() {
+    g_routines.clone = reinterpret_cast<int64_t (*)(const uint64_t*, uint64_t, void*)>(a_.here());
+    save_callee_saved();
+    a_.mov(kR14, kRdi);
+    a_.mov(kR13, kRsi);
+    a_.mov(kR12, kRdx);
+    int32_t at = 0;
+    for (uint8_t r : {kRax, kRdi, kRsi, kRdx, kR10, kR8, kR9}) {
+      a_.load(r, kR14, at);
+      at += 8;
+    }
+    a_.syscall();
+    a_.cmp_imm32(kRax, 0);
+    uint8_t* parent = a_.jcc_forward(kNotEqual);
+    a_.byte(0x41);                                   // jmp r13
+    a_.byte(0xff);
+    a_.byte(0xe5);
+    a_.bind(parent);
+    restore_callee_saved_and_return();
+  }
+
+  void child_starts() {
+    g_routines.thread_start = a_.here();             // gs base = r12; fs base, stack = the adopted identity's; rax = start_thread(r12); enter
+    a_.wrgsbase(kR12);
+    a_.load_gs(kRax, offsetof(ThreadContext, engine_fs_base));
+    a_.wrfsbase(kRax);
+    a_.load_gs(kRsp, offsetof(ThreadContext, engine_sp));
+    a_.mov(kRdi, kR12);
+    call(&start_thread);
+    a_.jmp(g_routines.enter);
+    align();
+    g_routines.native_start = a_.here();             // go_native(r12)
+    a_.mov(kRdi, kR12);
+    call(&go_native);
+    a_.byte(0x0f);
+    a_.byte(0x0b);
+  }
+
+  // (edi status, esi state, rdx &released): gs:state = esi; [rdx] = 1; exit(edi)
+  void exit_thread() {
+    g_routines.exit_thread = reinterpret_cast<void (*)(uint64_t, uint32_t, uint32_t*)>(a_.here());
+    static constexpr uint8_t kStoreEsi[] = {0x65, 0x89, 0x34, 0x25};      // mov gs:[disp32], esi
+    a_.bytes(kStoreEsi, 4);
+    a_.word32(offsetof(ThreadContext, ring.state));
+    static constexpr uint8_t kStoreOne[] = {0xc7, 0x02, 1, 0, 0, 0};      // mov dword [rdx], 1
+    a_.bytes(kStoreOne, 6);
+    a_.mov_imm(kRax, SYS_exit);
+    a_.syscall();
+    a_.byte(0x0f);
+    a_.byte(0x0b);
+  }
+
+  // (edi, rsi, rdx as the kernel gives them, on the engine's signal stack): swap the fs base around handle_signal
+  void signals() {
+    g_routines.signal_entry = a_.here();
+    a_.push(kRbx);
+    a_.rdfsbase(kRbx);
+    a_.load_gs(kRax, offsetof(ThreadContext, engine_fs_base));
+    a_.wrfsbase(kRax);
+    call(&handle_signal);
+    a_.wrfsbase(kRbx);
+    a_.pop(kRbx);
+    a_.byte(0xc3);
+    align();
+    g_routines.signal_restorer = a_.here();
+    a_.mov_imm(kRax, SYS_rt_sigreturn);
+    a_.syscall();
+  }
+
+  Assembler a_;
+  uint64_t mask_;
+};
+
+}  // namespace
+
+void emit_fixed_routines(CodeCache& cache, uint64_t xsave_mask) {
+  FixedEmitter emitter(cache, xsave_mask);
+  emitter.emit();
+  cache.commit(emitter.size());
+  cache.keep_below();
+}
+
+void enter_code_cache(ThreadContext* context, uint64_t code) {
+  asm volatile("mov %0, %%rsp\n jmp *%1" : : "r"(context->engine_sp), "r"(g_routines.enter), "a"(code) : "memory");
+  __builtin_unreachable();
+}
+
+}  // namespace simrun::engine

@@ -1,0 +1,41 @@
+// The emitted routines that are not translations: the border between application code in the code cache and the engine's C++, and
+// the system-call gate. Emitted once at the start of the code cache; pseudo-code stands above each in fixed_routines.cpp.
+#pragma once
+
+#include <cstdint>
+
+#include "instr/engine/codecache/code_cache.h"
+#include "instr/engine/runtime/thread_context.h"
+
+namespace simrun::engine {
+
+struct FixedRoutines {
+  uint64_t leave;           // from the code cache: all registers are the application's; ends in dispatch()
+  uint64_t enter;           // rax: code address to go on at
+  uint64_t indirect_miss;   // r11: target not in the table; r11 and rcx in their spill slots
+
+  // The gate: does the system call of `context->app` with the application's registers. Returns 0 when a signal is pending and the call was
+  // not made. `abort` is where a signal handler sends a thread that it finds in [begin, instruction].
+  uint64_t (*gate)(ThreadContext* context);
+  uint64_t gate_begin, gate_instruction, gate_abort;
+
+  // A clone-like call with the arguments {rax, rdi, rsi, rdx, r10, r8, r9} of `arguments`; the child jumps to `child` with r12 = `value`.
+  int64_t (*clone)(const uint64_t* arguments, uint64_t child, void* value);
+  uint64_t thread_start;    // child of a thread-like clone: r12 = its ThreadContext
+  uint64_t native_start;    // child that goes on without the engine: r12 = NativeLaunch
+
+  // Marks the thread dead, releases its identity, exits: touches no stack after the first of them.
+  void (*exit_thread)(uint64_t status, uint32_t state, uint32_t* released);
+
+  uint64_t signal_entry;    // kernel-level handler of every signal that the engine takes
+  uint64_t signal_restorer;
+};
+
+extern FixedRoutines g_routines;
+
+void emit_fixed_routines(CodeCache& cache, uint64_t xsave_mask);
+
+// Continues a thread at `code` from the engine (first entry).
+[[noreturn]] void enter_code_cache(ThreadContext* context, uint64_t code);
+
+}  // namespace simrun::engine

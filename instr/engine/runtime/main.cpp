@@ -1,0 +1,130 @@
+// The engine's start: an ordinary main in a private namespace of the target process (ARCHITECTURE.md, section 2). Finds the shared mapping,
+// makes its parts, becomes the application's first thread.
+#include <cpuid.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/check.h"
+#include "instr/engine/dispatch/code_table.h"
+#include "instr/engine/dispatch/descriptor_tables.h"
+#include "instr/engine/dispatch/dispatcher.h"
+#include "instr/engine/instrument/ring_writer.h"
+#include "instr/engine/runtime/fixed_routines.h"
+#include "instr/engine/runtime/process.h"
+#include "instr/engine/runtime/raw_syscall.h"
+#include "instr/engine/signals/signals.h"
+#include "instr/engine/signals/vector_frame.h"
+#include "instr/engine/threads/identity.h"
+#include "instr/engine/threads/threads.h"
+
+namespace simrun::engine {
+
+Process g_process;
+
+void fail(const char* format, ...) {
+  std::va_list arguments;
+  va_start(arguments, format);
+  if (g_process.header != nullptr) {
+    std::vsnprintf(g_process.header->failure, sizeof g_process.header->failure, format, arguments);
+    g_process.header->engine_state.store(3);
+  }
+  va_end(arguments);
+  raw_syscall(SYS_exit_group, 125);
+  __builtin_unreachable();
+}
+
+namespace {
+
+void report_check(const char* file, int line, const char* expression) {
+  fail("%s:%d: check failed: %s", file, line, expression);
+}
+
+bool has_feature(uint32_t leaf, char reg, int bit_number) {
+  uint32_t a = 0, b = 0, c = 0, d = 0;
+  if (!__get_cpuid_count(leaf, 0, &a, &b, &c, &d)) return false;
+  return ((reg == 'b' ? b : c) >> bit_number & 1) != 0;
+}
+
+// All components that the kernel enabled but the tiles (8 KiB that the engine never touches) and the protection keys (its memory
+// accesses obey the application's).
+void read_vector_layout() {
+  uint32_t low, high;
+  asm volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  g_process.xsave_mask = (static_cast<uint64_t>(high) << 32 | low) & ~(3ull << 17 | 1ull << 9);
+  uint32_t bytes = 576;
+  for (uint32_t component = 2; component < 63; ++component) {
+    if (!(g_process.xsave_mask >> component & 1)) continue;
+    uint32_t size, offset, c, d;
+    __cpuid_count(0xd, component, size, offset, c, d);
+    if (offset + size > bytes) bytes = offset + size;
+  }
+  g_process.xsave_standard_bytes = bytes;
+  CHECK(bytes + 64 <= sizeof(ThreadContext::vector_state));
+}
+
+void make_indirect_table() {
+  void* table = mmap(nullptr, border::kIndirectTableBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  CHECK(table != MAP_FAILED);
+  g_process.indirect_table = static_cast<uint64_t*>(table);
+}
+
+ThreadContext* adopt_first_thread() {
+  const border::ProcessHeader& h = *g_process.header;
+  ThreadContext* c = take_slot();
+  CHECK(c != nullptr);
+  asm volatile("rdfsbase %0" : "=r"(c->engine_fs_base));
+  c->engine_sp = word(static_cast<char*>(__builtin_frame_address(0)) - 4096) & ~63ull;
+  void* signal_stack = mmap(nullptr, kSignalStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  CHECK(signal_stack != MAP_FAILED);
+  use_signal_stack(signal_stack, kSignalStackBytes);
+  c->app = {};
+  c->app.gpr[kRsp] = h.app_sp;
+  c->app.pc = h.app_pc;
+  c->app.flags = 0x202;
+  c->app_fs_base = c->app_gs_base = 0;
+  asm volatile("wrgsbase %0" : : "r"(c));
+  reset_vector_state(c);
+  c->tid = static_cast<uint32_t>(getpid());
+  c->ring.tid.store(c->tid);
+  append_event(c, border::Event::kThreadStart, {c->tid, ~0ull, 0});
+  set_thread_state(c, border::ThreadState::kRunning);
+  return c;
+}
+
+[[noreturn]] void run(uint64_t mapping) {
+  g_process.header = reinterpret_cast<border::ProcessHeader*>(mapping);
+  g_process.base = reinterpret_cast<uint8_t*>(mapping);
+  border::ProcessHeader& h = *g_process.header;
+  if (h.magic != border::kMagic || h.version != border::kVersion || h.header_bytes != sizeof h)
+    fail("the engine and simrun are of different versions: build both again");
+  set_check_reporter(&report_check);
+  g_process.simulator_pid = getppid();
+  if (h.blanket_bytes != 0) munmap(reinterpret_cast<void*>(h.blanket_base), h.blanket_bytes);
+  read_vector_layout();
+  make_indirect_table();
+  if (!g_code_cache.create(h.code_cache_bytes)) fail("no memory for a code cache of %lu bytes: %s", h.code_cache_bytes, std::strerror(errno));
+  emit_fixed_routines(g_code_cache, g_process.xsave_mask);
+  start_descriptor_tables();
+  start_code_table({h.mode == border::Mode::kTrace, h.elide_words != 0, h.max_superblock_instructions,
+                    has_feature(7, 'b', 30), has_feature(7, 'b', 8), g_routines.leave});
+  start_signals();
+  ThreadContext* c = adopt_first_thread();
+  h.engine_state.store(1);
+  enter_code_cache(c, dispatch(c));
+}
+
+}  // namespace
+}  // namespace simrun::engine
+
+int main(int argc, char** argv) {
+  if (argc < 2) {
+    std::fputs("simrun-engine: started by simrun inside the program that it runs; not a command\n", stderr);
+    return 2;
+  }
+  simrun::engine::run(std::strtoull(argv[argc - 1], nullptr, 16));
+}

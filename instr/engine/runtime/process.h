@@ -1,0 +1,36 @@
+// What the engine knows of the process it lives in: set once in main, read everywhere.
+#pragma once
+
+#include <cstdint>
+
+#include "instr/border/shared_memory.h"
+#include "instr/engine/runtime/thread_context.h"
+
+namespace simrun::engine {
+
+struct Process {
+  border::ProcessHeader* header;
+  uint8_t* base;                       // of the shared mapping
+  uint64_t* indirect_table;            // 65536 code addresses; every slot's window shows it too
+  uint64_t xsave_mask;                 // components that the engine saves and restores
+  uint32_t xsave_standard_bytes;       // size of the standard-format image for signal frames (CPUID.0DH.0:EBX)
+  int simulator_pid;
+
+  ThreadContext* slot(uint32_t index) const {
+    return reinterpret_cast<ThreadContext*>(base + header->slots_offset + index * header->slot_bytes);
+  }
+  bool tracing() const { return header->mode == border::Mode::kTrace; }
+};
+
+extern Process g_process;
+
+inline ThreadContext* current_context() {
+  ThreadContext* context;
+  asm volatile("mov %%gs:%c1, %0" : "=r"(context) : "i"(offsetof(ThreadContext, self)));
+  return context;
+}
+
+// Leaves a line in the header for the simulator, and ends the process.
+[[noreturn]] void fail(const char* format, ...) __attribute__((format(printf, 1, 2)));
+
+}  // namespace simrun::engine

@@ -1,0 +1,108 @@
+#include "instr/engine/signals/actions.h"
+
+#include <cerrno>
+#include <mutex>
+
+#include "instr/engine/runtime/fixed_routines.h"
+#include "instr/engine/runtime/raw_syscall.h"
+#include "instr/engine/syscalls/app_memory.h"
+
+namespace simrun::engine {
+namespace {
+
+constexpr uint64_t kRestorerFlag = 0x04000000;
+constexpr uint64_t kPassedFlags = SA_RESTART | SA_NOCLDSTOP | SA_NOCLDWAIT;
+
+std::mutex g_lock;            // guards g_actions; held with all signals blocked
+KernelAction g_actions[65];
+
+KernelAction engine_action(uint64_t flags) {
+  return {g_routines.signal_entry, SA_SIGINFO | SA_ONSTACK | kRestorerFlag | (flags & kPassedFlags), g_routines.signal_restorer, kAllSignals};
+}
+
+int64_t set_kernel_action(int number, const KernelAction& action) {
+  return raw_syscall(SYS_rt_sigaction, static_cast<uint64_t>(number), word(&action), 0, 8);
+}
+
+class Locked {
+ public:
+  Locked() : mask_(set_signal_mask(kAllSignals)) { g_lock.lock(); }
+  ~Locked() {
+    g_lock.unlock();
+    set_signal_mask(mask_);
+  }
+  Locked(const Locked&) = delete;
+  Locked& operator=(const Locked&) = delete;
+
+ private:
+  uint64_t mask_;
+};
+
+int64_t install(int number, const KernelAction& action) {
+  KernelAction kernel = action;
+  if (action.handler > kSigIgnore || is_fault_signal(number)) kernel = engine_action(action.flags);
+  const int64_t result = set_kernel_action(number, kernel);
+  if (result == 0) {
+    g_actions[number] = action;
+    // What the kernel itself drops from a mask (kernel/signal.c, do_sigaction).
+    g_actions[number].mask &= ~(1ull << (SIGKILL - 1) | 1ull << (SIGSTOP - 1));
+  }
+  return result;
+}
+
+}  // namespace
+
+void start_signals() {
+  for (int s = 1; s <= 64; ++s) {
+    raw_syscall(SYS_rt_sigaction, static_cast<uint64_t>(s), 0, word(&g_actions[s]), 8);
+    if (is_fault_signal(s)) set_kernel_action(s, engine_action(0));
+  }
+}
+
+void restore_native_actions() {
+  for (int s = 1; s <= 64; ++s)
+    if (s != SIGKILL && s != SIGSTOP) set_kernel_action(s, g_actions[s]);
+}
+
+KernelAction application_action(int number) {
+  const Locked locked;
+  return g_actions[number];
+}
+
+int64_t install_action(int number, const KernelAction& action) {
+  const Locked locked;
+  return install(number, action);
+}
+
+KernelAction take_action(int number) {
+  const Locked locked;
+  const KernelAction action = g_actions[number];
+  if (action.flags & SA_RESETHAND) {
+    KernelAction reset = action;
+    reset.handler = kSigDefault;
+    install(number, reset);
+  }
+  return action;
+}
+
+// rt_sigaction(signum, act, oldact, sigsetsize)
+int64_t do_sigaction(ThreadContext* c) {
+  const uint64_t number = c->app.gpr[kRdi], act = c->app.gpr[kRsi], old = c->app.gpr[kRdx];
+  if (c->app.gpr[kR10] != 8) return -EINVAL;
+  KernelAction action{};
+  if (act != 0 && !read_app(&action, act, sizeof action)) return -EFAULT;
+  if (number < 1 || number > 64 || (act != 0 && (number == SIGKILL || number == SIGSTOP))) return -EINVAL;
+  KernelAction previous;
+  {
+    const Locked locked;
+    previous = g_actions[number];
+    if (act != 0) {
+      const int64_t result = install(static_cast<int>(number), action);
+      if (result != 0) return result;
+    }
+  }
+  if (old != 0 && !write_app(old, &previous, sizeof previous)) return -EFAULT;
+  return 0;
+}
+
+}  // namespace simrun::engine

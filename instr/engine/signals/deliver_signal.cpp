@@ -1,0 +1,223 @@
+// From the pending signal to the application: the frame that the kernel would have built, and back (rt_sigreturn).
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+#include "instr/engine/dispatch/code_table.h"
+#include "instr/engine/instrument/ring_writer.h"
+#include "instr/engine/runtime/process.h"
+#include "instr/engine/runtime/raw_syscall.h"
+#include "instr/engine/signals/actions.h"
+#include "instr/engine/signals/vector_frame.h"
+#include "instr/engine/syscalls/app_memory.h"
+#include "instr/engine/translate/address_space.h"
+
+namespace simrun::engine {
+namespace {
+
+constexpr uint64_t kUcFlags = 1 | 2 | 4;             // UC_FP_XSTATE, UC_SIGCONTEXT_SS, UC_STRICT_RESTORE_SS
+constexpr uint64_t kClearedFlags = 0x400 | 0x100 | 0x10000;   // DF, TF, RF
+constexpr uint64_t kUserFlags = 0x40dd5 | 0x200000;  // what rt_sigreturn restores: CF PF AF ZF SF TF DF OF AC (FIX_EFLAGS)
+constexpr int kAutoDisarm = 1 << 31;
+
+bool on_altstack(const ThreadContext* c, uint64_t sp) {
+  if (c->app_altstack.ss_flags & kAutoDisarm) return false;
+  const uint64_t base = word(static_cast<char*>(c->app_altstack.ss_sp));
+  return sp > base && sp - base <= c->app_altstack.ss_size;
+}
+
+int altstack_state(const ThreadContext* c, uint64_t sp) {
+  if (c->app_altstack.ss_size == 0) return SS_DISABLE;
+  return on_altstack(c, sp) ? SS_ONSTACK : 0;
+}
+
+// The thread ends as the kernel would have ended it: default action with nothing in the way.
+void default_action(int number, const siginfo_t& info, uint64_t mask) {
+  if (number == SIGCHLD || number == SIGCONT || number == SIGURG || number == SIGWINCH) {
+    set_signal_mask(mask);
+    return;
+  }
+  KernelAction native{};
+  raw_syscall(SYS_rt_sigaction, static_cast<uint64_t>(number), word(&native), 0, 8);
+  siginfo_t copy = info;
+  const auto pid = static_cast<uint64_t>(raw_syscall(SYS_getpid)), tid = static_cast<uint64_t>(raw_syscall(SYS_gettid));
+  if (raw_syscall(SYS_rt_tgsigqueueinfo, pid, tid, static_cast<uint64_t>(number), word(&copy)) != 0)
+    raw_syscall(SYS_tgkill, pid, tid, static_cast<uint64_t>(number));
+  set_signal_mask(mask & ~(1ull << (number - 1)));   // here it takes effect: death, or a stop that returns
+  if (is_fault_signal(number)) install_action(number, application_action(number));
+  set_signal_mask(mask);
+}
+
+void force_fatal(ThreadContext* c, int number) {
+  siginfo_t info{};
+  info.si_signo = number;
+  info.si_code = SI_KERNEL;
+  default_action(number, info, c->app_mask);
+  fail("signal %d did not end the process", number);
+}
+
+// Where the frame goes: the alternate stack if wanted, else below the red zone (get_sigframe).
+uint64_t frame_top(ThreadContext* c, const KernelAction& action) {
+  const uint64_t sp = c->app.gpr[kRsp] - 128;
+  if ((action.flags & SA_ONSTACK) && altstack_state(c, c->app.gpr[kRsp]) == 0)
+    return word(static_cast<char*>(c->app_altstack.ss_sp)) + c->app_altstack.ss_size;
+  return sp;
+}
+
+bool build_frame(ThreadContext* c, int number, const KernelAction& action, uint64_t& frame_address) {
+  const uint64_t vector_bytes = vector_frame_bytes();
+  const uint64_t fpstate = (frame_top(c, action) - vector_bytes) & ~63ull;
+  frame_address = ((fpstate - sizeof(SignalFrame)) & ~15ull) - 8;
+  alignas(64) uint8_t image[16 * 1024];
+  write_vector_frame(c, image);
+  SignalFrame frame{};
+  frame.restorer = action.restorer;
+  fill_frame(c, frame.context, fpstate);
+  frame.info = c->pending.info;
+  return write_app(fpstate, image, vector_bytes) && write_app(frame_address, &frame, sizeof frame);
+}
+
+}  // namespace
+
+void fill_frame(ThreadContext* c, KernelUcontext& u, uint64_t fpstate) {
+  const uint64_t* g = c->app.gpr;
+  u.flags = kUcFlags;
+  u.stack = c->app_altstack;
+  u.stack.ss_flags = static_cast<int>(altstack_state(c, g[kRsp])) | (c->app_altstack.ss_flags & kAutoDisarm);
+  u.r8 = g[8], u.r9 = g[9], u.r10 = g[10], u.r11 = g[11], u.r12 = g[12], u.r13 = g[13], u.r14 = g[14], u.r15 = g[15];
+  u.rdi = g[kRdi], u.rsi = g[kRsi], u.rbp = g[kRbp], u.rbx = g[kRbx], u.rdx = g[kRdx], u.rax = g[kRax], u.rcx = g[kRcx], u.rsp = g[kRsp];
+  u.rip = c->app.pc;
+  u.eflags = c->app.flags;
+  u.cs = 0x33;
+  u.ss = 0x2b;
+  u.fpstate = fpstate;
+  u.mask = c->app_mask;
+  const siginfo_t& info = c->pending.info;
+  const uint32_t number = c->pending.number.load(std::memory_order_relaxed);
+  if (number == SIGSEGV || number == SIGBUS) u.cr2 = word(static_cast<char*>(info.si_addr));
+  if (number == SIGSEGV) u.trapno = 14;
+}
+
+void deliver_signal(ThreadContext* c) {
+  const int number = static_cast<int>(c->pending.number.load(std::memory_order_relaxed));
+  const KernelAction action = take_action(number);
+  const siginfo_t info = c->pending.info;
+  const bool fault = is_fault_signal(number) && info.si_code > 0;
+  const bool blocked = (c->app_mask >> (number - 1) & 1) != 0;
+  if (action.handler == kSigDefault || (fault && (blocked || action.handler == kSigIgnore))) {
+    c->pending.number.store(0, std::memory_order_relaxed);
+    return default_action(number, info, fault ? c->app_mask & ~(1ull << (number - 1)) : c->app_mask);
+  }
+  if (action.handler == kSigIgnore) {
+    c->pending.number.store(0, std::memory_order_relaxed);
+    set_signal_mask(c->app_mask);
+    return;
+  }
+  uint64_t frame;
+  if (!build_frame(c, number, action, frame)) return force_fatal(c, SIGSEGV);
+  append_event(c, border::Event::kSignal, {static_cast<uint64_t>(number)});
+  if (c->app_altstack.ss_flags & kAutoDisarm) c->app_altstack = stack_t{nullptr, SS_DISABLE, 0};
+  c->app.gpr[kRdi] = static_cast<uint64_t>(number);
+  c->app.gpr[kRsi] = frame + offsetof(SignalFrame, info);
+  c->app.gpr[kRdx] = frame + offsetof(SignalFrame, context);
+  c->app.gpr[kRax] = 0;
+  c->app.gpr[kRsp] = frame;
+  c->app.pc = action.handler;
+  c->app.flags &= ~kClearedFlags;
+  reset_vector_state(c);
+  uint64_t mask = c->app_mask | action.mask;
+  if (!(action.flags & SA_NODEFER)) mask |= 1ull << (number - 1);
+  c->pending.number.store(0, std::memory_order_seq_cst);
+  set_signal_mask(mask);   // from here on the next signal may come
+}
+
+// The frame lies where the handler's `ret` to the restorer left rsp.
+void do_sigreturn(ThreadContext* c) {
+  KernelUcontext u;
+  if (!read_app(&u, c->app.gpr[kRsp], sizeof u)) {
+    c->app_mask = set_signal_mask(kAllSignals);
+    return force_fatal(c, SIGSEGV);
+  }
+  uint64_t* g = c->app.gpr;
+  g[8] = u.r8, g[9] = u.r9, g[10] = u.r10, g[11] = u.r11, g[12] = u.r12, g[13] = u.r13, g[14] = u.r14, g[15] = u.r15;
+  g[kRdi] = u.rdi, g[kRsi] = u.rsi, g[kRbp] = u.rbp, g[kRbx] = u.rbx, g[kRdx] = u.rdx, g[kRax] = u.rax, g[kRcx] = u.rcx, g[kRsp] = u.rsp;
+  c->app.pc = u.rip;
+  c->app.flags = (c->app.flags & ~kUserFlags) | (u.eflags & kUserFlags);
+  alignas(64) uint8_t image[16 * 1024] = {};
+  if (u.fpstate == 0) {
+    reset_vector_state(c);
+  } else if (read_app(image, u.fpstate, 512)) {
+    const bool extended = is_extended(image) && read_app(image, u.fpstate, g_process.xsave_standard_bytes);
+    read_vector_frame(c, image, extended);
+  } else {
+    c->app_mask = set_signal_mask(kAllSignals);
+    return force_fatal(c, SIGSEGV);
+  }
+  if (!(u.stack.ss_flags & SS_ONSTACK) || !on_altstack(c, g[kRsp])) {
+    if (u.stack.ss_flags & SS_DISABLE)
+      c->app_altstack = stack_t{nullptr, SS_DISABLE, 0};
+    else
+      c->app_altstack = stack_t{u.stack.ss_sp, u.stack.ss_flags & kAutoDisarm, u.stack.ss_size};
+  }
+  set_signal_mask(u.mask);
+}
+
+// sigaltstack(ss, old_ss): kernel/signal.c, do_sigaltstack
+int64_t do_sigaltstack(ThreadContext* c) {
+  const uint64_t wanted = c->app.gpr[kRdi], old = c->app.gpr[kRsi], sp = c->app.gpr[kRsp];
+  stack_t s{};
+  if (wanted != 0 && !read_app(&s, wanted, sizeof s)) return -EFAULT;
+  stack_t previous = c->app_altstack;
+  previous.ss_flags = altstack_state(c, sp) | (c->app_altstack.ss_flags & kAutoDisarm);
+  if (wanted != 0) {
+    const int mode = s.ss_flags & ~kAutoDisarm;
+    if (on_altstack(c, sp)) return -EPERM;
+    if (mode != SS_DISABLE && mode != SS_ONSTACK && mode != 0) return -EINVAL;
+    if (mode == SS_DISABLE)
+      s = stack_t{nullptr, s.ss_flags, 0};
+    else if (s.ss_size < 2048)
+      return -ENOMEM;
+    c->app_altstack = stack_t{s.ss_sp, s.ss_flags & kAutoDisarm, s.ss_size};
+  }
+  if (old != 0 && !write_app(old, &previous, sizeof previous)) return -EFAULT;
+  return 0;
+}
+
+namespace {
+
+void raise(ThreadContext* c, int number, int code, uint64_t address) {
+  const uint64_t mask = set_signal_mask(kAllSignals);
+  if (c->pending.number.load(std::memory_order_relaxed) != 0) return;   // an asynchronous one came first: this one will be found again
+  c->app_mask = mask;
+  siginfo_t info{};
+  info.si_signo = number;
+  info.si_code = code;
+  info.si_addr = reinterpret_cast<void*>(address);
+  c->pending.info = info;
+  c->pending.number.store(static_cast<uint32_t>(number), std::memory_order_seq_cst);
+}
+
+}  // namespace
+
+void raise_not_executable(ThreadContext* c) {
+  uint32_t executable;
+  {
+    const std::lock_guard lock(g_translation_lock);
+    executable = executable_bytes(AppAddress{c->app.pc}, 15);
+  }
+  if (executable == 15) return raise(c, SIGILL, 2 /* ILL_ILLOPN */, c->app.pc);
+  uint8_t byte;
+  const bool readable = read_app(&byte, c->app.pc, 1);
+  raise(c, SIGSEGV, readable ? SEGV_ACCERR : SEGV_MAPERR, c->app.pc);
+}
+
+void raise_unsupported(ThreadContext* c) {
+  fail("the instruction at %#lx cannot be run from the code cache (a far transfer, or a transaction)", c->app.pc);
+}
+
+void use_signal_stack(void* base, uint64_t bytes) {
+  const stack_t s{base, 0, bytes};
+  raw_syscall(SYS_sigaltstack, word(&s), 0);
+}
+
+}  // namespace simrun::engine

@@ -1,0 +1,72 @@
+// Signals. The engine owns every handler that the application installs and those of all faults; the kernel's signal mask is the
+// application's own while it runs. See docs/signals.md for the design and its races.
+#pragma once
+
+#include <signal.h>
+#include <ucontext.h>
+
+#include <cstdint>
+
+#include "instr/engine/runtime/thread_context.h"
+
+namespace simrun::engine {
+
+// struct sigaction as the kernel has it (arch/x86/include/uapi/asm/signal.h).
+struct KernelAction {
+  uint64_t handler;
+  uint64_t flags;
+  uint64_t restorer;
+  uint64_t mask;
+};
+
+// struct ucontext of a 64-bit signal frame (arch/x86/include/uapi/asm/ucontext.h, sigcontext.h).
+struct KernelUcontext {
+  uint64_t flags;
+  uint64_t link;
+  stack_t stack;
+  uint64_t r8, r9, r10, r11, r12, r13, r14, r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip, eflags;
+  uint16_t cs, gs, fs, ss;
+  uint64_t error, trapno, oldmask, cr2;
+  uint64_t fpstate;
+  uint64_t reserved[8];
+  uint64_t mask;
+};
+static_assert(sizeof(KernelUcontext) == 304);
+
+struct SignalFrame {
+  uint64_t restorer;
+  KernelUcontext context;
+  siginfo_t info;
+};
+static_assert(sizeof(SignalFrame) == 440);
+
+// Takes over the faults' handlers and remembers what the application inherits.
+void start_signals();
+// Gives this kernel thread the engine's signal stack.
+void use_signal_stack(void* base, uint64_t bytes);
+
+// Kernel-level handler, through the emitted entry. Any time.
+void handle_signal(int number, siginfo_t* info, KernelUcontext* context);
+
+// The fault that the handler found has been turned into a departure: ends the stream of the cut superblock.
+void publish_fault(ThreadContext* context);
+// Gives the pending signal to the application: frame, handler, mask; or its default action.
+void deliver_signal(ThreadContext* context);
+
+// The application's system calls.
+int64_t do_sigaction(ThreadContext* context);
+int64_t do_sigaltstack(ThreadContext* context);
+void do_sigreturn(ThreadContext* context);
+
+// Faults that the dispatcher finds: nothing executable at pc; an instruction that the engine does not translate.
+void raise_not_executable(ThreadContext* context);
+void raise_unsupported(ThreadContext* context);
+
+// For children that go on natively: the kernel gets the application's own handlers back; `frame` gets the application's state.
+void restore_native_actions();
+void fill_frame(ThreadContext* context, KernelUcontext& out, uint64_t fpstate);
+// Bytes of the standard-format vector state with its trailing magic; writes it (64-byte aligned).
+uint64_t vector_frame_bytes();
+void write_vector_frame(ThreadContext* context, uint8_t* out);
+
+}  // namespace simrun::engine

@@ -1,0 +1,93 @@
+// From the kernel to the pending signal: the kernel-level handler. It never touches application memory and never delivers: it
+// records, and arranges that the thread comes to the dispatcher.
+#include <cstdio>
+#include <mutex>
+
+#include "base/check.h"
+#include "instr/engine/dispatch/code_table.h"
+#include "instr/engine/dispatch/safe_points.h"
+#include "instr/engine/instrument/ring_writer.h"
+#include "instr/engine/runtime/fixed_routines.h"
+#include "instr/engine/runtime/process.h"
+#include "instr/engine/runtime/raw_syscall.h"
+#include "instr/engine/signals/actions.h"
+
+namespace simrun::engine {
+namespace {
+
+// Of the superblock that the last fault cut, for publish_fault.
+thread_local Recovery t_cut;
+
+void set_register(KernelUcontext& u, uint8_t r, uint64_t value) {
+  uint64_t* const by_number[16] = {&u.rax, &u.rcx, &u.rdx, &u.rbx, &u.rsp, &u.rbp, &u.rsi, &u.rdi,
+                                   &u.r8,  &u.r9,  &u.r10, &u.r11, &u.r12, &u.r13, &u.r14, &u.r15};
+  *by_number[r] = value;
+}
+
+// One signal at a time: the kernel blocks all others until this one is delivered (deliver_signal sets the mask).
+void record(ThreadContext* c, int number, const siginfo_t* info, KernelUcontext* u) {
+  CHECK(c->pending.number.load() == 0);
+  c->pending.info = *info;
+  c->app_mask = u->mask;
+  u->mask = kAllSignals;
+  c->pending.number.store(static_cast<uint32_t>(number), std::memory_order_seq_cst);
+}
+
+// A fault at an instruction of the application, in the code cache: make the registers exact and leave.
+bool take_fault(ThreadContext* c, int number, siginfo_t* info, KernelUcontext* u) {
+  Recovery r;
+  {
+    const std::lock_guard lock(g_translation_lock);
+    r = recover(u->rip);
+  }
+  if (!r.found) return false;
+  for (uint8_t k = 0; k < 16; ++k)
+    if (r.in_spill & bit(k)) set_register(*u, k, c->spill[k]);
+  // si_addr is the instruction's own address for these (arch/x86/kernel/traps.c).
+  if (number == SIGILL || number == SIGFPE || (number == SIGTRAP && info->si_code != SI_KERNEL)) info->si_addr = reinterpret_cast<void*>(raw(r.pc));
+  record(c, number, info, u);
+  t_cut = r;
+  c->app.pc = raw(r.pc);
+  c->exit_id = kExitFault;
+  u->rip = g_routines.leave;
+  return true;
+}
+
+[[noreturn]] void engine_fault(ThreadContext* c, int number, const siginfo_t* info, const KernelUcontext* u) {
+  char events[512];
+  int at = 0;
+  for (uint32_t k = 0; k < 12 && at < 480; ++k) {
+    const auto& e = c->events[(c->last_event - 12 + k) % 32];
+    at += std::snprintf(events + at, sizeof events - static_cast<size_t>(at), " %lu:%#lx", e.kind, e.value);
+  }
+  fail("engine fault: signal %d at %#lx (code cache %#lx + %#lx), address %p, last application pc %#lx, thread %u; last events:%s", number,
+       u->rip, g_code_cache.execute_base(), u->rip - g_code_cache.execute_base(), info->si_addr, c->app.pc, c->tid, events);
+}
+
+}  // namespace
+
+void handle_signal(int number, siginfo_t* info, KernelUcontext* u) {
+  ThreadContext* c = current_context();
+  const bool from_kernel = info->si_code > 0;
+  if (is_fault_signal(number) && from_kernel && info->si_code != SI_TIMER) {
+    g_process.header->statistics.faults.fetch_add(1, std::memory_order_relaxed);
+    if (g_code_cache.contains(u->rip) && take_fault(c, number, info, u)) return;
+    engine_fault(c, number, info, u);
+  }
+  g_process.header->statistics.signals.fetch_add(1, std::memory_order_relaxed);
+  record(c, number, info, u);
+  request_stop(c);
+  // In the gate and not yet in the kernel (or about to restart the call): the signal comes first.
+  if (u->rip >= g_routines.gate_begin && u->rip <= g_routines.gate_instruction) u->rip = g_routines.gate_abort;
+}
+
+void publish_fault(ThreadContext* c) {
+  if (!g_process.tracing()) return;
+  const Recovery& r = t_cut;
+  uint64_t payload[border::kMaxSuperblockWords + 3] = {r.last_path, r.instructions, 0};
+  const auto* stored = reinterpret_cast<const uint64_t*>(c->buffer.load(std::memory_order_relaxed)) + 1;
+  for (uint32_t k = 0; k < r.words; ++k) payload[3 + k] = stored[k];
+  append_words(c, border::Event::kCut, payload, 3u + r.words);
+}
+
+}  // namespace simrun::engine

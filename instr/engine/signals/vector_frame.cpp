@@ -1,0 +1,75 @@
+// The vector state in signal frames: XSAVE standard format with the kernel's marks around it (arch/x86/kernel/fpu/signal.c), converted
+// from and to the compacted image in the thread context by loading it into the registers and storing it in the other format.
+#include <cstring>
+
+#include "instr/engine/runtime/process.h"
+#include "instr/engine/signals/signals.h"
+#include "instr/engine/signals/vector_frame.h"
+
+namespace simrun::engine {
+namespace {
+
+constexpr uint32_t kMagic1 = 0x46505853, kMagic2 = 0x46505845;
+
+// struct _fpx_sw_bytes at byte 464 of the legacy region.
+struct SoftwareBytes {
+  uint32_t magic1;
+  uint32_t extended_size;
+  uint64_t xfeatures;
+  uint32_t xstate_size;
+  uint32_t padding[7];
+};
+static_assert(sizeof(SoftwareBytes) == 48);
+
+alignas(64) const uint8_t kInitialImage[576] = {};
+
+// The registers become `from`, then are stored at `to`, then are as the C++ around here expects them (clean).
+// Compacted images are restored with the compaction bit in their header.
+#define SIMRUN_MASKS "a"(static_cast<uint32_t>(mask)), "d"(static_cast<uint32_t>(mask >> 32))
+#define SIMRUN_VECTORS                                                                                                    \
+  "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", \
+      "xmm14", "xmm15", "st", "memory"
+
+void restore(const void* from, uint64_t mask) {
+  asm volatile("xrstor64 (%0)" : : "r"(from), SIMRUN_MASKS : SIMRUN_VECTORS);
+}
+
+}  // namespace
+
+uint64_t vector_frame_bytes() { return g_process.xsave_standard_bytes + 4; }
+
+void write_vector_frame(ThreadContext* c, uint8_t* out) {
+  const uint64_t mask = g_process.xsave_mask;
+  std::memset(out, 0, vector_frame_bytes());
+  asm volatile("xrstor64 (%0)\n xsave64 (%1)\n xrstor64 (%2)"
+               : : "r"(c->vector_state), "r"(out), "r"(kInitialImage), SIMRUN_MASKS : SIMRUN_VECTORS);
+  const SoftwareBytes marks{kMagic1, static_cast<uint32_t>(vector_frame_bytes()), mask, g_process.xsave_standard_bytes, {}};
+  std::memcpy(out + 464, &marks, sizeof marks);
+  std::memcpy(out + g_process.xsave_standard_bytes, &kMagic2, 4);
+}
+
+void read_vector_frame(ThreadContext* c, const uint8_t* image, bool extended) {
+  const uint64_t mask = g_process.xsave_mask;
+  alignas(64) uint8_t legacy[576] = {};
+  if (!extended) {   // fxsave format: x87 and SSE only
+    std::memcpy(legacy, image, 512);
+    legacy[512] = 3;
+    image = legacy;
+  }
+  asm volatile("xrstor64 (%0)\n xsavec64 (%1)\n xrstor64 (%2)"
+               : : "r"(image), "r"(c->vector_state), "r"(kInitialImage), SIMRUN_MASKS : SIMRUN_VECTORS);
+}
+
+void reset_vector_state(ThreadContext* c) {
+  const uint64_t mask = g_process.xsave_mask;
+  restore(kInitialImage, mask);
+  asm volatile("xsavec64 (%0)" : : "r"(c->vector_state), SIMRUN_MASKS : "memory");
+}
+
+bool is_extended(const uint8_t* image) {
+  SoftwareBytes marks;
+  std::memcpy(&marks, image + 464, sizeof marks);
+  return marks.magic1 == kMagic1 && marks.xstate_size >= 576;
+}
+
+}  // namespace simrun::engine

@@ -1,0 +1,134 @@
+#include "instr/engine/syscalls/syscalls.h"
+
+#include <asm/prctl.h>
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <mutex>
+
+#include "instr/engine/dispatch/code_table.h"
+#include "instr/engine/dispatch/dispatcher.h"
+#include "instr/engine/instrument/ring_writer.h"
+#include "instr/engine/runtime/fixed_routines.h"
+#include "instr/engine/runtime/process.h"
+#include "instr/engine/runtime/raw_syscall.h"
+#include "instr/engine/signals/signals.h"
+#include "instr/engine/syscalls/app_memory.h"
+#include "instr/engine/threads/threads.h"
+#include "instr/engine/translate/address_space.h"
+
+namespace simrun::engine {
+namespace {
+
+constexpr uint64_t kSyscallInstructionBytes = 2;
+
+void set_result(ThreadContext* c, int64_t result) { c->app.gpr[kRax] = static_cast<uint64_t>(result); }
+bool failed(const ThreadContext* c) { return c->app.gpr[kRax] > static_cast<uint64_t>(-4096); }
+
+// A mapping call changed [from, from + bytes): translations of what was there are void. The check comes after the call: code
+// that runs in a range while another thread unmaps it is a race of the application's own.
+void after_mapping_change(ThreadContext* c, uint64_t from, uint64_t bytes) {
+  bool translated;
+  {
+    const std::lock_guard lock(g_translation_lock);
+    forget_address_space();
+    translated = has_translations(AppAddress{from}, AppAddress{from + bytes});
+  }
+  if (translated) flush_translations(c);
+}
+
+int64_t do_arch_prctl(ThreadContext* c) {
+  const uint64_t operation = c->app.gpr[kRdi], value = c->app.gpr[kRsi];
+  switch (operation) {
+    case ARCH_SET_FS:
+      if (value >> 47) return -EPERM;
+      c->app_fs_base = value;
+      append_event(c, border::Event::kFsBase, {value});
+      return 0;
+    case ARCH_GET_FS: return write_app(value, &c->app_fs_base, 8) ? 0 : -EFAULT;
+    case ARCH_SET_GS:
+      if (value >> 47) return -EPERM;
+      c->app_gs_base = value;
+      append_event(c, border::Event::kGsBase, {value});
+      return 0;
+    case ARCH_GET_GS: return write_app(value, &c->app_gs_base, 8) ? 0 : -EFAULT;
+    default: return raw_syscall(SYS_arch_prctl, operation, value);
+  }
+}
+
+// The image is replaced when this succeeds: the simulator sees kExec last.
+void do_exec(ThreadContext* c) {
+  append_event(c, border::Event::kExec, {});
+  if (!pass_through(c)) append_event(c, border::Event::kExecFailed, {});
+  else append_event(c, border::Event::kExecFailed, {});
+}
+
+// Calls whose effect on the engine follows the kernel's own work.
+void after_pass_through(ThreadContext* c, uint64_t number, uint64_t first, uint64_t second) {
+  if (failed(c)) return;
+  switch (number) {
+    case SYS_mmap: return after_mapping_change(c, c->app.gpr[kRax], second);
+    case SYS_munmap:
+    case SYS_mprotect:
+    case SYS_pkey_mprotect: return after_mapping_change(c, first, second);
+    case SYS_mremap:
+      after_mapping_change(c, first, second);
+      return after_mapping_change(c, c->app.gpr[kRax], second);
+    case SYS_remap_file_pages:
+    case SYS_shmat:
+    case SYS_shmdt: return after_mapping_change(c, 0, ~0ull);
+    default: return;
+  }
+}
+
+// True when the engine answered the call itself.
+bool answered(ThreadContext* c, uint64_t number) {
+  switch (number) {
+    case SYS_rt_sigaction: set_result(c, do_sigaction(c)); return true;
+    case SYS_sigaltstack: set_result(c, do_sigaltstack(c)); return true;
+    case SYS_arch_prctl: set_result(c, do_arch_prctl(c)); return true;
+    case SYS_rseq: set_result(c, -ENOSYS); return true;   // the C library falls back; restartable sequences cannot be kept in a code cache
+    case SYS_clone: do_clone(c); return true;
+    case SYS_clone3: do_clone3(c); return true;
+    case SYS_fork: do_fork(c, 0); return true;
+    case SYS_vfork: do_fork(c, 0x4000 | 0x100 /* CLONE_VFORK | CLONE_VM */); return true;
+    default: return false;
+  }
+}
+
+}  // namespace
+
+bool pass_through(ThreadContext* c) { return g_routines.gate(c) != 0; }
+
+void do_syscall(ThreadContext* c) {
+  uint64_t* g = c->app.gpr;
+  const uint64_t number = g[kRax], first = g[kRdi], second = g[kRsi];
+  c->events[c->last_event++ % 32] = {1000 + number, first};
+  if (number == SYS_rt_sigreturn) return do_sigreturn(c);
+  if (number == SYS_exit) return end_thread(c);
+  if (c->pending.number.load(std::memory_order_relaxed) != 0) {
+    c->app.pc -= kSyscallInstructionBytes;
+    return;
+  }
+  const bool blocks = may_block(c, number);
+  append_event(c, border::Event::kSyscallEnter, {number, blocks ? 1ull : 0ull});
+  if (blocks) set_thread_state(c, border::ThreadState::kInKernel);
+  bool done = true;
+  if (number == SYS_execve || number == SYS_execveat)
+    do_exec(c);
+  else if (!answered(c, number)) {
+    done = pass_through(c);
+    if (done) after_pass_through(c, number, first, second);
+  }
+  if (blocks) set_thread_state(c, border::ThreadState::kRunning);
+  append_event(c, border::Event::kSyscallExit, {number, g[kRax]});
+  if (!done) {
+    c->app.pc -= kSyscallInstructionBytes;
+    return;
+  }
+  // What the instruction itself does to registers (Intel SDM vol. 2, SYSCALL; SYSRET).
+  g[kRcx] = c->app.pc;
+  g[kR11] = c->app.flags;
+}
+
+}  // namespace simrun::engine

@@ -1,0 +1,19 @@
+// The application's system calls: most go through the gate as they are; the table in syscalls.cpp names those that the engine must see.
+#pragma once
+
+#include <cstdint>
+
+#include "instr/engine/runtime/thread_context.h"
+
+namespace simrun::engine {
+
+// app.pc is behind the syscall instruction. Afterwards the call is done, or app.pc is back at the instruction because a signal comes first.
+void do_syscall(ThreadContext* context);
+
+// The call through the gate; false: a signal is pending, nothing happened.
+bool pass_through(ThreadContext* context);
+
+// Whether a call may block for long, so that the simulator must not wait for the thread (docs/order.md).
+bool may_block(const ThreadContext* context, uint64_t number);
+
+}  // namespace simrun::engine

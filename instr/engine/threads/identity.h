@@ -1,0 +1,24 @@
+// C-library identities for application threads. An identity is what a joinable pthread left behind: its thread control block, TLS and
+// stack stay valid after its kernel thread has gone by a raw exit; an application thread adopts them while it is in the engine.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace simrun::engine {
+
+struct ThreadIdentity {
+  uint64_t fs_base;
+  uint64_t stack_top;                  // 16-byte aligned
+  void* signal_stack;
+  std::atomic<uint32_t> alive;         // futex, cleared by the kernel when the making thread is gone
+  uint32_t released;                   // set by the last instructions of an application thread: free for another
+  ThreadIdentity* next;
+};
+
+inline constexpr uint64_t kSignalStackBytes = 64 * 1024;
+
+// A released identity, or a new one; nullptr when the system has no room for a thread. Call with all signals blocked. Dispatcher only.
+ThreadIdentity* take_identity();
+
+}  // namespace simrun::engine

@@ -1,0 +1,252 @@
+#include "instr/engine/threads/threads.h"
+
+#include <linux/sched.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/check.h"
+#include "instr/engine/dispatch/dispatcher.h"
+#include "instr/engine/instrument/ring_writer.h"
+#include "instr/engine/runtime/fixed_routines.h"
+#include "instr/engine/runtime/process.h"
+#include "instr/engine/runtime/raw_syscall.h"
+#include "instr/engine/signals/vector_frame.h"
+#include "instr/engine/syscalls/app_memory.h"
+#include "instr/engine/threads/identity.h"
+
+namespace simrun::engine {
+namespace {
+
+// Each slot's window shows the one table of indirect targets behind its context. A zero old size duplicates a shared mapping
+// (mm/mremap.c).
+bool map_indirect_window(ThreadContext* c) {
+  void* at = reinterpret_cast<uint8_t*>(c) + border::kSlotBytes;
+  return mremap(g_process.indirect_table, 0, border::kIndirectTableBytes, MREMAP_MAYMOVE | MREMAP_FIXED, at) == at;
+}
+
+bool claim(ThreadContext* c) {
+  uint32_t free = static_cast<uint32_t>(border::ThreadState::kFree);
+  return c->ring.state.compare_exchange_strong(free, static_cast<uint32_t>(border::ThreadState::kStarting));
+}
+
+void reset_context(ThreadContext* c, uint32_t slot) {
+  c->self = c;
+  c->slot = slot;
+  c->default_mxcsr = 0x1f80;
+  c->exit_id = kExitStart;
+  c->pending.number = 0;
+  c->app_altstack = stack_t{nullptr, SS_DISABLE, 0};
+  c->stop_requested = 0;
+  c->in_cache = 0;
+  c->last_event = 0;
+  c->check_countdown = slot * 7919u + 1;
+  c->ring.generation.fetch_add(1);
+  start_ring(c);
+  restore_limit(c);
+}
+
+void release_unused_slot(ThreadContext* c) { c->ring.state.store(static_cast<uint32_t>(border::ThreadState::kFree)); }
+
+void adopt(ThreadContext* c, ThreadIdentity* identity) {
+  c->identity = identity;
+  c->engine_fs_base = identity->fs_base;
+  c->engine_sp = identity->stack_top;
+}
+
+// A clone-like call: registers for the kernel, and what the application asked for.
+struct CloneRequest {
+  uint64_t registers[7];     // rax rdi rsi rdx r10 r8 r9
+  clone_args arguments;      // clone3: a private copy that the registers point to
+  uint64_t flags;
+  uint64_t stack;            // the child's stack pointer; 0: as the parent's
+  uint64_t tls;
+
+  bool is_clone3() const { return registers[0] == SYS_clone3; }
+  // The kernel starts the child on a stack of ours.
+  void set_stack(uint64_t top) {
+    if (is_clone3()) {
+      arguments.stack_size = 4096;
+      arguments.stack = top - arguments.stack_size;
+      registers[1] = word(&arguments);
+    } else {
+      registers[2] = top;
+    }
+  }
+};
+
+// A child in the same address space, running under the engine: a thread, or a process that shares memory without vfork.
+int64_t clone_thread(ThreadContext* c, CloneRequest& request, uint64_t mask) {
+  ThreadContext* child = take_slot();
+  if (child == nullptr) return -EAGAIN;
+  ThreadIdentity* identity = take_identity();
+  if (identity == nullptr) {
+    release_unused_slot(child);
+    return -EAGAIN;
+  }
+  adopt(child, identity);
+  child->app = c->app;
+  child->app.gpr[kRax] = 0;
+  child->app.gpr[kRcx] = c->app.pc;
+  child->app.gpr[kR11] = c->app.flags;
+  if (request.stack != 0) child->app.gpr[kRsp] = request.stack;
+  child->app_fs_base = request.flags & CLONE_SETTLS ? request.tls : c->app_fs_base;
+  child->app_gs_base = c->app_gs_base;
+  std::memcpy(child->vector_state, c->vector_state, sizeof child->vector_state);
+  child->app_mask = mask;
+  append_event(c, border::Event::kThreadCreate, {child->slot});
+  append_event(child, border::Event::kThreadStart, {0, c->slot, child->app_fs_base});
+  request.set_stack(identity->stack_top);
+  const int64_t result = g_routines.clone(request.registers, g_routines.thread_start, child);
+  if (result < 0) {
+    __atomic_store_n(&identity->released, 1u, __ATOMIC_RELEASE);
+    append_event(c, border::Event::kThreadCreateFailed, {child->slot});
+    append_event(child, border::Event::kThreadEnd, {});
+    set_thread_state(child, g_process.tracing() ? border::ThreadState::kDead : border::ThreadState::kFree);
+  }
+  return result;
+}
+
+// The state of a child that leaves the engine, where the kernel will look for it.
+struct LaunchArea {
+  NativeLaunch launch;
+  uint64_t stack[2048];
+  SignalFrame frame;
+  alignas(64) uint8_t vectors[16 * 1024];
+};
+
+// A child that goes on natively: of fork, or of vfork (which shares memory, but has signal handlers and registers of its own).
+int64_t clone_native(ThreadContext* c, CloneRequest& request, uint64_t mask) {
+  void* memory = mmap(nullptr, sizeof(LaunchArea), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return -ENOMEM;
+  auto* area = static_cast<LaunchArea*>(memory);
+  write_vector_frame(c, area->vectors);
+  Registers saved = c->app;
+  c->app.gpr[kRax] = 0;
+  c->app.gpr[kRcx] = c->app.pc;
+  c->app.gpr[kR11] = c->app.flags;
+  if (request.stack != 0) c->app.gpr[kRsp] = request.stack;
+  c->app_mask = mask;
+  fill_frame(c, area->frame.context, word(area->vectors));
+  c->app = saved;
+  area->launch = {&area->frame.context, request.flags & CLONE_SETTLS ? request.tls : c->app_fs_base, c->app_gs_base};
+  request.set_stack(word(area->stack + 2048) & ~63ull);
+  // With vfork the parent sleeps here until the child has gone on to a program of its own or ended.
+  const int64_t result = g_routines.clone(request.registers, g_routines.native_start, &area->launch);
+  munmap(memory, sizeof(LaunchArea));
+  if (result > 0) append_event(c, border::Event::kProcessFork, {static_cast<uint64_t>(result)});
+  return result;
+}
+
+void finish_clone(ThreadContext* c, CloneRequest& request) {
+  // No signal may come to a child that has no context, or to a helper thread.
+  const uint64_t mask = set_signal_mask(kAllSignals);
+  const bool shares_memory = (request.flags & CLONE_VM) != 0 && (request.flags & CLONE_VFORK) == 0;
+  const int64_t result = shares_memory ? clone_thread(c, request, mask) : clone_native(c, request, mask);
+  c->app.gpr[kRax] = static_cast<uint64_t>(result);
+  // A signal that was taken before the mask was set has all others blocked until it is delivered.
+  if (c->pending.number.load() == 0) set_signal_mask(mask);
+}
+
+}  // namespace
+
+ThreadContext* take_slot() {
+  auto& used = g_process.header->slots_used;
+  for (uint32_t k = 0; k < border::kMaxThreads; ++k) {
+    ThreadContext* c = g_process.slot(k);
+    if (k < used.load()) {
+      if (!claim(c)) continue;
+    } else {
+      uint32_t expected = k;
+      if (!used.compare_exchange_strong(expected, k + 1)) {
+        --k;
+        continue;
+      }
+      c->ring.state.store(static_cast<uint32_t>(border::ThreadState::kStarting));
+      if (!map_indirect_window(c)) return nullptr;
+    }
+    reset_context(c, k);
+    return c;
+  }
+  return nullptr;
+}
+
+void do_clone(ThreadContext* c) {
+  const uint64_t* g = c->app.gpr;
+  CloneRequest request{{SYS_clone, g[kRdi], g[kRsi], g[kRdx], g[kR10], g[kR8], 0}, {}, g[kRdi], g[kRsi], g[kR8]};
+  finish_clone(c, request);
+}
+
+void do_clone3(ThreadContext* c) {
+  const uint64_t size = c->app.gpr[kRsi];
+  CloneRequest request{};
+  // Unknown larger sizes: the kernel checks that what it does not know is zero; so does it for us, with our copy truncated.
+  if (size < 64 || !read_app(&request.arguments, c->app.gpr[kRdi], std::min<uint64_t>(size, sizeof request.arguments))) {
+    c->app.gpr[kRax] = static_cast<uint64_t>(size < 64 ? -EINVAL : -EFAULT);
+    return;
+  }
+  request.registers[0] = SYS_clone3;
+  request.registers[1] = word(&request.arguments);
+  request.registers[2] = std::min<uint64_t>(size, sizeof request.arguments);
+  request.flags = request.arguments.flags;
+  request.stack = request.arguments.stack == 0 ? 0 : request.arguments.stack + request.arguments.stack_size;
+  request.tls = request.arguments.tls;
+  finish_clone(c, request);
+}
+
+void do_fork(ThreadContext* c, uint64_t flags) {
+  CloneRequest request{{SYS_clone, flags | 17 /* SIGCHLD */, 0, 0, 0, 0, 0}, {}, flags, 0, 0};
+  finish_clone(c, request);
+}
+
+uint64_t start_thread(ThreadContext* c) {
+  use_signal_stack(c->identity->signal_stack, kSignalStackBytes);
+  c->tid = static_cast<uint32_t>(raw_syscall(SYS_gettid));
+  c->ring.tid.store(c->tid);
+  set_thread_state(c, border::ThreadState::kRunning);
+  // The mask was blocked around the clone: what the parent had is the child's.
+  set_signal_mask(c->app_mask);
+  c->exit_id = kExitStart;
+  return dispatch(c);
+}
+
+void end_thread(ThreadContext* c) {
+  set_signal_mask(kAllSignals);
+  const uint64_t status = c->app.gpr[kRdi];
+  append_event(c, border::Event::kThreadEnd, {});
+  // The kernel must not find a signal stack that another thread uses.
+  const stack_t none{nullptr, SS_DISABLE, 0};
+  raw_syscall(SYS_sigaltstack, word(&none), 0);
+  const auto state = g_process.tracing() ? border::ThreadState::kDead : border::ThreadState::kFree;
+  static uint32_t nobody;
+  wake_consumer();
+  g_routines.exit_thread(status, static_cast<uint32_t>(state), c->identity != nullptr ? &c->identity->released : &nobody);
+  __builtin_unreachable();
+}
+
+void go_native(const NativeLaunch* launch) {
+  restore_native_actions();
+  const stack_t& s = launch->frame->stack;
+  raw_syscall(SYS_sigaltstack, word(&s), 0);
+  const uint64_t frame = word(launch->frame), fs = launch->fs_base, gs = launch->gs_base;
+  asm volatile(
+      "wrgsbase %2
+"
+      "mov %0, %%rsp
+"
+      "wrfsbase %1
+"
+      "mov $15, %%eax
+"   // rt_sigreturn
+      "syscall
+"
+      "ud2"
+      :
+      : "r"(frame), "r"(fs), "r"(gs)
+      : "memory");
+  __builtin_unreachable();
+}
+
+}  // namespace simrun::engine

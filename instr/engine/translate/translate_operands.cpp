@@ -1,0 +1,279 @@
+// Copying of instructions, and the address words of their operands.
+#include "instr/engine/runtime/thread_context.h"
+#include "instr/engine/translate/translator.h"
+
+namespace simrun::engine {
+
+using border::OperandDescriptor;
+using border::OperandForm;
+
+namespace {
+
+constexpr uint32_t spill_slot(uint8_t r) { return static_cast<uint32_t>(offsetof(ThreadContext, spill)) + 8u * r; }
+constexpr bool fits32(int64_t v) { return v == static_cast<int32_t>(v); }
+
+uint64_t rip_target(const Instruction& i, const uint8_t* code) {
+  int32_t disp;
+  __builtin_memcpy(&disp, code + i.disp_offset, 4);
+  return raw(i.pc) + i.length + static_cast<uint64_t>(static_cast<int64_t>(disp));
+}
+
+}  // namespace
+
+uint8_t Translator::register_unused_by(const Instruction& i, bool low) const {
+  for (uint8_t r = 0; r < (low ? 8 : 16); ++r)
+    if (r != kRsp && r != buffer_ && r != anchor_ && !touches(i, r)) return r;
+  CHECK(!"an instruction uses every register");
+  return kRax;
+}
+
+// --- Copying -------------------------------------------------------------------------------------------------------------
+
+// The instruction as it is, but: the buffer register is lent to an instruction that uses it, rip-relative operands are
+// re-based, gs: operands go through the application's own GS base.
+void Translator::copy(const Instruction& i) {
+  Assembler& a = *out_;
+  GprSet held = static_cast<GprSet>((tracing() ? bit(buffer_) : 0) | (anchor_in_use_ ? bit(anchor_) : 0));
+  const bool lend = tracing() && touches(i, buffer_);
+  if (lend) {
+    a.load_gs(buffer_, spill_slot(buffer_));
+    held = static_cast<GprSet>(held & ~bit(buffer_));
+  }
+  mark(held);
+  if (i.uses_gs)
+    copy_gs(i);
+  else
+    copy_bytes(i, i.bytes, i.length);
+  if (!lend) return;
+  if (i.gpr_written & bit(buffer_)) a.store_gs(spill_slot(buffer_), buffer_);
+  a.load_gs(buffer_, offsetof(ThreadContext, buffer));
+}
+
+void Translator::copy_bytes(const Instruction& i, const uint8_t* code, uint8_t length) {
+  if (i.rip_relative)
+    copy_rip_relative(i, code, length, rip_target(i, code));
+  else
+    out_->bytes(code, length);
+}
+
+// Three ways, in order: the same form with another displacement; an absolute 32-bit address; a base register of ours.
+void Translator::copy_rip_relative(const Instruction& i, const uint8_t* code, uint8_t length, uint64_t target) {
+  Assembler& a = *out_;
+  const int64_t distance = static_cast<int64_t>(target - (a.here() + length));
+  uint8_t patched[16];
+  __builtin_memcpy(patched, code, length);
+  if (fits32(distance)) {
+    const auto disp = static_cast<int32_t>(distance);
+    __builtin_memcpy(patched + i.disp_offset, &disp, 4);
+    a.bytes(patched, length);
+    return;
+  }
+  if (absolute_form(i, code, length, target)) return;
+
+  const bool local = anchor_ == kNoRegister;
+  const uint8_t base = local ? register_unused_by(i, true) : anchor_;
+  const GprSet held = result_->recovery.back().in_spill;
+  if (local) {
+    a.store_gs(spill_slot(base), base);
+    a.mov_imm(base, target);
+    mark(static_cast<GprSet>(held | bit(base)));
+  } else if (!anchor_in_use_ || !fits32(static_cast<int64_t>(target - anchor_value_))) {
+    if (!anchor_in_use_) a.store_gs(spill_slot(base), base);
+    anchor_in_use_ = true;
+    anchor_value_ = target;
+    a.mov_imm(base, target);
+    mark(static_cast<GprSet>(held | bit(base)));
+  }
+  const auto disp = static_cast<int32_t>(local ? 0 : target - anchor_value_);
+  // mod 10, rm = base: as long as the original; the B bit of the prefix must be clear.
+  patched[i.modrm_offset] = static_cast<uint8_t>((patched[i.modrm_offset] & 0x38) | 0x80 | base);
+  __builtin_memcpy(patched + i.disp_offset, &disp, 4);
+  switch (i.prefix) {
+    case Instruction::Prefix::kRex: patched[i.prefix_offset] &= 0xfe; break;
+    case Instruction::Prefix::kVex3:
+    case Instruction::Prefix::kXop:
+    case Instruction::Prefix::kEvex: patched[i.prefix_offset + 1] |= 0x20; break;   // stored inverted
+    case Instruction::Prefix::kNone:
+    case Instruction::Prefix::kVex2: break;
+  }
+  a.bytes(patched, length);
+  if (local) {
+    a.load_gs(base, spill_slot(base));
+    mark(held);
+  }
+}
+
+// An address below 2 GiB needs no register: mod 00 with a SIB byte that names neither base nor index. Also `lea`, whose result is a constant.
+bool Translator::absolute_form(const Instruction& i, const uint8_t* code, uint8_t length, uint64_t target) {
+  if (target > 0x7fffffff || length == 15 || i.prefix == Instruction::Prefix::kEvex) return false;
+  const auto disp = static_cast<uint32_t>(target);
+  for (uint8_t k = 0; k < i.modrm_offset; ++k) {
+    uint8_t b = code[k];
+    if (i.prefix == Instruction::Prefix::kRex && k == i.prefix_offset) b &= 0xfd;   // X clear: no index
+    if ((i.prefix == Instruction::Prefix::kVex3 || i.prefix == Instruction::Prefix::kXop) && k == i.prefix_offset + 1) b |= 0x40;
+    out_->byte(b);
+  }
+  out_->byte(static_cast<uint8_t>((code[i.modrm_offset] & 0x38) | 4));
+  out_->byte(0x25);
+  out_->word32(disp);
+  out_->bytes(code + i.disp_offset + 4, static_cast<size_t>(length - i.disp_offset - 4));
+  return true;
+}
+
+// gs: operands are rare (the GS base is ours): the real base is the application's own for this one instruction.
+//   spill t; t = app GS base; swap: t2 = real base ... wrgsbase t; op; wrgsbase back
+// The registers used must not be the instruction's own; the context is found again through t2.
+void Translator::copy_gs(const Instruction& i) {
+  Assembler& a = *out_;
+  const GprSet held = result_->recovery.back().in_spill;
+  uint8_t t = kNoRegister, u = kNoRegister;
+  for (uint8_t r = 0; r < 16; ++r) {
+    if (r == kRsp || r == buffer_ || r == anchor_ || touches(i, r)) continue;
+    (t == kNoRegister ? t : u) = r;
+    if (u != kNoRegister) break;
+  }
+  CHECK(u != kNoRegister);
+  a.store_gs(spill_slot(t), t);
+  a.store_gs(spill_slot(u), u);
+  a.rdgsbase(u);
+  a.load_gs(t, offsetof(ThreadContext, app_gs_base));
+  a.wrgsbase(t);
+  mark(static_cast<GprSet>(held | bit(t) | bit(u)));
+  copy_bytes(i, i.bytes, i.length);
+  a.wrgsbase(u);
+  a.load_gs(t, spill_slot(t));
+  a.load_gs(u, spill_slot(u));
+  mark(held);
+}
+
+// --- Words ---------------------------------------------------------------------------------------------------------------
+
+void Translator::store_word(const Instruction& i, uint16_t word, uint8_t reg) {
+  Assembler& a = *out_;
+  if (reg != buffer_) {
+    if (reg == anchor_ && anchor_in_use_) CHECK(!"the anchor register is not the application's");
+    a.store(buffer_, 8 * word, reg);
+    return;
+  }
+  // The application's value is in the spill slot: by way of a register that the instruction does not use.
+  const uint8_t t = register_unused_by(i, false);
+  a.store_gs(spill_slot(t), t);
+  a.load_gs(t, spill_slot(buffer_));
+  a.store(buffer_, 8 * word, t);
+  a.load_gs(t, spill_slot(t));
+}
+
+WordMap::Use Translator::word_for(const Instruction& i, uint8_t reg) {
+  const WordMap::Use use = words_.use(reg);
+  if (use.store_now) store_word(i, use.word, reg);
+  return use;
+}
+
+// vmovdqu [B + 8 * word], vector register (EVEX for 64 bytes and for registers above 15; movdqu never: the engine only stores
+// vectors of VEX- and EVEX-encoded instructions and of maskmovdqu, on processors that have AVX).
+void Translator::store_vector(uint16_t word, uint8_t vector, uint8_t bytes) {
+  Assembler& a = *out_;
+  const uint8_t r = static_cast<uint8_t>(~vector >> 3 & 1), b = static_cast<uint8_t>(~buffer_ >> 3 & 1);
+  if (bytes == 8) {   // maskmovq: movq [B + disp32], mm
+    if (buffer_ >= 8) a.byte(0x41);
+    a.byte(0x0f);
+    a.byte(0x7f);
+  } else if (bytes == 64 || vector >= 16) {
+    const uint8_t r4 = static_cast<uint8_t>(~vector >> 4 & 1);
+    a.byte(0x62);
+    a.byte(static_cast<uint8_t>(r << 7 | 1 << 6 | b << 5 | r4 << 4 | 1));
+    a.byte(0x7e);   // W0, vvvv none, F3
+    a.byte(static_cast<uint8_t>((bytes == 64 ? 2 : bytes == 32 ? 1 : 0) << 5 | 8));
+    a.byte(0x7f);
+  } else {
+    a.byte(0xc4);
+    a.byte(static_cast<uint8_t>(r << 7 | 1 << 6 | b << 5 | 1));
+    a.byte(static_cast<uint8_t>(0x7a | (bytes == 32 ? 4 : 0)));
+    a.byte(0x7f);
+  }
+  a.byte(static_cast<uint8_t>(0x80 | (vector & 7) << 3 | (buffer_ & 7)));
+  if ((buffer_ & 7) == 4) a.byte(0x24);
+  // EVEX scales only 8-bit displacements: 32 bits always.
+  a.word32(8u * word);
+}
+
+// kmovq [B + 8 * word], k; without AVX512BW 16 bits over a zeroed word.
+void Translator::store_mask(uint16_t word, uint8_t k) {
+  Assembler& a = *out_;
+  if (!options_.avx512bw) a.store_imm32(buffer_, 8 * word, 0);
+  const uint8_t b = static_cast<uint8_t>(~buffer_ >> 3 & 1);
+  a.byte(0xc4);
+  a.byte(static_cast<uint8_t>(1 << 7 | 1 << 6 | b << 5 | 1));
+  a.byte(options_.avx512bw ? 0xf8 : 0x78);
+  a.byte(0x91);
+  a.byte(static_cast<uint8_t>(0x80 | k << 3 | (buffer_ & 7)));
+  if ((buffer_ & 7) == 4) a.byte(0x24);
+  a.word32(8u * word);
+}
+
+void Translator::store_words_before(const Instruction& i) {
+  for (uint32_t k = 0; k < i.memory_operands; ++k) describe(i, i.memory[k]);
+}
+
+// One operand: the words that its address needs, and its descriptor.
+void Translator::describe(const Instruction& i, const MemoryOperand& m) {
+  OperandDescriptor d{};
+  d.instruction = current_;
+  d.kind = m.kind;
+  d.form = m.form;
+  d.flags = m.flags;
+  d.shift = m.shift;
+  d.size = m.size;
+  d.disp = m.disp;
+  d.lanes = m.lanes;
+  d.index_bytes = m.index_bytes;
+  d.mask_lane = m.mask_lane;
+  d.word_a = d.word_b = d.word_c = border::kNoWord;
+  if (m.base < 16) {
+    const WordMap::Use base = word_for(i, m.base);
+    d.word_a = base.word;
+    d.disp += base.add;
+  }
+  if (m.form == OperandForm::kVectorIndex) {
+    d.word_b = words_.reserve(m.vector_bytes / 8u);
+    store_vector(d.word_b, m.index, m.vector_bytes);
+  } else if (m.index < 16) {
+    const WordMap::Use index = word_for(i, m.index);
+    d.word_b = index.word;
+    d.disp += static_cast<int64_t>(static_cast<uint64_t>(index.add) << m.shift);
+  }
+  if (m.form == OperandForm::kVectorIndex || m.form == OperandForm::kMasked) {
+    if (m.mask_register != kNoRegister) {
+      const bool vector_mask = m.mask_lane != 0;
+      d.word_c = words_.reserve(vector_mask ? m.vector_bytes / 8u : 1);
+      if (vector_mask)
+        store_vector(d.word_c, m.mask_register, m.vector_bytes);
+      else
+        store_mask(d.word_c, m.mask_register);
+    }
+  }
+  if (m.form == OperandForm::kXsave) {
+    d.word_c = words_.reserve(2);
+    store_word(i, d.word_c, kRax);
+    store_word(i, static_cast<uint16_t>(d.word_c + 1), kRdx);
+  }
+  if (m.form == OperandForm::kRepeatString) {
+    // A value before and after must be of one register: word_b is its value before without any distance.
+    const uint8_t counter = i.gpr_written & bit(kRdi) ? kRdi : kRsi;
+    d.word_b = words_.reserve(1);
+    store_word(i, d.word_b, counter);
+    d.word_c = words_.reserve(1);   // stored afterwards
+  }
+  result_->operands.push_back(d);
+}
+
+void Translator::store_words_after(const Instruction& i) {
+  for (size_t k = result_->operands.size(); k > 0; --k) {
+    const OperandDescriptor& d = result_->operands[k - 1];
+    if (d.instruction != current_) break;
+    if (d.form == OperandForm::kRepeatString)
+      store_word(i, d.word_c, i.gpr_written & bit(kRdi) ? kRdi : kRsi);
+  }
+}
+
+}  // namespace simrun::engine

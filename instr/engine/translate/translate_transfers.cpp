@@ -1,0 +1,132 @@
+// Control transfers.
+#include "instr/engine/runtime/thread_context.h"
+#include "instr/engine/translate/translator.h"
+
+namespace simrun::engine {
+namespace {
+constexpr uint32_t spill_slot(uint8_t r) { return static_cast<uint32_t>(offsetof(ThreadContext, spill)) + 8u * r; }
+}  // namespace
+
+// jcc cold exit
+void Translator::conditional(const Instruction& i) {
+  const uint32_t exit = new_exit(i.target, ExitKind::kDirect);
+  const uint32_t path = new_path();
+  if (!tracing() && !anchor_in_use_) {
+    // Nothing to do on the way out: the jump itself is the one to be linked.
+    out_->align_patchable(2);
+    result_->exits[exit].patch = out_->size() + 2;
+    cold_.push_back({out_->jcc_forward(i.condition), exit, path, i.target, false, 0});
+    return;
+  }
+  cold_.push_back({out_->jcc_forward(i.condition), exit, path, i.target, anchor_in_use_, words_.words()});
+}
+
+// loop/jrcxz: their displacement has 8 bits: they jump over a jump.
+//   op taken; jmp around; taken: jmp cold exit; around:
+void Translator::counted_jump(const Instruction& i) {
+  Assembler& a = *out_;
+  const uint32_t exit = new_exit(i.target, ExitKind::kDirect);
+  const uint32_t path = new_path();
+  const GprSet spilled = buffer_ == kRcx ? bit(kRcx) : 0;
+  if (spilled) a.load_gs(kRcx, spill_slot(kRcx));
+  a.bytes(i.bytes, i.length - 1u);
+  a.byte(spilled ? 5 + 9 + 9 : 5);
+  if (spilled) {
+    a.store_gs(spill_slot(kRcx), kRcx);
+    a.load_gs(kRcx, offsetof(ThreadContext, buffer));
+  }
+  uint8_t* around = a.jmp_forward();
+  if (spilled) {
+    a.store_gs(spill_slot(kRcx), kRcx);
+    a.load_gs(kRcx, offsetof(ThreadContext, buffer));
+  }
+  cold_.push_back({a.jmp_forward(), exit, path, i.target, anchor_in_use_, words_.words()});
+  a.bind(around);
+}
+
+// The return address is pushed from a constant behind the code: no register, no flags, one 8-byte store for the return to read.
+void Translator::push_return_address(const Instruction& i) {
+  const uint64_t address = raw(i.pc + i.length);
+  if (address == static_cast<uint64_t>(static_cast<int64_t>(static_cast<int32_t>(address)))) {
+    out_->push_imm32(static_cast<int32_t>(address));
+    return;
+  }
+  out_->byte(0xff);   // push qword [rip + constant]
+  out_->byte(0x35);
+  constants_.emplace_back(out_->write_pointer(), address);
+  out_->word32(0);
+}
+
+void Translator::call(const Instruction& i) {
+  mark(static_cast<GprSet>((tracing() ? bit(buffer_) : 0) | (anchor_in_use_ ? bit(anchor_) : 0)));
+  push_return_address(i);
+  end_at(i.target, ExitKind::kDirect);
+}
+
+// r11 = the operand of a jmp/call r/m64, by turning ff /2 or /4 into mov r11, r/m64 (4c 8b with reg 3).
+void Translator::load_target(const Instruction& i) {
+  uint8_t code[16];
+  uint8_t n = 0;
+  uint8_t k = 0;
+  uint8_t rex = 0;
+  for (; i.bytes[k] != 0xff; ++k) {
+    if ((i.bytes[k] & 0xf0) == 0x40)
+      rex = i.bytes[k];
+    else if (i.bytes[k] != 0x66 && i.bytes[k] != 0xf2 && i.bytes[k] != 0xf3 && i.bytes[k] != 0x3e && i.bytes[k] != 0x2e)
+      code[n++] = i.bytes[k];   // segment and address-size prefixes; notrack and bnd mean nothing here
+  }
+  Instruction load = i;
+  load.prefix_offset = n;
+  load.prefix = Instruction::Prefix::kRex;
+  code[n++] = static_cast<uint8_t>(0x4c | (rex & 3));
+  code[n++] = 0x8b;
+  load.modrm_offset = n;
+  const uint8_t modrm = static_cast<uint8_t>((i.bytes[k + 1] & 0xc7) | 3 << 3);
+  code[n++] = modrm;
+  const uint8_t tail = static_cast<uint8_t>(i.length - (k + 2));
+  load.disp_offset = n;
+  __builtin_memcpy(code + n, i.bytes + k + 2, tail);
+  n = static_cast<uint8_t>(n + tail);
+  copy_bytes(load, code, n);
+}
+
+// spill r11; r11 = target; [push return address]; commit; look up
+void Translator::indirect(const Instruction& i) {
+  Assembler& a = *out_;
+  const GprSet held = static_cast<GprSet>((tracing() ? bit(buffer_) : 0) | (anchor_in_use_ ? bit(anchor_) : 0));
+  a.store_gs(spill_slot(kR11), kR11);
+  const bool conflict = tracing() && touches(i, buffer_);
+  if (conflict) a.load_gs(buffer_, spill_slot(buffer_));
+  mark(static_cast<GprSet>(conflict ? held & ~bit(buffer_) : held));
+  load_target(i);
+  if (conflict) a.load_gs(buffer_, offsetof(ThreadContext, buffer));
+  if (i.flow == Flow::kIndirectCall) {
+    mark(static_cast<GprSet>(held | bit(kR11)));
+    push_return_address(i);
+  }
+  jump_indirect();
+}
+
+void Translator::return_(const Instruction& i) {
+  Assembler& a = *out_;
+  a.store_gs(spill_slot(kR11), kR11);
+  mark(static_cast<GprSet>((tracing() ? bit(buffer_) : 0) | (anchor_in_use_ ? bit(anchor_) : 0)));
+  a.pop(kR11);
+  if (i.return_pop != 0) a.lea(kRsp, kRsp, i.return_pop);
+  jump_indirect();
+}
+
+// commit; rcx = low 16 bits of the target; jump through the table. The code there verifies the target (dispatch/indirect_entry.h), so
+// that nothing need be compared here, where the flags may be live. Each site has its own jump for the processor's predictor.
+void Translator::jump_indirect() {
+  Assembler& a = *out_;
+  const uint32_t path = new_path();
+  commit(path, words_.words());
+  restore_anchor(anchor_in_use_);
+  if (tracing()) a.load_gs(buffer_, spill_slot(buffer_));
+  a.store_gs(spill_slot(kRcx), kRcx);
+  a.movzx_ecx_r11w();
+  a.jmp_gs_rcx8(kIndirectTableOffset);
+}
+
+}  // namespace simrun::engine

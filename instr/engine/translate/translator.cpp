@@ -1,0 +1,230 @@
+// Superblock level of the translation: prologue, the walk over the instructions, exits. Operands and words are in
+// translate_operands.cpp, control transfers in translate_transfers.cpp.
+#include "instr/engine/translate/translator.h"
+
+#include "instr/engine/runtime/thread_context.h"
+
+namespace simrun::engine {
+
+void TranslationOutput::clear() {
+  exits.clear();
+  paths.clear();
+  operands.clear();
+  operands_per_instruction.clear();
+  recovery.clear();
+}
+
+uint32_t Translator::size_bound(const DecodedSuperblock& superblock) {
+  uint32_t bytes = 256;
+  for (uint32_t k = 0; k < superblock.count; ++k) bytes += 192 + 24 * words_bound(superblock.instructions[k]);
+  return bytes + kMaxConditionalExits * 96;
+}
+
+void Translator::translate(const DecodedSuperblock& superblock, uint32_t first_path, uint32_t first_exit, Assembler& out,
+                           TranslationOutput& result) {
+  superblock_ = &superblock;
+  out_ = &out;
+  result_ = &result;
+  first_path_ = first_path;
+  first_exit_ = first_exit;
+  words_ = WordMap(options_.share_words);
+  anchor_in_use_ = false;
+  cold_.clear();
+  constants_.clear();
+  result.clear();
+  flags_dead_ = entry_liveness(superblock).flags_dead;
+  choose_scratch();
+  prologue();
+  for (current_ = 0; current_ < superblock.count; ++current_) instruction(superblock.instructions[current_]);
+  const Instruction& last = superblock.instructions[superblock.count - 1];
+  if (last.flow == Flow::kNext || last.flow == Flow::kConditional || last.flow == Flow::kCountedJump ||
+      last.flow == Flow::kInterrupt)
+    end_at(last.pc + last.length, ExitKind::kDirect);
+  for (const ColdExit& c : cold_) {
+    out.bind(c.jump);
+    direct_exit(c.exit, c.path, c.words, c.anchor_in_use);
+  }
+  slow_check();
+  while ((out.here() & 7) != 0 && !constants_.empty()) out.byte(0xcc);
+  for (const auto& [displacement, value] : constants_) {
+    out.bind(displacement);
+    out.word64(value);
+  }
+  result.size = out.size();
+}
+
+// The buffer register is one that the superblock does not touch, in a fixed order of preference, so that many superblocks
+// agree and can be linked without giving it back. If every register is used, the one used least.
+void Translator::choose_scratch() {
+  static constexpr uint8_t kPreference[] = {kR15, kR14, kR13, kR12, kR10, kR9, kR8, kRbp, kRbx, kRdi, kRsi, kRdx, kRax, kR11, kRcx};
+  uint32_t uses[16] = {};
+  for (uint32_t k = 0; k < superblock_->count; ++k) {
+    const Instruction& i = superblock_->instructions[k];
+    for (uint8_t r = 0; r < 16; ++r) uses[r] += touches(i, r);
+  }
+  const Instruction& last = superblock_->instructions[superblock_->count - 1];
+  const bool indirect_end = last.flow == Flow::kIndirectCall || last.flow == Flow::kIndirectJump || last.flow == Flow::kReturn;
+  if (indirect_end) uses[kR11] = uses[kRcx] = 1u << 20;   // the look-up wants both
+  for (uint8_t r = 0; r < 16; ++r)                        // the last instruction ends in an exit that needs the buffer register
+    if (last.flow != Flow::kNext && touches(last, r)) uses[r] += 1u << 16;
+  buffer_ = anchor_ = kNoRegister;
+  if (tracing()) {
+    buffer_ = kR15;
+    for (uint8_t r : kPreference)
+      if (uses[r] < uses[buffer_]) buffer_ = r;
+  }
+  for (uint8_t r : {kRbp, kRbx, kRdi, kRsi, kRdx, kRax, kRcx})
+    if (uses[r] == 0 && r != buffer_ && anchor_ == kNoRegister) anchor_ = r;
+  result_->buffer_register = buffer_;
+}
+
+// entry: spill[B] = B; B = buffer
+// check: if (limit <= B) goto slow           (null mode: if (limit == 0) goto slow)
+void Translator::prologue() {
+  Assembler& a = *out_;
+  result_->entry = a.size();
+  current_ = 0;
+  mark(0);
+  if (tracing()) {
+    a.store_gs(offsetof(ThreadContext, spill) + 8 * buffer_, buffer_);
+    a.load_gs(buffer_, offsetof(ThreadContext, buffer));
+  }
+  result_->check = a.size();
+  const auto compare = [&] {
+    if (tracing())
+      a.cmp_gs(buffer_, offsetof(ThreadContext, limit));
+    else
+      a.cmp_gs_zero(offsetof(ThreadContext, limit));
+  };
+  const uint8_t condition = tracing() ? kAboveEqual : kEqual;
+  if (flags_dead_) {
+    compare();
+    slow_jump_ = a.jcc_forward(condition);
+  } else if (buffer_ == kRax) {
+    // rax is the buffer pointer: compute with it after keeping the flags.
+    a.store_gs(offsetof(ThreadContext, flags_spill), kRcx);
+    a.lahf_seto();
+    a.mov(kRcx, kRax);
+    a.load_gs(kRax, offsetof(ThreadContext, buffer));
+    compare();
+    slow_jump_ = a.jcc_forward(condition);
+    a.mov(kRax, kRcx);
+    a.restore_flags_from_rax();
+    a.load_gs(kRax, offsetof(ThreadContext, buffer));
+    a.load_gs(kRcx, offsetof(ThreadContext, flags_spill));
+  } else {
+    a.store_gs(offsetof(ThreadContext, flags_spill), kRax);
+    a.lahf_seto();
+    compare();
+    slow_jump_ = a.jcc_forward(condition);
+    a.restore_flags_from_rax();
+    a.load_gs(kRax, offsetof(ThreadContext, flags_spill));
+  }
+}
+
+// slow: the registers and flags of the entry, then the dispatcher.
+void Translator::slow_check() {
+  Assembler& a = *out_;
+  a.bind(slow_jump_);
+  if (!flags_dead_ && buffer_ == kRax) {
+    a.mov(kRax, kRcx);
+    a.restore_flags_from_rax();
+    a.load_gs(kRcx, offsetof(ThreadContext, flags_spill));
+  } else if (!flags_dead_) {
+    a.restore_flags_from_rax();
+    a.load_gs(kRax, offsetof(ThreadContext, flags_spill));
+  }
+  if (tracing()) a.load_gs(buffer_, offsetof(ThreadContext, spill) + 8 * buffer_);
+  leave_for(new_exit(superblock_->pc, ExitKind::kCheck));
+}
+
+void Translator::mark(GprSet in_spill) {
+  result_->recovery.push_back({out_->size(), current_, words_.words(), in_spill});
+}
+
+void Translator::instruction(const Instruction& i) {
+  const size_t operands_before = result_->operands.size();
+  if (tracing()) store_words_before(i);
+  result_->operands_per_instruction.push_back(static_cast<uint16_t>(result_->operands.size() - operands_before));
+  switch (i.flow) {
+    case Flow::kNext:
+    case Flow::kInterrupt: copy(i); break;
+    case Flow::kConditional: conditional(i); break;
+    case Flow::kCountedJump: counted_jump(i); break;
+    case Flow::kJump: end_at(i.target, ExitKind::kDirect); break;
+    case Flow::kCall: call(i); break;
+    case Flow::kIndirectJump:
+    case Flow::kIndirectCall: indirect(i); break;
+    case Flow::kReturn: return_(i); break;
+    case Flow::kSyscall: end_at(i.pc + i.length, ExitKind::kSyscall); break;
+    case Flow::kUnsupported: end_at(i.pc, ExitKind::kUnsupported); break;
+  }
+  if (tracing()) store_words_after(i);
+  words_.step(i);
+}
+
+uint32_t Translator::new_exit(AppAddress target, ExitKind kind) {
+  result_->exits.push_back({target, 0, 0, kind});
+  return static_cast<uint32_t>(result_->exits.size() - 1);
+}
+
+// The path of everything up to and including the current instruction.
+uint32_t Translator::new_path() {
+  if (!tracing()) return 0;
+  uint16_t retired = static_cast<uint16_t>(current_ + 1);
+  if (superblock_->instructions[current_].flow == Flow::kUnsupported) retired = current_;
+  if (current_ == superblock_->count) retired = current_;
+  result_->paths.push_back({retired, static_cast<uint16_t>(result_->operands.size()), words_.words()});
+  return static_cast<uint32_t>(result_->paths.size() - 1);
+}
+
+// [B] = path id; B += 8 * (1 + words); buffer = B
+void Translator::commit(uint32_t path, uint16_t words) {
+  if (!tracing()) return;
+  Assembler& a = *out_;
+  a.store_imm32(buffer_, 0, first_path_ + path);
+  a.lea(buffer_, buffer_, 8 * (1 + words));
+  a.store_gs(offsetof(ThreadContext, buffer), buffer_);
+}
+
+void Translator::restore_anchor(bool in_use) {
+  if (in_use) out_->load_gs(anchor_, offsetof(ThreadContext, spill) + 8 * anchor_);
+}
+
+// commit; restore the anchor; jmp same (to the next instruction until linked); B = spill[B]; jmp target; target: leave
+void Translator::direct_exit(uint32_t exit, uint32_t path, uint16_t words, bool anchor_in_use) {
+  Assembler& a = *out_;
+  commit(path, words);
+  restore_anchor(anchor_in_use);
+  TranslationOutput::ExitSite& site = result_->exits[exit];
+  if (tracing()) {
+    a.align_patchable(1);
+    site.patch_same_buffer = a.size() + 1;
+    a.jmp(a.here() + 5);
+    a.load_gs(buffer_, offsetof(ThreadContext, spill) + 8 * buffer_);
+  }
+  a.align_patchable(1);
+  site.patch = a.size() + 1;
+  a.jmp(a.here() + 5);
+  leave_for(exit);
+}
+
+void Translator::leave_for(uint32_t exit) {
+  out_->store_gs_imm32(offsetof(ThreadContext, exit_id), first_exit_ + exit);
+  out_->jmp(options_.leave);
+}
+
+void Translator::end_at(AppAddress target, ExitKind kind) {
+  const uint32_t exit = new_exit(target, kind);
+  const uint32_t path = new_path();
+  if (kind == ExitKind::kDirect) {
+    direct_exit(exit, path, words_.words(), anchor_in_use_);
+    return;
+  }
+  commit(path, words_.words());
+  restore_anchor(anchor_in_use_);
+  if (tracing()) out_->load_gs(buffer_, offsetof(ThreadContext, spill) + 8 * buffer_);
+  leave_for(exit);
+}
+
+}  // namespace simrun::engine

@@ -1,0 +1,136 @@
+// Translation of one superblock into the code cache: the application's instructions copied, its control transfers replaced by exits,
+// and, in trace mode, the stores of block and address words between them (docs/translation.md).
+//
+// The same class recovers the application's state at a fault: translating the same bytes again at the same place yields the same
+// code, and with it the recovery point of every byte; nothing needs to be kept per instruction. So the output must depend on
+// nothing but the instructions, the options and the place.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "instr/engine/emit/x86_64/assembler.h"
+#include "instr/engine/instrument/word_map.h"
+#include "instr/engine/translate/superblock.h"
+
+namespace simrun::engine {
+
+// Fixed for a run.
+struct TranslationOptions {
+  bool trace;                 // words into the buffer; else translation only
+  bool share_words;
+  uint32_t max_instructions;
+  bool avx512bw;              // kmovq
+  bool bmi2;                  // rorx
+  uint64_t leave;             // code addresses of the fixed routines (runtime/fixed_routines.h)
+};
+
+// Where the application's state is, from a code offset (relative to the superblock's first byte) on.
+struct RecoveryPoint {
+  uint32_t offset;
+  uint16_t instruction;       // the application is before this instruction (== count: behind the last)
+  uint16_t words;             // address words stored
+  GprSet in_spill;            // registers whose application value is in their spill slot
+};
+
+// What one translation needs beside its code.
+struct TranslationOutput {
+  uint32_t entry, check, size;                      // offsets from the superblock's first byte
+  uint8_t buffer_register;
+  struct ExitSite {
+    AppAddress target;
+    uint32_t patch, patch_same_buffer;              // offsets, 0: none
+    ExitKind kind;
+  };
+  std::vector<ExitSite> exits;
+  struct Path {
+    uint16_t instructions, operands, words;
+  };
+  std::vector<Path> paths;                          // path k has id first_path + k
+  std::vector<border::OperandDescriptor> operands;  // of the whole superblock
+  std::vector<uint16_t> operands_per_instruction;
+  std::vector<RecoveryPoint> recovery;
+  void clear();
+};
+
+class Translator {
+ public:
+  explicit Translator(const TranslationOptions& options) : options_(options) {}
+
+  // Upper bound of the code bytes of a superblock.
+  static uint32_t size_bound(const DecodedSuperblock& superblock);
+
+  // Emits at `out`, whose position is the superblock's first byte. `first_path`: id of the first path, `first_exit`: exit id of the first exit.
+  void translate(const DecodedSuperblock& superblock, uint32_t first_path, uint32_t first_exit, Assembler& out,
+                 TranslationOutput& result);
+
+ private:
+  struct ColdExit {
+    uint8_t* jump;            // displacement to bind
+    uint32_t exit;
+    uint32_t path;
+    AppAddress target;
+    bool anchor_in_use;
+    uint16_t words;
+  };
+
+  void choose_scratch();
+  void prologue();
+  void slow_check();
+  void mark(GprSet in_spill);
+  void instruction(const Instruction& i);
+  void store_words_before(const Instruction& i);
+  void store_words_after(const Instruction& i);
+  void describe(const Instruction& i, const MemoryOperand& m);
+  WordMap::Use word_for(const Instruction& i, uint8_t reg);
+  void store_word(const Instruction& i, uint16_t word, uint8_t reg);
+  void store_vector(uint16_t word, uint8_t vector, uint8_t bytes);
+  void store_mask(uint16_t word, uint8_t k);
+
+  void copy(const Instruction& i);
+  void copy_bytes(const Instruction& i, const uint8_t* code, uint8_t length);
+  void copy_rip_relative(const Instruction& i, const uint8_t* code, uint8_t length, uint64_t target);
+  void copy_gs(const Instruction& i);
+  bool absolute_form(const Instruction& i, const uint8_t* code, uint8_t length, uint64_t target);
+  void load_anchor(uint64_t target, uint8_t free_register);
+
+  void conditional(const Instruction& i);
+  void counted_jump(const Instruction& i);
+  void call(const Instruction& i);
+  void indirect(const Instruction& i);
+  void return_(const Instruction& i);
+  void load_target(const Instruction& i);
+  void push_return_address(const Instruction& i);
+  void jump_indirect();
+  void end_at(AppAddress target, ExitKind kind);
+
+  uint32_t new_exit(AppAddress target, ExitKind kind);
+  uint32_t new_path();
+  void commit(uint32_t path, uint16_t words);
+  void restore_anchor(bool in_use);
+  void direct_exit(uint32_t exit, uint32_t path, uint16_t words, bool anchor_in_use);
+  void leave_for(uint32_t exit);
+
+  bool tracing() const { return options_.trace; }
+  bool touches(const Instruction& i, uint8_t r) const { return ((i.gpr_read | i.gpr_written) & bit(r)) != 0; }
+  uint8_t register_unused_by(const Instruction& i, bool low) const;
+
+  TranslationOptions options_;
+  // State of one call of translate().
+  const DecodedSuperblock* superblock_ = nullptr;
+  Assembler* out_ = nullptr;
+  TranslationOutput* result_ = nullptr;
+  WordMap words_{true};
+  uint32_t first_path_ = 0, first_exit_ = 0;
+  uint16_t current_ = 0;               // instruction being translated
+  uint8_t buffer_ = kNoRegister;       // trace: holds the buffer pointer
+  uint8_t anchor_ = kNoRegister;       // free for the whole superblock: base of unreachable rip-relative operands
+  bool anchor_in_use_ = false;
+  uint64_t anchor_value_ = 0;
+  bool flags_dead_ = false;
+  uint8_t* slow_jump_ = nullptr;
+  std::vector<ColdExit> cold_;
+  std::vector<std::pair<uint8_t*, uint64_t>> constants_;   // displacement to bind, value
+};
+
+}  // namespace simrun::engine
