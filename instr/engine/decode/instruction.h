@@ -45,11 +45,15 @@ struct MemoryOperand {
   uint8_t index;          // Gpr or kNoRegister (kVectorIndex: vector register number 0..31)
   uint8_t shift;          // scale as a power of two
   uint8_t lanes;          // kVectorIndex, kMasked
-  uint8_t index_bytes;    // kVectorIndex
+  uint8_t index_bytes;    // kVectorIndex: 4 or 8. kAddress: 1 when only the lowest byte of `index` counts, zero-extended (xlat); else 0
   uint8_t vector_bytes;   // bytes of the index (or mask) vector register: 16, 32, 64 (8 for maskmovq's mm register)
   uint8_t mask_register;  // kVectorIndex, kMasked: k1..k7, or a vector register number when mask_lane != 0; kNoRegister: all lanes
   uint8_t mask_lane;      // as border::OperandDescriptor::mask_lane
-  uint32_t size;          // bytes of one reference; 0 for kXsave
+  bool packed;            // kMasked: compress and expand: lane i is the i-th *active* one, so popcount(mask) lanes are touched from the
+                          // base on without gaps (Intel SDM vol. 2, VPCOMPRESSD, VPEXPANDD)
+  uint8_t bit_offset;     // bt, bts, btr, btc with a bit offset in a register (Gpr, else kNoRegister): the address moves by
+                          // size * (value of that register as a signed number of `size` bytes >> log2(8 * size))
+  uint32_t size;          // bytes of one reference; 0 for kXsave; 1 for prefetches, flushes, clzero, monitorx, umonitor (one line)
   int64_t disp;           // rip-relative: the absolute address
 };
 
@@ -78,6 +82,7 @@ struct Instruction {
   bool may_fault;                 // has a memory reference, or can raise an exception otherwise (div, ...)
   bool uses_gs;                   // gs: segment override with a memory operand, or rd/wrgsbase, swapgs
   bool writes_fs_base;            // wrfsbase
+  bool untraced_memory;           // references memory that `memory` does not describe (AMX tile loads and stores, VIA PadLock)
   bool vector_state;              // reads or writes vector, x87 or MMX state (for statistics only)
 
   // Rip-relative operand: where its modrm byte, its displacement, and its rex/vex/evex/xop prefix lie (0: there is none), so that the

@@ -1,0 +1,143 @@
+// Random bytes: whatever they are, decode() stays within them and within its own limits.
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <cstring>
+#include <random>
+
+#include "instr/engine/decode/instruction.h"
+
+namespace simrun::engine {
+namespace {
+
+constexpr size_t kPage = 4096;
+constexpr AppAddress kPc{0x401000};
+
+// The bytes end where readable memory ends: reading beyond `available` faults.
+class PageEnd {
+ public:
+  PageEnd() {
+    memory_ = static_cast<uint8_t*>(mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    mprotect(memory_ + kPage, kPage, PROT_NONE);
+  }
+  ~PageEnd() { munmap(memory_, 2 * kPage); }
+  uint8_t* place(const uint8_t* bytes, size_t n) {
+    std::memcpy(memory_ + kPage - n, bytes, n);
+    return memory_ + kPage - n;
+  }
+
+ private:
+  uint8_t* memory_;
+};
+
+void expect_invariants(const Instruction& i, const uint8_t* bytes, size_t available) {
+  ASSERT_GE(i.length, 1);
+  ASSERT_LE(i.length, 15);
+  ASSERT_LE(i.length, available);
+  ASSERT_EQ(0, std::memcmp(i.bytes, bytes, i.length));
+  ASSERT_LE(i.memory_operands, kMaxMemoryOperands);
+  ASSERT_EQ(i.gpr_overwritten & ~i.gpr_written, 0);
+  ASSERT_EQ(i.flags_overwritten & ~i.flags_written, 0);
+  if (i.distance_dest != kNoRegister) {
+    ASSERT_LT(i.distance_dest, 16);
+    ASSERT_LT(i.distance_source, 16);
+    ASSERT_TRUE(i.gpr_written & bit(i.distance_dest));
+    ASSERT_TRUE(i.gpr_read & bit(i.distance_source));
+  }
+  if (i.memory_operands) {
+    ASSERT_TRUE(i.may_fault);
+  }
+  if (i.rip_relative) {
+    ASSERT_EQ(i.bytes[i.modrm_offset] & 0xc7, 5);   // mod 00, rm 101
+    ASSERT_EQ(i.disp_offset, i.modrm_offset + 1);
+    ASSERT_LE(i.disp_offset + 4, i.length);
+  }
+  using border::OperandForm;
+  for (int m = 0; m < i.memory_operands; ++m) {
+    const MemoryOperand& o = i.memory[m];
+    const bool base_ok = o.base < 16 || o.base == kNoRegister || (o.base == kRipRegister && i.rip_relative);
+    ASSERT_TRUE(base_ok);
+    if (o.base < 16) {
+      ASSERT_TRUE(i.gpr_read & bit(o.base));
+    }
+    ASSERT_TRUE(o.index == kNoRegister || o.index < (o.form == OperandForm::kVectorIndex ? 32 : 16));
+    if (o.index != kNoRegister && o.form != OperandForm::kVectorIndex) {
+      ASSERT_TRUE(i.gpr_read & bit(o.index));
+    }
+    if (o.bit_offset != kNoRegister) {
+      ASSERT_TRUE(i.gpr_read & bit(o.bit_offset));
+    }
+    ASSERT_LE(o.shift, 3);
+    ASSERT_EQ(o.size == 0, o.form == OperandForm::kXsave);
+    const bool lanes = o.form == OperandForm::kVectorIndex || o.form == OperandForm::kMasked;
+    ASSERT_EQ(lanes, o.lanes != 0);
+    if (lanes) {
+      ASSERT_LE(o.lanes * o.size, o.form == OperandForm::kMasked ? 64u : 128u);
+    }
+    if (o.form == OperandForm::kMasked) {
+      ASSERT_NE(o.mask_register, kNoRegister);
+    }
+  }
+}
+
+// Prefix bytes that lead into the less dense opcode maps.
+void bias(uint8_t* bytes, uint64_t choice) {
+  switch (choice % 8) {
+    case 1: bytes[0] = 0x0f; break;
+    case 2: bytes[0] = 0x66; bytes[1] = 0x0f; break;
+    case 3: bytes[0] = static_cast<uint8_t>(0x48 | (bytes[0] & 7)); bytes[1] = 0x0f; break;
+    case 4: bytes[0] = 0xc4; bytes[1] = static_cast<uint8_t>((bytes[1] & 0xe0) | (1 + bytes[1] % 3)); break;
+    case 5: bytes[0] = 0x62; bytes[1] = static_cast<uint8_t>((bytes[1] & 0xf0) | (1 + bytes[1] % 6)); bytes[2] |= 4; break;
+    case 6: bytes[0] = 0xf3; bytes[1] = 0x0f; break;
+    default: break;
+  }
+}
+
+TEST(DecodeFuzz, RandomBytesStayWithinLimits) {
+  std::mt19937_64 random(20240607);
+  PageEnd end;
+  int decoded = 0;
+  for (int n = 0; n < 1'000'000; ++n) {
+    uint8_t bytes[16];
+    const uint64_t halves[2] = {random(), random()};
+    std::memcpy(bytes, halves, 16);
+    const uint64_t choice = random();
+    bias(bytes, choice);
+    const size_t available = 1 + (choice >> 32) % 16;
+    const uint8_t* code = end.place(bytes, available);
+    Instruction i;
+    if (!decode(code, static_cast<uint32_t>(available), kPc, i)) {
+      ASSERT_EQ(i.length, 0);
+      ASSERT_EQ(i.flow, Flow::kUnsupported);
+      continue;
+    }
+    ++decoded;
+    expect_invariants(i, bytes, available);
+    if (testing::Test::HasFatalFailure()) {
+      for (int b = 0; b < i.length; ++b) std::printf("%02x", i.bytes[b]);
+      std::printf("\n");
+      return;
+    }
+  }
+  EXPECT_GT(decoded, 300'000);
+}
+
+// A cut-off instruction is no instruction; the same bytes with one more are the same instruction whatever follows.
+TEST(DecodeFuzz, LengthDoesNotDependOnWhatFollows) {
+  std::mt19937_64 random(7);
+  PageEnd end;
+  for (int n = 0; n < 200'000; ++n) {
+    uint8_t bytes[16];
+    const uint64_t halves[2] = {random(), random()};
+    std::memcpy(bytes, halves, 16);
+    bias(bytes, random());
+    Instruction i, again;
+    if (!decode(bytes, 16, kPc, i)) continue;
+    ASSERT_TRUE(decode(end.place(bytes, i.length), i.length, kPc, again));
+    ASSERT_EQ(again.length, i.length);
+    ASSERT_FALSE(decode(end.place(bytes, i.length - 1u), i.length - 1u, kPc, again));
+  }
+}
+
+}  // namespace
+}  // namespace simrun::engine
