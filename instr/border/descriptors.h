@@ -59,6 +59,14 @@ enum OperandFlags : uint8_t {
   kStack = 16,           // implicit stack operand (push, pop, call, ret, ...)
 };
 
+enum class OperandModifier : uint8_t {
+  kNone,
+  kPacked,               // kMasked, compress and expand: popcount(mask) lanes are touched from the address on without gaps
+  kBitOffset,            // kAddress, bt/bts/btr/btc with a bit offset in a register, whose value is word_c: taken as a signed number of `size`
+                         // bytes and shifted right by log2(8 * size), times `size`, it is added to the address
+  kByteIndex,            // kAddress, xlat: only the lowest byte of word_b counts
+};
+
 // Address of the operand = word[a] + (word[b] << shift) + disp (+ segment base). word[0] is the block word itself, whose value is
 // the path's id; index kNoWord contributes 0. Indices count words from the block word of the path.
 inline constexpr uint16_t kNoWord = 0xffff;
@@ -79,8 +87,8 @@ struct OperandDescriptor {
   uint8_t index_bytes;   // kVectorIndex: bytes of one index (4 or 8), sign-extended; the index vector starts at word_b
   uint8_t mask_lane;     // 0: the mask is a bit mask (one word at word_c, bit i for lane i); else bytes of one mask lane in a vector that
                          // starts at word_c, lane active when its top bit is set (AVX2 gathers, vmaskmov); maskmovdqu: 1
-  uint8_t spare;
-  uint32_t spare2;
+  OperandModifier modifier;
+  uint32_t spare;
 };
 static_assert(sizeof(OperandDescriptor) == 32);
 

@@ -57,6 +57,12 @@ struct ThreadSlotRing {
   alignas(64) std::atomic<uint64_t> consumed;       // chunks given back; written by the consumer
 };
 
+struct AddressRange {
+  uint64_t base, bytes;                // target addresses
+};
+
+inline constexpr uint32_t kMaxBlanketGaps = 4;
+
 // What the launcher tells the engine and what the engine tells the launcher.
 struct ProcessHeader {
   uint64_t magic;
@@ -76,8 +82,14 @@ struct ProcessHeader {
   uint64_t code_cache_bytes;
   uint64_t app_pc, app_sp;             // the application's first instruction (its dynamic loader, if it has one) and stack pointer
   uint64_t app_flags;                  // rflags at start
-  uint64_t blanket_base, blanket_bytes;            // temporary mapping that the engine removes when it is set up; 0: none
-  uint64_t engine_stack_base, engine_stack_bytes;  // of the engine's main
+
+  // Inaccessible mappings that keep the engine out of the application's mmap area while it is loaded; the engine unmaps them before the
+  // application's first instruction. 0 bytes: none. The gaps are smaller holes above the blanket, usually none.
+  uint64_t blanket_base, blanket_bytes;
+  AddressRange blanket_gaps[kMaxBlanketGaps];
+  uint64_t engine_stack_base, engine_stack_bytes;   // the stack that the engine's main runs on
+  // Limits of the application before the launcher made room for the engine: {soft, hard} as getrlimit is to report them.
+  uint64_t app_limit_address_space[2], app_limit_data[2];
 
   // Layout, written by the launcher: offsets from the start of the mapping, capacities in entries.
   uint64_t slots_offset, slot_bytes;   // slot i: ThreadContext of the engine first, at a page boundary (engine_context.h)

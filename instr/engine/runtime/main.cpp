@@ -105,6 +105,8 @@ ThreadContext* adopt_first_thread() {
   set_check_reporter(&report_check);
   g_process.simulator_pid = getppid();
   if (h.blanket_bytes != 0) munmap(reinterpret_cast<void*>(h.blanket_base), h.blanket_bytes);
+  for (const border::AddressRange& gap : h.blanket_gaps)
+    if (gap.bytes != 0) munmap(reinterpret_cast<void*>(gap.base), gap.bytes);
   read_vector_layout();
   make_indirect_table();
   if (!g_code_cache.create(h.code_cache_bytes)) fail("no memory for a code cache of %lu bytes: %s", h.code_cache_bytes, std::strerror(errno));

@@ -64,7 +64,7 @@ uint64_t frame_top(ThreadContext* c, const KernelAction& action) {
   return sp;
 }
 
-bool build_frame(ThreadContext* c, int number, const KernelAction& action, uint64_t& frame_address) {
+bool build_frame(ThreadContext* c, const KernelAction& action, uint64_t& frame_address) {
   const uint64_t vector_bytes = vector_frame_bytes();
   const uint64_t fpstate = (frame_top(c, action) - vector_bytes) & ~63ull;
   frame_address = ((fpstate - sizeof(SignalFrame)) & ~15ull) - 8;
@@ -114,7 +114,7 @@ void deliver_signal(ThreadContext* c) {
     return;
   }
   uint64_t frame;
-  if (!build_frame(c, number, action, frame)) return force_fatal(c, SIGSEGV);
+  if (!build_frame(c, action, frame)) return force_fatal(c, SIGSEGV);
   append_event(c, border::Event::kSignal, {static_cast<uint64_t>(number)});
   if (c->app_altstack.ss_flags & kAutoDisarm) c->app_altstack = stack_t{nullptr, SS_DISABLE, 0};
   c->app.gpr[kRdi] = static_cast<uint64_t>(number);

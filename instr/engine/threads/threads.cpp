@@ -232,16 +232,11 @@ void go_native(const NativeLaunch* launch) {
   raw_syscall(SYS_sigaltstack, word(&s), 0);
   const uint64_t frame = word(launch->frame), fs = launch->fs_base, gs = launch->gs_base;
   asm volatile(
-      "wrgsbase %2
-"
-      "mov %0, %%rsp
-"
-      "wrfsbase %1
-"
-      "mov $15, %%eax
-"   // rt_sigreturn
-      "syscall
-"
+      "wrgsbase %2\n"
+      "mov %0, %%rsp\n"
+      "wrfsbase %1\n"
+      "mov $15, %%eax\n"   // rt_sigreturn
+      "syscall\n"
       "ud2"
       :
       : "r"(frame), "r"(fs), "r"(gs)

@@ -140,7 +140,9 @@ void Translator::copy_gs(const Instruction& i) {
   a.wrgsbase(t);
   mark(static_cast<GprSet>(held | bit(t) | bit(u)));
   copy_bytes(i, i.bytes, i.length);
+  a.rdgsbase(t);                 // wrgsbase is one of these instructions
   a.wrgsbase(u);
+  a.store_gs(offsetof(ThreadContext, app_gs_base), t);
   a.load_gs(t, spill_slot(t));
   a.load_gs(u, spill_slot(u));
   mark(held);
@@ -167,6 +169,13 @@ WordMap::Use Translator::word_for(const Instruction& i, uint8_t reg) {
   const WordMap::Use use = words_.use(reg);
   if (use.store_now) store_word(i, use.word, reg);
   return use;
+}
+
+// A word of its own that holds the register's value itself, at no distance.
+WordMap::Use Translator::own_word(const Instruction& i, uint8_t reg) {
+  const uint16_t word = words_.reserve(1);
+  store_word(i, word, reg);
+  return {word, 0, false};
 }
 
 // vmovdqu [B + 8 * word], vector register (EVEX for 64 bytes and for registers above 15; movdqu never: the engine only stores
@@ -238,7 +247,7 @@ void Translator::describe(const Instruction& i, const MemoryOperand& m) {
     d.word_b = words_.reserve(m.vector_bytes / 8u);
     store_vector(d.word_b, m.index, m.vector_bytes);
   } else if (m.index < 16) {
-    const WordMap::Use index = word_for(i, m.index);
+    const WordMap::Use index = m.index_bytes == 1 ? own_word(i, m.index) : word_for(i, m.index);
     d.word_b = index.word;
     d.disp += static_cast<int64_t>(static_cast<uint64_t>(index.add) << m.shift);
   }
@@ -252,6 +261,12 @@ void Translator::describe(const Instruction& i, const MemoryOperand& m) {
         store_mask(d.word_c, m.mask_register);
     }
   }
+  if (m.packed) d.modifier = border::OperandModifier::kPacked;
+  if (m.form == OperandForm::kAddress && m.index_bytes == 1) d.modifier = border::OperandModifier::kByteIndex;
+  if (m.form == OperandForm::kAddress && m.bit_offset < 16) {
+    d.modifier = border::OperandModifier::kBitOffset;
+    d.word_c = own_word(i, m.bit_offset).word;
+  }
   if (m.form == OperandForm::kXsave) {
     d.word_c = words_.reserve(2);
     store_word(i, d.word_c, kRax);
@@ -260,8 +275,7 @@ void Translator::describe(const Instruction& i, const MemoryOperand& m) {
   if (m.form == OperandForm::kRepeatString) {
     // A value before and after must be of one register: word_b is its value before without any distance.
     const uint8_t counter = i.gpr_written & bit(kRdi) ? kRdi : kRsi;
-    d.word_b = words_.reserve(1);
-    store_word(i, d.word_b, counter);
+    d.word_b = own_word(i, counter).word;
     d.word_c = words_.reserve(1);   // stored afterwards
   }
   result_->operands.push_back(d);

@@ -83,6 +83,7 @@ class Translator {
   void store_words_after(const Instruction& i);
   void describe(const Instruction& i, const MemoryOperand& m);
   WordMap::Use word_for(const Instruction& i, uint8_t reg);
+  WordMap::Use own_word(const Instruction& i, uint8_t reg);
   void store_word(const Instruction& i, uint16_t word, uint8_t reg);
   void store_vector(uint16_t word, uint8_t vector, uint8_t bytes);
   void store_mask(uint16_t word, uint8_t k);
