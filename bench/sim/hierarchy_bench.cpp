@@ -1,0 +1,107 @@
+// Line accesses per second through Hierarchy::access_line, on streams that end in each level. Streams are made before the
+// clock starts; figures of a named machine are in docs/cache-model.md.
+#include <benchmark/benchmark.h>
+
+#include <random>
+#include <vector>
+
+#include "sim/hierarchy.h"
+
+namespace simrun::sim {
+namespace {
+
+constexpr uint64_t kLine = 64;
+constexpr size_t kStream = 1 << 16;
+
+// l3_8core.yaml with any number of cores.
+MachineConfig machine(uint32_t cores) {
+  MachineConfig m;
+  m.name = "bench";
+  m.cores = cores;
+  m.levels.resize(3);
+  m.levels[0].name = "L1", m.levels[0].split = true;
+  m.levels[0].instruction = m.levels[0].data = {32 << 10, 8, 4};
+  m.levels[1].name = "L2", m.levels[1].unified = {512 << 10, 8, 14};
+  m.levels[2].name = "L3", m.levels[2].unified = {16 << 20, 16, 42}, m.levels[2].cores_per_cache = cores;
+  return m;
+}
+
+struct Reference {
+  uint64_t line;
+  Access kind;
+};
+
+void run(benchmark::State& state, Hierarchy& hierarchy, const std::vector<Reference>& stream) {
+  for (const Reference& r : stream) hierarchy.access_line(0, r.kind, r.line);  // warm
+  for (auto _ : state)
+    for (const Reference& r : stream) hierarchy.access_line(0, r.kind, r.line);
+  state.SetItemsProcessed(static_cast<int64_t>(state.iterations() * stream.size()));
+}
+
+// 8-byte loads in order over `bytes`: eight to a line.
+void sequential(benchmark::State& state) {
+  const uint64_t bytes = static_cast<uint64_t>(state.range(0)) << 10;
+  std::vector<Reference> stream;
+  for (uint64_t a = 0; a < bytes; a += 8) stream.push_back({a / kLine, Access::kLoad});
+  Hierarchy hierarchy(machine(1));
+  run(state, hierarchy, stream);
+}
+BENCHMARK(sequential)->ArgName("KiB")->Arg(16)->Arg(256)->Arg(8 << 10)->Arg(64 << 10);
+
+// Random lines of a working set, a quarter of them stores.
+void random_lines(benchmark::State& state) {
+  const uint64_t lines = (static_cast<uint64_t>(state.range(0)) << 10) / kLine;
+  std::mt19937_64 random(1);
+  std::vector<Reference> stream(lines > kStream ? 16 * kStream : kStream);
+  for (Reference& r : stream) r = {random() % lines, random() % 4 == 0 ? Access::kStore : Access::kLoad};
+  Hierarchy hierarchy(machine(1));
+  run(state, hierarchy, stream);
+}
+BENCHMARK(random_lines)->ArgName("KiB")->Arg(16)->Arg(256)->Arg(8 << 10)->Arg(64 << 10);
+
+// What programs look like to the model: a fetch per line of code that loops, stack and table accesses with 97 % L1 hits.
+void mixed_hits(benchmark::State& state) {
+  std::mt19937_64 random(2);
+  std::vector<Reference> stream;
+  for (size_t i = 0; i < kStream; ++i) {
+    if (i % 3 == 0) stream.push_back({1 << 20 | (i / 12) % 64, Access::kFetch});
+    const uint64_t r = random() % 100;
+    const uint64_t line = r < 60 ? 1 << 21 | r / 20 : r < 97 ? 1 << 22 | random() % 200 : 1 << 23 | random() % 4000;
+    stream.push_back({line, i % 4 == 0 ? Access::kStore : Access::kLoad});
+  }
+  Hierarchy hierarchy(machine(1));
+  run(state, hierarchy, stream);
+}
+BENCHMARK(mixed_hits);
+
+// Cores store to one line in turn: every access is a transfer.
+void ping_pong(benchmark::State& state) {
+  const auto cores = static_cast<uint32_t>(state.range(0));
+  Hierarchy hierarchy(machine(cores));
+  uint32_t core = 0;
+  for (auto _ : state) {
+    for (int i = 0; i < 1000; ++i) {
+      hierarchy.access_line(core, Access::kStore, 1234);
+      core = core + 1 == cores ? 0 : core + 1;
+    }
+  }
+  state.SetItemsProcessed(state.iterations() * 1000);
+}
+BENCHMARK(ping_pong)->ArgName("cores")->Arg(2)->Arg(8);
+
+// All cores read a set of lines that one of them writes now and then.
+void read_mostly_sharing(benchmark::State& state) {
+  const auto cores = static_cast<uint32_t>(state.range(0));
+  Hierarchy hierarchy(machine(cores));
+  std::mt19937_64 random(3);
+  std::vector<Reference> stream(kStream);
+  for (Reference& r : stream) r = {random() % 256, random() % 64 == 0 ? Access::kStore : Access::kLoad};
+  for (auto _ : state)
+    for (size_t i = 0; i < stream.size(); ++i)
+      hierarchy.access_line(static_cast<uint32_t>(i * 7 % cores), stream[i].kind, stream[i].line);
+  state.SetItemsProcessed(static_cast<int64_t>(state.iterations() * stream.size()));
+}
+BENCHMARK(read_mostly_sharing)->ArgName("cores")->Arg(8);
+
+}  // namespace
+}  // namespace simrun::sim

@@ -1,0 +1,100 @@
+// The fast model equals the reference model to the last counter, over random machines and streams.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <sstream>
+
+#include "tests/sim/machines.h"
+#include "tests/sim/reference_model.h"
+
+namespace simrun::sim {
+namespace {
+
+std::string print(const AccessCounts& c) {
+  std::ostringstream out;
+  out << c.fetches << "f " << c.reads << "r " << c.writes << "w " << c.prefetches << "p";
+  return out.str();
+}
+
+std::string print(const CacheStatistics& s) {
+  std::ostringstream out;
+  out << "accesses " << print(s.requests.accesses) << " misses " << print(s.requests.misses) << " evictions " << s.evictions
+      << " wb out " << s.write_backs_out << " in " << s.write_backs_in << " back-inv " << s.back_invalidations << " flushed "
+      << s.flushed_lines << " upgrades " << s.upgrades << " inv sent " << s.invalidations_sent << " received "
+      << s.invalidations_received << " downgrades " << s.downgrades << " interventions " << s.interventions << " dirty "
+      << s.dirty_interventions;
+  return out.str();
+}
+
+void expect_equal(const Statistics& fast, const Statistics& reference) {
+  ASSERT_EQ(fast.levels.size(), reference.levels.size());
+  for (size_t i = 0; i < fast.levels.size(); ++i) {
+    ASSERT_EQ(fast.levels[i].caches.size(), reference.levels[i].caches.size());
+    for (size_t j = 0; j < fast.levels[i].caches.size(); ++j) {
+      const CacheInstanceStatistics& f = fast.levels[i].caches[j];
+      const CacheInstanceStatistics& r = reference.levels[i].caches[j];
+      EXPECT_TRUE(f == r) << f.name << "\n  fast      " << print(f.total) << "\n  reference " << print(r.total);
+    }
+    EXPECT_TRUE(fast.levels[i] == reference.levels[i]) << fast.levels[i].name;
+  }
+  EXPECT_TRUE(fast.cores == reference.cores);
+  EXPECT_EQ(fast.memory.reads, reference.memory.reads);
+  EXPECT_EQ(fast.memory.writes, reference.memory.writes);
+  EXPECT_TRUE(fast == reference);
+}
+
+// SIMRUN_TEST_CASES asks for more than the usual number (nightly); SIMRUN_TEST_SEED for one case alone.
+uint64_t from_environment(const char* name, uint64_t otherwise) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? std::strtoull(value, nullptr, 10) : otherwise;
+}
+
+TEST(EqualsReference, RandomMachinesAndStreams) {
+  const uint64_t first = from_environment("SIMRUN_TEST_SEED", 1);
+  const uint64_t cases = from_environment("SIMRUN_TEST_CASES", std::getenv("SIMRUN_TEST_SEED") != nullptr ? 1 : 3000);
+  for (uint64_t seed = first; seed < first + cases; ++seed) {
+    std::mt19937_64 random(seed);
+    const MachineConfig machine = random_machine(random);
+    SCOPED_TRACE("SIMRUN_TEST_SEED=" + std::to_string(seed) + ", " + describe(machine));
+    Hierarchy fast(machine);
+    ReferenceModel reference(machine);
+    const std::vector<Reference> stream = random_stream(random, machine, 200 + random() % 1500);
+    for (size_t i = 0; i < stream.size(); ++i) {
+      const Reference& r = stream[i];
+      fast.access(r.core, r.kind, r.address, r.bytes);
+      reference.access(r.core, r.kind, r.address, r.bytes);
+      std::string why;
+      if (i % 257 == 0) {
+        ASSERT_TRUE(fast.check_invariants(&why)) << why << " after " << i;
+      }
+    }
+    std::string why;
+    ASSERT_TRUE(fast.check_invariants(&why)) << why;
+    expect_equal(fast.statistics(), reference.statistics());
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+// The machine that people use, on streams long enough to fill its levels.
+TEST(EqualsReference, DeepMachineLongStream) {
+  for (const uint32_t cores : {1u, 2u, 8u}) {
+    std::mt19937_64 random(cores);
+    const MachineConfig machine = small_machine(cores);
+    Hierarchy fast(machine);
+    ReferenceModel reference(machine);
+    for (int i = 0; i < 400'000; ++i) {
+      const auto core = static_cast<uint32_t>(random() % cores);
+      const uint64_t shared = random() % 4 == 0 ? 0 : (core + 1) << 16;
+      const auto kind = static_cast<Access>(random() % 40 == 0 ? 5 : random() % 5);
+      const uint64_t line = shared + random() % (random() % 3 == 0 ? 6000 : 100);
+      fast.access_line(core, kind, line);
+      reference.access_line(core, kind, line);
+    }
+    std::string why;
+    ASSERT_TRUE(fast.check_invariants(&why)) << why;
+    expect_equal(fast.statistics(), reference.statistics());
+  }
+}
+
+}  // namespace
+}  // namespace simrun::sim

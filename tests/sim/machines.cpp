@@ -1,0 +1,90 @@
+#include "tests/sim/machines.h"
+
+#include <algorithm>
+
+namespace simrun::sim {
+
+namespace {
+
+uint64_t below(std::mt19937_64& random, uint64_t limit) { return random() % limit; }
+
+template <typename T>
+T one_of(std::mt19937_64& random, std::initializer_list<T> values) {
+  return *(values.begin() + below(random, values.size()));
+}
+
+// A size at least `at_least`, with a number of sets that is often no power of two.
+CacheShape random_shape(std::mt19937_64& random, uint32_t line_bytes, uint64_t at_least) {
+  const uint32_t ways = one_of<uint32_t>(random, {1, 1, 2, 3, 4, 5, 8, 8, 9, 12, 16, 16, 17, 20, 33, 64});
+  const uint64_t row = uint64_t{ways} * line_bytes;
+  const uint64_t sets = one_of<uint64_t>(random, {1, 1, 2, 3, 4, 6, 8, 11, 16});
+  return {std::max(sets, (at_least + row - 1) / row) * row, ways, 0};
+}
+
+std::string describe(const CacheShape& shape) {
+  return std::to_string(shape.size_bytes) + "/" + std::to_string(shape.ways) + " ";
+}
+
+}  // namespace
+
+std::string describe(const MachineConfig& machine) {
+  std::string text = std::to_string(machine.cores) + " cores, line " + std::to_string(machine.line_bytes) + ": ";
+  for (const LevelConfig& level : machine.levels) {
+    text += level.name + " by " + std::to_string(level.cores_per_cache) + " ";
+    text += level.split ? "I " + describe(level.instruction) + "D " + describe(level.data) : describe(level.unified);
+  }
+  return text;
+}
+
+MachineConfig random_machine(std::mt19937_64& random) {
+  MachineConfig m;
+  m.name = "random";
+  m.cores = one_of<uint32_t>(random, {1, 1, 2, 2, 3, 4, 4, 6, 8, 12, 70});
+  m.line_bytes = one_of<uint32_t>(random, {8, 32, 64, 64, 128});
+  const uint64_t levels = 1 + below(random, 4);
+  uint32_t span = 1;
+  uint64_t largest = 0;
+  bool may_split = true;
+  for (uint64_t i = 0; i < levels; ++i) {
+    std::vector<uint32_t> spans;
+    for (uint32_t s = span; s <= m.cores; s += span)
+      if (m.cores % s == 0) spans.push_back(s);
+    span = i + 1 == levels && below(random, 2) == 0 ? m.cores : spans[below(random, std::min<uint64_t>(spans.size(), 1 + i))];
+    LevelConfig level;
+    level.name = "L" + std::to_string(i + 1);
+    level.cores_per_cache = span;
+    level.split = may_split && below(random, i == 0 ? 2 : 6) == 0;
+    may_split = level.split;
+    const uint64_t needed = largest;
+    for (CacheShape* shape : {&level.unified, &level.instruction, &level.data}) {
+      if ((shape == &level.unified) == level.split) continue;
+      *shape = random_shape(random, m.line_bytes, needed);
+      largest = std::max(largest, shape->size_bytes);
+    }
+    m.levels.push_back(level);
+  }
+  return m;
+}
+
+std::vector<Reference> random_stream(std::mt19937_64& random, const MachineConfig& machine, size_t length) {
+  const uint64_t lines = one_of<uint64_t>(random, {2, 8, 40, 150, 600});
+  const uint64_t spread = one_of<uint64_t>(random, {1, 1, 3, 64});  // lines far apart meet in few sets
+  const uint64_t write_percent = one_of<uint64_t>(random, {0, 5, 30, 70});
+  std::vector<Reference> stream(length);
+  uint64_t position = 0;
+  for (Reference& r : stream) {
+    if (below(random, 3) != 0) position = below(random, lines);
+    r.core = static_cast<uint32_t>(below(random, machine.cores));
+    const uint64_t k = below(random, 100);
+    r.kind = k < write_percent           ? one_of(random, {Access::kStore, Access::kStore, Access::kReadModifyWrite})
+             : below(random, 100) < 2    ? Access::kFlush
+             : below(random, 100) < 4    ? Access::kPrefetch
+             : below(random, 100) < 25   ? Access::kFetch
+                                         : Access::kLoad;
+    r.address = (position * spread + (uint64_t{1} << 40)) * machine.line_bytes + below(random, machine.line_bytes);
+    r.bytes = static_cast<uint32_t>(below(random, 20) == 0 ? below(random, 3 * machine.line_bytes) : below(random, 9));
+  }
+  return stream;
+}
+
+}  // namespace simrun::sim
