@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "base/check.h"
+#include "instr/engine/context/fixed_routines.h"
+#include "instr/engine/context/process.h"
 #include "instr/engine/dispatch/descriptor_tables.h"
-#include "instr/engine/runtime/fixed_routines.h"
-#include "instr/engine/runtime/process.h"
 
 namespace simrun::engine {
 

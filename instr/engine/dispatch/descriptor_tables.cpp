@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "instr/engine/runtime/process.h"
+#include "instr/engine/context/process.h"
 
 namespace simrun::engine {
 namespace {

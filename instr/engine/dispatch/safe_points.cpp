@@ -4,8 +4,8 @@
 
 #include <mutex>
 
-#include "instr/engine/runtime/process.h"
-#include "instr/engine/runtime/raw_syscall.h"
+#include "instr/engine/context/process.h"
+#include "instr/engine/context/raw_syscall.h"
 
 namespace simrun::engine {
 namespace {

@@ -5,7 +5,7 @@
 // the stop, then looks at in_cache. Both sides with sequentially consistent accesses: one of them sees the other.
 #pragma once
 
-#include "instr/engine/runtime/thread_context.h"
+#include "instr/engine/context/thread_context.h"
 
 namespace simrun::engine {
 

@@ -3,8 +3,8 @@
 #include <linux/futex.h>
 
 #include "base/check.h"
-#include "instr/engine/runtime/process.h"
-#include "instr/engine/runtime/raw_syscall.h"
+#include "instr/engine/context/process.h"
+#include "instr/engine/context/raw_syscall.h"
 
 namespace simrun::engine {
 namespace {

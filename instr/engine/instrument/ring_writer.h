@@ -6,7 +6,7 @@
 #include <initializer_list>
 
 #include "instr/border/stream.h"
-#include "instr/engine/runtime/thread_context.h"
+#include "instr/engine/context/thread_context.h"
 
 namespace simrun::engine {
 

@@ -1,9 +1,9 @@
-#include "instr/engine/runtime/fixed_routines.h"
+#include "instr/engine/context/fixed_routines.h"
 
 #include <sys/syscall.h>
 
-#include "instr/engine/dispatch/dispatcher.h"
 #include "instr/engine/emit/x86_64/assembler.h"
+#include "instr/engine/runtime/dispatcher.h"
 #include "instr/engine/signals/signals.h"
 #include "instr/engine/threads/threads.h"
 
@@ -154,13 +154,15 @@ class FixedEmitter {
   }
 
   void child_starts() {
-    g_routines.thread_start = a_.here();             // gs base = r12; fs base, stack = the adopted identity's; rax = start_thread(r12); enter
+    g_routines.thread_start = a_.here();             // gs base = r12; fs base, stack = the adopted identity's; start_thread(r12); rax = dispatch; enter
     a_.wrgsbase(kR12);
     a_.load_gs(kRax, offsetof(ThreadContext, engine_fs_base));
     a_.wrfsbase(kRax);
     a_.load_gs(kRsp, offsetof(ThreadContext, engine_sp));
     a_.mov(kRdi, kR12);
     call(&start_thread);
+    a_.load_gs(kRdi, offsetof(ThreadContext, self));
+    call(&dispatch);
     a_.jmp(g_routines.enter);
     align();
     g_routines.native_start = a_.here();             // go_native(r12)

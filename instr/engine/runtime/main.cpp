@@ -4,19 +4,21 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
 #include "base/check.h"
+#include "instr/engine/context/fixed_routines.h"
+#include "instr/engine/context/process.h"
+#include "instr/engine/context/raw_syscall.h"
 #include "instr/engine/dispatch/code_table.h"
 #include "instr/engine/dispatch/descriptor_tables.h"
-#include "instr/engine/dispatch/dispatcher.h"
 #include "instr/engine/instrument/ring_writer.h"
-#include "instr/engine/runtime/fixed_routines.h"
-#include "instr/engine/runtime/process.h"
-#include "instr/engine/runtime/raw_syscall.h"
+#include "instr/engine/runtime/dispatcher.h"
 #include "instr/engine/signals/signals.h"
 #include "instr/engine/signals/vector_frame.h"
 #include "instr/engine/threads/identity.h"
@@ -112,7 +114,7 @@ ThreadContext* adopt_first_thread() {
   if (!g_code_cache.create(h.code_cache_bytes)) fail("no memory for a code cache of %lu bytes: %s", h.code_cache_bytes, std::strerror(errno));
   emit_fixed_routines(g_code_cache, g_process.xsave_mask);
   start_descriptor_tables();
-  start_code_table({h.mode == border::Mode::kTrace, h.elide_words != 0, h.max_superblock_instructions,
+  start_code_table({h.mode == border::Mode::kTrace, h.elide_words != 0, std::clamp(h.max_superblock_instructions, 1u, kMaxSuperblockInstructions),
                     has_feature(7, 'b', 30), has_feature(7, 'b', 8), g_routines.leave});
   start_signals();
   ThreadContext* c = adopt_first_thread();

@@ -3,9 +3,9 @@
 #include <cerrno>
 #include <mutex>
 
-#include "instr/engine/runtime/fixed_routines.h"
-#include "instr/engine/runtime/raw_syscall.h"
-#include "instr/engine/syscalls/app_memory.h"
+#include "instr/engine/context/app_memory.h"
+#include "instr/engine/context/fixed_routines.h"
+#include "instr/engine/context/raw_syscall.h"
 
 namespace simrun::engine {
 namespace {

@@ -3,13 +3,13 @@
 #include <cstring>
 #include <memory>
 
+#include "instr/engine/context/app_memory.h"
+#include "instr/engine/context/process.h"
+#include "instr/engine/context/raw_syscall.h"
 #include "instr/engine/dispatch/code_table.h"
 #include "instr/engine/instrument/ring_writer.h"
-#include "instr/engine/runtime/process.h"
-#include "instr/engine/runtime/raw_syscall.h"
 #include "instr/engine/signals/actions.h"
 #include "instr/engine/signals/vector_frame.h"
-#include "instr/engine/syscalls/app_memory.h"
 #include "instr/engine/translate/address_space.h"
 
 namespace simrun::engine {

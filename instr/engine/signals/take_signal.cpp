@@ -4,12 +4,12 @@
 #include <mutex>
 
 #include "base/check.h"
+#include "instr/engine/context/fixed_routines.h"
+#include "instr/engine/context/process.h"
+#include "instr/engine/context/raw_syscall.h"
 #include "instr/engine/dispatch/code_table.h"
 #include "instr/engine/dispatch/safe_points.h"
 #include "instr/engine/instrument/ring_writer.h"
-#include "instr/engine/runtime/fixed_routines.h"
-#include "instr/engine/runtime/process.h"
-#include "instr/engine/runtime/raw_syscall.h"
 #include "instr/engine/signals/actions.h"
 
 namespace simrun::engine {

@@ -2,7 +2,7 @@
 // from and to the compacted image in the thread context by loading it into the registers and storing it in the other format.
 #include <cstring>
 
-#include "instr/engine/runtime/process.h"
+#include "instr/engine/context/process.h"
 #include "instr/engine/signals/signals.h"
 #include "instr/engine/signals/vector_frame.h"
 

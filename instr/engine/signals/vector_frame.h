@@ -1,7 +1,7 @@
 // Further parts of the vector state's conversion (vector_frame.cpp). Dispatcher only.
 #pragma once
 
-#include "instr/engine/runtime/thread_context.h"
+#include "instr/engine/context/thread_context.h"
 
 namespace simrun::engine {
 

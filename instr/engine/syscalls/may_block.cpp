@@ -1,6 +1,6 @@
 #include <linux/futex.h>
 
-#include "instr/engine/runtime/raw_syscall.h"
+#include "instr/engine/context/raw_syscall.h"
 #include "instr/engine/syscalls/syscalls.h"
 
 namespace simrun::engine {

@@ -6,14 +6,14 @@
 #include <cerrno>
 #include <mutex>
 
+#include "instr/engine/context/app_memory.h"
+#include "instr/engine/context/fixed_routines.h"
+#include "instr/engine/context/process.h"
+#include "instr/engine/context/raw_syscall.h"
 #include "instr/engine/dispatch/code_table.h"
-#include "instr/engine/dispatch/dispatcher.h"
+#include "instr/engine/dispatch/flush.h"
 #include "instr/engine/instrument/ring_writer.h"
-#include "instr/engine/runtime/fixed_routines.h"
-#include "instr/engine/runtime/process.h"
-#include "instr/engine/runtime/raw_syscall.h"
 #include "instr/engine/signals/signals.h"
-#include "instr/engine/syscalls/app_memory.h"
 #include "instr/engine/threads/threads.h"
 #include "instr/engine/translate/address_space.h"
 

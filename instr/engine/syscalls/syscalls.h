@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "instr/engine/runtime/thread_context.h"
+#include "instr/engine/context/thread_context.h"
 
 namespace simrun::engine {
 

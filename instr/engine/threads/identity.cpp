@@ -6,7 +6,7 @@
 
 #include <mutex>
 
-#include "instr/engine/runtime/raw_syscall.h"
+#include "instr/engine/context/raw_syscall.h"
 
 namespace simrun::engine {
 namespace {

@@ -8,13 +8,12 @@
 #include <cstring>
 
 #include "base/check.h"
-#include "instr/engine/dispatch/dispatcher.h"
+#include "instr/engine/context/app_memory.h"
+#include "instr/engine/context/fixed_routines.h"
+#include "instr/engine/context/process.h"
+#include "instr/engine/context/raw_syscall.h"
 #include "instr/engine/instrument/ring_writer.h"
-#include "instr/engine/runtime/fixed_routines.h"
-#include "instr/engine/runtime/process.h"
-#include "instr/engine/runtime/raw_syscall.h"
 #include "instr/engine/signals/vector_frame.h"
-#include "instr/engine/syscalls/app_memory.h"
 #include "instr/engine/threads/identity.h"
 
 namespace simrun::engine {
@@ -201,7 +200,7 @@ void do_fork(ThreadContext* c, uint64_t flags) {
   finish_clone(c, request);
 }
 
-uint64_t start_thread(ThreadContext* c) {
+void start_thread(ThreadContext* c) {
   use_signal_stack(c->identity->signal_stack, kSignalStackBytes);
   c->tid = static_cast<uint32_t>(raw_syscall(SYS_gettid));
   c->ring.tid.store(c->tid);
@@ -209,7 +208,6 @@ uint64_t start_thread(ThreadContext* c) {
   // The mask was blocked around the clone: what the parent had is the child's.
   set_signal_mask(c->app_mask);
   c->exit_id = kExitStart;
-  return dispatch(c);
 }
 
 void end_thread(ThreadContext* c) {

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "instr/engine/runtime/thread_context.h"
+#include "instr/engine/context/thread_context.h"
 #include "instr/engine/signals/signals.h"
 
 namespace simrun::engine {
@@ -17,8 +17,8 @@ void do_fork(ThreadContext* context, uint64_t flags);
 // exit(2) of one thread. Does not return.
 [[noreturn]] void end_thread(ThreadContext* context);
 
-// First C++ of a new thread, on its own engine stack; returns the code to enter.
-uint64_t start_thread(ThreadContext* context);
+// First C++ of a new thread, on its own engine stack; the dispatcher follows.
+void start_thread(ThreadContext* context);
 
 // What a child needs to leave the engine: in private memory, since the thread context is shared with the parent even after fork.
 struct NativeLaunch {

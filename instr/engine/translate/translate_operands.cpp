@@ -1,5 +1,5 @@
 // Copying of instructions, and the address words of their operands.
-#include "instr/engine/runtime/thread_context.h"
+#include "instr/engine/context/thread_context.h"
 #include "instr/engine/translate/translator.h"
 
 namespace simrun::engine {
@@ -33,13 +33,13 @@ uint8_t Translator::register_unused_by(const Instruction& i, bool low) const {
 // re-based, gs: operands go through the application's own GS base.
 void Translator::copy(const Instruction& i) {
   Assembler& a = *out_;
-  GprSet held = static_cast<GprSet>((tracing() ? bit(buffer_) : 0) | (anchor_in_use_ ? bit(anchor_) : 0));
+  GprSet in_spill = held();
   const bool lend = tracing() && touches(i, buffer_);
   if (lend) {
     a.load_gs(buffer_, spill_slot(buffer_));
-    held = static_cast<GprSet>(held & ~bit(buffer_));
+    in_spill = static_cast<GprSet>(in_spill & ~bit(buffer_));
   }
-  mark(held);
+  mark(in_spill);
   if (i.uses_gs)
     copy_gs(i);
   else
@@ -72,17 +72,17 @@ void Translator::copy_rip_relative(const Instruction& i, const uint8_t* code, ui
 
   const bool local = anchor_ == kNoRegister;
   const uint8_t base = local ? register_unused_by(i, true) : anchor_;
-  const GprSet held = result_->recovery.back().in_spill;
+  const GprSet around = result_->recovery.back().in_spill;
   if (local) {
     a.store_gs(spill_slot(base), base);
     a.mov_imm(base, target);
-    mark(static_cast<GprSet>(held | bit(base)));
+    mark(static_cast<GprSet>(around | bit(base)));
   } else if (!anchor_in_use_ || !fits32(static_cast<int64_t>(target - anchor_value_))) {
     if (!anchor_in_use_) a.store_gs(spill_slot(base), base);
     anchor_in_use_ = true;
     anchor_value_ = target;
     a.mov_imm(base, target);
-    mark(static_cast<GprSet>(held | bit(base)));
+    mark(static_cast<GprSet>(around | bit(base)));
   }
   const auto disp = static_cast<int32_t>(local ? 0 : target - anchor_value_);
   // mod 10, rm = base: as long as the original; the B bit of the prefix must be clear.
@@ -99,7 +99,7 @@ void Translator::copy_rip_relative(const Instruction& i, const uint8_t* code, ui
   a.bytes(patched, length);
   if (local) {
     a.load_gs(base, spill_slot(base));
-    mark(held);
+    mark(around);
   }
 }
 
@@ -125,7 +125,7 @@ bool Translator::absolute_form(const Instruction& i, const uint8_t* code, uint8_
 // The registers used must not be the instruction's own; the context is found again through t2.
 void Translator::copy_gs(const Instruction& i) {
   Assembler& a = *out_;
-  const GprSet held = result_->recovery.back().in_spill;
+  const GprSet around = result_->recovery.back().in_spill;
   uint8_t t = kNoRegister, u = kNoRegister;
   for (uint8_t r = 0; r < 16; ++r) {
     if (r == kRsp || r == buffer_ || r == anchor_ || touches(i, r)) continue;
@@ -138,14 +138,14 @@ void Translator::copy_gs(const Instruction& i) {
   a.rdgsbase(u);
   a.load_gs(t, offsetof(ThreadContext, app_gs_base));
   a.wrgsbase(t);
-  mark(static_cast<GprSet>(held | bit(t) | bit(u)));
+  mark(static_cast<GprSet>(around | bit(t) | bit(u)));
   copy_bytes(i, i.bytes, i.length);
   a.rdgsbase(t);                 // wrgsbase is one of these instructions
   a.wrgsbase(u);
   a.store_gs(offsetof(ThreadContext, app_gs_base), t);
   a.load_gs(t, spill_slot(t));
   a.load_gs(u, spill_slot(u));
-  mark(held);
+  mark(around);
 }
 
 // --- Words ---------------------------------------------------------------------------------------------------------------

@@ -1,5 +1,5 @@
 // Control transfers.
-#include "instr/engine/runtime/thread_context.h"
+#include "instr/engine/context/thread_context.h"
 #include "instr/engine/translate/translator.h"
 
 namespace simrun::engine {
@@ -58,7 +58,7 @@ void Translator::push_return_address(const Instruction& i) {
 }
 
 void Translator::call(const Instruction& i) {
-  mark(static_cast<GprSet>((tracing() ? bit(buffer_) : 0) | (anchor_in_use_ ? bit(anchor_) : 0)));
+  mark(held());
   push_return_address(i);
   end_at(i.target, ExitKind::kDirect);
 }
@@ -93,15 +93,15 @@ void Translator::load_target(const Instruction& i) {
 // spill r11; r11 = target; [push return address]; commit; look up
 void Translator::indirect(const Instruction& i) {
   Assembler& a = *out_;
-  const GprSet held = static_cast<GprSet>((tracing() ? bit(buffer_) : 0) | (anchor_in_use_ ? bit(anchor_) : 0));
+  const GprSet ours = held();
   a.store_gs(spill_slot(kR11), kR11);
   const bool conflict = tracing() && touches(i, buffer_);
   if (conflict) a.load_gs(buffer_, spill_slot(buffer_));
-  mark(static_cast<GprSet>(conflict ? held & ~bit(buffer_) : held));
+  mark(static_cast<GprSet>(conflict ? ours & ~bit(buffer_) : ours));
   load_target(i);
   if (conflict) a.load_gs(buffer_, offsetof(ThreadContext, buffer));
   if (i.flow == Flow::kIndirectCall) {
-    mark(static_cast<GprSet>(held | bit(kR11)));
+    mark(static_cast<GprSet>(ours | bit(kR11)));
     push_return_address(i);
   }
   jump_indirect();
@@ -110,7 +110,7 @@ void Translator::indirect(const Instruction& i) {
 void Translator::return_(const Instruction& i) {
   Assembler& a = *out_;
   a.store_gs(spill_slot(kR11), kR11);
-  mark(static_cast<GprSet>((tracing() ? bit(buffer_) : 0) | (anchor_in_use_ ? bit(anchor_) : 0)));
+  mark(held());
   a.pop(kR11);
   if (i.return_pop != 0) a.lea(kRsp, kRsp, i.return_pop);
   jump_indirect();

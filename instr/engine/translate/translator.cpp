@@ -2,7 +2,7 @@
 // translate_operands.cpp, control transfers in translate_transfers.cpp.
 #include "instr/engine/translate/translator.h"
 
-#include "instr/engine/runtime/thread_context.h"
+#include "instr/engine/context/thread_context.h"
 
 namespace simrun::engine {
 
@@ -38,8 +38,10 @@ void Translator::translate(const DecodedSuperblock& superblock, uint32_t first_p
   for (current_ = 0; current_ < superblock.count; ++current_) instruction(superblock.instructions[current_]);
   const Instruction& last = superblock.instructions[superblock.count - 1];
   if (last.flow == Flow::kNext || last.flow == Flow::kConditional || last.flow == Flow::kCountedJump ||
-      last.flow == Flow::kInterrupt)
+      last.flow == Flow::kInterrupt) {
+    mark(held());   // a trap (int3) reports the address behind the instruction
     end_at(last.pc + last.length, ExitKind::kDirect);
+  }
   for (const ColdExit& c : cold_) {
     out.bind(c.jump);
     direct_exit(c.exit, c.path, c.words, c.anchor_in_use);
@@ -136,6 +138,10 @@ void Translator::slow_check() {
   }
   if (tracing()) a.load_gs(buffer_, offsetof(ThreadContext, spill) + 8 * buffer_);
   leave_for(new_exit(superblock_->pc, ExitKind::kCheck));
+}
+
+GprSet Translator::held() const {
+  return static_cast<GprSet>((tracing() ? bit(buffer_) : 0) | (anchor_in_use_ ? bit(anchor_) : 0));
 }
 
 void Translator::mark(GprSet in_spill) {

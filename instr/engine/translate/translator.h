@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "instr/engine/emit/x86_64/assembler.h"
-#include "instr/engine/instrument/word_map.h"
 #include "instr/engine/translate/superblock.h"
+#include "instr/engine/translate/word_map.h"
 
 namespace simrun::engine {
 
@@ -77,6 +77,7 @@ class Translator {
   void choose_scratch();
   void prologue();
   void slow_check();
+  GprSet held() const;        // registers that hold something of ours between instructions
   void mark(GprSet in_spill);
   void instruction(const Instruction& i);
   void store_words_before(const Instruction& i);

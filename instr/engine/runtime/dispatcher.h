@@ -3,15 +3,12 @@
 
 #include <cstdint>
 
-#include "instr/engine/runtime/thread_context.h"
+#include "instr/engine/context/thread_context.h"
 
 namespace simrun::engine {
 
 // Called by the emitted `leave` routine on the engine stack with the engine's FS base; the application's registers are in
 // `context->app` (pc not always: by exit). Returns the code address to enter. Dispatcher only.
 uint64_t dispatch(ThreadContext* context);
-
-// Drops all translations; the caller holds no lock and has in_cache 0.
-void flush_translations(ThreadContext* self);
 
 }  // namespace simrun::engine

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "instr/border/shared_memory.h"
-#include "instr/engine/runtime/thread_context.h"
+#include "instr/engine/context/thread_context.h"
 
 namespace simrun::engine {
 

@@ -1,13 +1,13 @@
-#include "instr/engine/dispatch/dispatcher.h"
+#include "instr/engine/runtime/dispatcher.h"
 
 #include "base/check.h"
+#include "instr/engine/context/process.h"
 #include "instr/engine/dispatch/code_table.h"
+#include "instr/engine/dispatch/flush.h"
 #include "instr/engine/dispatch/safe_points.h"
 #include "instr/engine/instrument/ring_writer.h"
-#include "instr/engine/runtime/process.h"
 #include "instr/engine/signals/signals.h"
 #include "instr/engine/syscalls/syscalls.h"
-#include "instr/engine/translate/address_space.h"
 
 namespace simrun::engine {
 namespace {
@@ -74,16 +74,6 @@ bool cache_is_full() {
 }
 
 }  // namespace
-
-void flush_translations(ThreadContext* self) {
-  stop_world(self);
-  {
-    const std::lock_guard lock(g_translation_lock);
-    drop_translations();
-    forget_address_space();
-  }
-  resume_world();
-}
 
 uint64_t dispatch(ThreadContext* c) {
   Departure d = read_departure(c);

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "instr/engine/codecache/code_cache.h"
-#include "instr/engine/runtime/thread_context.h"
+#include "instr/engine/context/thread_context.h"
 
 namespace simrun::engine {
 

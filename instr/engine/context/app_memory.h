@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "instr/engine/runtime/raw_syscall.h"
+#include "instr/engine/context/raw_syscall.h"
 
 namespace simrun::engine {
 

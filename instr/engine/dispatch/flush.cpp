@@ -1,0 +1,19 @@
+#include "instr/engine/dispatch/flush.h"
+
+#include "instr/engine/dispatch/code_table.h"
+#include "instr/engine/dispatch/safe_points.h"
+#include "instr/engine/translate/address_space.h"
+
+namespace simrun::engine {
+
+void flush_translations(ThreadContext* self) {
+  stop_world(self);
+  {
+    const std::lock_guard lock(g_translation_lock);
+    drop_translations();
+    forget_address_space();
+  }
+  resume_world();
+}
+
+}  // namespace simrun::engine
