@@ -1,4 +1,4 @@
-// Accesses that are not to the line accessed last, and the statistics.
+// Accesses that the front of their set does not answer, and the statistics.
 #include "sim/hierarchy.h"
 
 #include "base/user_error.h"
@@ -34,21 +34,34 @@ Hierarchy::Hierarchy(const MachineConfig& config)
   for (uint32_t i = 0; i < ports_.size(); ++i) {
     ports_[i].node = tree_.level1(i / 2, i % 2 == 0 ? Side::kInstruction : Side::kData);
     ports_[i].cache = &tree_.cache(ports_[i].node);
+    ports_[i].fronts = ports_[i].cache->fronts();
+    ports_[i].set_mask = ports_[i].cache->set_mask();
   }
 }
 
-void Hierarchy::access_other_line(Port& port, uint32_t core, Access kind, uint64_t line) {
-  if (kind == Access::kFlush) return tree_.flush(line);
-  Cache& cache = *port.cache;
-  Slot slot = cache.find(line);
-  if (slot != kNoSlot) [[likely]] {
-    cache.touch(slot);
-    if (is_write(kind) && cache.state(slot) != Mesi::kModified) tree_.write_hit(port.node, slot);
-  } else {
-    ++port.counts.misses[index(kind)];
-    slot = tree_.miss(port.node, core, kind, line);
-  }
-  cache.set_last(line, slot);
+// The rarer ends are functions of their own in tail position, so that the usual end, a hit, saves no registers.
+template <uint32_t kPadded>
+inline void Hierarchy::access_ways(Port& port, uint32_t core, Access kind, uint64_t line) {
+  const auto [hit, slot] = port.cache->hit_in_level1<kPadded>(line, is_write(kind));
+  if (hit == Cache::Hit::kDone) [[likely]] return;
+  if (hit == Cache::Hit::kMiss) return miss_in_level1(port, core, kind, line);
+  write_in_level1(port, slot);
+}
+
+void Hierarchy::access_behind_front(Port& port, uint32_t core, Access kind, uint64_t line) {
+  if (kind == Access::kFlush) [[unlikely]] return tree_.flush(line);
+  if (port.cache->padded_ways() == 8) [[likely]] return access_ways<8>(port, core, kind, line);
+  access_ways<0>(port, core, kind, line);
+}
+
+[[gnu::noinline]] void Hierarchy::miss_in_level1(Port& port, uint32_t core, Access kind, uint64_t line) {
+  ++port.counts.misses[index(kind)];
+  port.cache->set_front(tree_.miss(port.node, core, kind, line));
+}
+
+[[gnu::noinline]] void Hierarchy::write_in_level1(Port& port, Slot slot) {
+  tree_.write_hit(port.node, slot);
+  port.cache->set_front(slot);
 }
 
 void Hierarchy::access_lines(uint32_t core, Access kind, uint64_t first, uint64_t last) {

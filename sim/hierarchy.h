@@ -40,14 +40,20 @@ class Hierarchy {
  private:
   // A core's way into level 1, for fetches or for data.
   struct alignas(64) Port {
+    const Cache::Front* fronts = nullptr;  // of the cache: here for one load less
+    uint64_t set_mask = 0;
     Cache* cache = nullptr;
     NodeId node = 0;
     RequestCounters counts;
     uint64_t extra_lines[kAccessKinds] = {};  // lines beyond the first of references that cross lines
   };
 
-  // Any access; the inline part above has only counted it.
-  void access_other_line(Port& port, uint32_t core, Access kind, uint64_t line);
+  // An access that is counted, but may change something.
+  void access_behind_front(Port& port, uint32_t core, Access kind, uint64_t line);
+  template <uint32_t kPadded>
+  void access_ways(Port& port, uint32_t core, Access kind, uint64_t line);
+  void miss_in_level1(Port& port, uint32_t core, Access kind, uint64_t line);
+  void write_in_level1(Port& port, Slot slot);
   void access_lines(uint32_t core, Access kind, uint64_t first, uint64_t last);
   CacheInstanceStatistics instance_statistics(NodeId id) const;
   CoreStatistics core_statistics(uint32_t core) const;
@@ -63,12 +69,10 @@ inline void Hierarchy::access_line(uint32_t core, Access kind, uint64_t line) {
   DCHECK(core < cores());
   Port& port = ports_[2 * core + (kind != Access::kFetch)];
   ++port.counts.accesses[index(kind)];
-  Cache& cache = *port.cache;
-  // The most recent line of this cache already, and no change of its state: nothing to do.
-  if (line == cache.last_line() &&
-      (!may_change_state(kind) || (is_write(kind) && cache.state(cache.last_slot()) == Mesi::kModified)))
-    return;
-  access_other_line(port, core, kind, line);
+  const uint64_t set = port.set_mask != kNoLine ? line & port.set_mask : port.cache->set_of(line);
+  const Cache::Front& front = port.fronts[set];
+  if (front.line_by_write[is_write(kind)] == line && kind != Access::kFlush) [[likely]] return;
+  access_behind_front(port, core, kind, line);
 }
 
 inline void Hierarchy::access(uint32_t core, Access kind, uint64_t address, uint32_t bytes) {

@@ -18,7 +18,6 @@ uint8_t* align_to_host_line(uint8_t* p) {
 Cache::Cache(const Options& options)
     : padded_ways_(pad_ways(options.ways)),
       set_mask_(std::has_single_bit(options.sets) ? options.sets - 1 : kNoLine),
-      block_bytes_(uint64_t{4} * padded_ways_),
       way_shift_(std::countr_zero(padded_ways_)),
       way_mask_(padded_ways_ - 1),
       sets_(options.sets),
@@ -31,7 +30,8 @@ Cache::Cache(const Options& options)
   tags_ = tag_storage_.data();
   parent_slots_.assign(slots, kNoSlot);
   sharers_.assign(slots * sharer_words_, 0);
-  block_storage_.assign(sets_ * block_bytes_ + kHostLine, 0);
+  block_storage_.assign(slots * kBytesPerWay + kHostLine, 0);
+  if (options.children == 0) fronts_.resize(sets_);
   blocks_ = align_to_host_line(block_storage_.data());
   for (uint64_t set = 0; set < sets_; ++set)
     for (uint32_t way = 0; way < padded_ways_; ++way)
@@ -53,7 +53,7 @@ void Cache::fill(Slot slot, uint64_t line, Mesi state, Slot parent_slot) {
 void Cache::remove(Slot slot) {
   const uint32_t way = slot & way_mask_;
   Block b = block(slot >> way_shift_);
-  if (tags_[slot] == last_line_) last_line_ = kNoLine;
+  if (!fronts_.empty() && fronts_[slot >> way_shift_].line_by_write[0] == tags_[slot]) fronts_[slot >> way_shift_] = {};
   tags_[slot] = kNoLine;
   b.partial_tags[way] = 0;
   b.states[way] = static_cast<uint8_t>(Mesi::kInvalid);
@@ -84,8 +84,13 @@ bool Cache::check_sets(std::string* why) const {
         return fail(set, "a line is in the wrong set or its partial tag is wrong");
     }
   }
-  if (last_line_ != kNoLine && (find(last_line_) != last_slot_ || block(last_slot_ >> way_shift_).ages[last_slot_ & way_mask_] != 0))
-    return fail(set_of(last_line_), "the last line is not the most recent of its set");
+  for (uint64_t set = 0; set < fronts_.size(); ++set) {
+    const auto [any, modified] = fronts_[set].line_by_write;
+    if (any == kNoLine && modified == kNoLine) continue;
+    const Slot slot = any == kNoLine || set_of(any) != set ? kNoSlot : find(any);
+    if (slot == kNoSlot || block(set).ages[slot & way_mask_] != 0) return fail(set, "its front is not its most recent line");
+    if (modified != (state(slot) == Mesi::kModified ? any : kNoLine)) return fail(set, "its front has another state");
+  }
   return true;
 }
 

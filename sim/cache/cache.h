@@ -45,7 +45,7 @@ class Cache {
     std::string name;
     uint64_t sets = 1;      // any number; powers of two avoid a division
     uint32_t ways = 1;      // 1..kMaxWays
-    uint32_t children = 0;  // caches directly nearer the core
+    uint32_t children = 0;  // caches directly nearer the core; 0 in level 1
   };
   explicit Cache(const Options& options);
   Cache(Cache&&) noexcept = default;  // no copies: blocks_ and tags_ point into the storage
@@ -57,8 +57,18 @@ class Cache {
   uint32_t padded_ways() const { return padded_ways_; }
 
   // The slot of `line`, or kNoSlot. No effect on recency.
-  Slot find(uint64_t line) const;
+  Slot find(uint64_t line) const { return padded_ways_ == 8 ? find_in<8>(line) : find_in<0>(line); }
   void touch(Slot slot) { lru::touch(block(slot >> way_shift_).ages, padded_ways_, slot & way_mask_); }
+
+  // The hit of level 1 behind the front, in one piece so that the number of ways is a constant in it: finds the line, makes it
+  // the most recent, sets the front. kPadded: padded_ways() if it is 8, else 0.
+  enum class Hit : uint8_t { kDone, kMiss, kFirstWrite };  // kFirstWrite: a write, the line is there but not Modified
+  struct HitResult {
+    Hit hit;
+    Slot slot;  // unless kMiss
+  };
+  template <uint32_t kPadded>
+  HitResult hit_in_level1(uint64_t line, uint32_t write);
   // Where `line` will go: an empty way of its set, else the least recent one.
   Slot victim(uint64_t line) const;
   // Puts `line` into an empty slot, as the most recent of its set, without sharers.
@@ -68,9 +78,10 @@ class Cache {
 
   uint64_t line(Slot slot) const { return tags_[slot]; }
   Mesi state(Slot slot) const { return static_cast<Mesi>(state_byte(slot) & kStateMask); }
-  void set_state(Slot slot, Mesi state) {
+  void set_state(Slot slot, Mesi new_state) {
     uint8_t& byte = state_byte(slot);
-    byte = static_cast<uint8_t>((byte & ~kStateMask) | static_cast<uint8_t>(state));
+    byte = static_cast<uint8_t>((byte & ~kStateMask) | static_cast<uint8_t>(new_state));
+    if (!fronts_.empty() && fronts_[slot >> way_shift_].line_by_write[0] == tags_[slot]) set_front(slot);
   }
   // The slot of the line in the next cache toward memory.
   Slot parent_slot(Slot slot) const { return parent_slots_[slot]; }
@@ -86,10 +97,19 @@ class Cache {
     byte = static_cast<uint8_t>(owned ? byte | kOwnedByChild : byte & ~kOwnedByChild);
   }
 
-  // The line of the last access, which is the most recent of its set, or kNoLine: an access to it changes no recency.
-  uint64_t last_line() const { return last_line_; }
-  Slot last_slot() const { return last_slot_; }
-  void set_last(uint64_t line, Slot slot) { last_line_ = line, last_slot_ = slot; }
+  // Level 1 only: for each set its most recent line, and the same again if it is Modified (else kNoLine). A read of the first, a
+  // write of the second change nothing but counts, so the hit path needs no more than this.
+  struct Front {
+    uint64_t line_by_write[2] = {kNoLine, kNoLine};
+  };
+  const Front* fronts() const { return fronts_.data(); }
+  uint64_t set_mask() const { return set_mask_; }
+  uint64_t set_of(uint64_t line) const { return set_mask_ != kNoLine ? line & set_mask_ : line % sets_; }
+  // `slot`, in level 1, is the most recent of its set.
+  void set_front(Slot slot) {
+    const uint64_t line = tags_[slot];
+    fronts_[slot >> way_shift_] = {{line, state(slot) == Mesi::kModified ? line : kNoLine}};
+  }
 
   bool check_sets(std::string* why) const;
 
@@ -100,32 +120,33 @@ class Cache {
  private:
   static constexpr uint8_t kStateMask = 3;
   static constexpr uint8_t kOwnedByChild = 4;
+  static constexpr uint64_t kBytesPerWay = 4;  // of a set's block
   struct Block {
     uint16_t* partial_tags;
     uint8_t* ages;
     uint8_t* states;
   };
 
+  // kPadded: padded_ways_ if known when compiling, else 0.
+  template <uint32_t kPadded>
+  Slot find_in(uint64_t line) const;
+
   Block block(uint64_t set) const {
-    uint8_t* p = blocks_ + set * block_bytes_;
+    uint8_t* p = blocks_ + set * padded_ways_ * kBytesPerWay;
     return {reinterpret_cast<uint16_t*>(p), p + 2 * padded_ways_, p + 3 * padded_ways_};
   }
-  uint64_t set_of(uint64_t line) const { return set_mask_ != kNoLine ? line & set_mask_ : line % sets_; }
   uint8_t& state_byte(Slot slot) const { return block(slot >> way_shift_).states[slot & way_mask_]; }
 
-  // Read on each access.
-  uint64_t last_line_ = kNoLine;
-  Slot last_slot_ = kNoSlot;
   uint32_t padded_ways_;
   uint64_t set_mask_;      // kNoLine when sets_ is no power of two
   uint8_t* blocks_;
-  uint64_t block_bytes_;
   uint64_t* tags_;         // per slot; kNoLine when empty
   uint32_t way_shift_;     // slot >> way_shift_ is the set, slot & way_mask_ the way
   uint32_t way_mask_;
   uint64_t sets_;
   uint32_t ways_;
   uint32_t sharer_words_;
+  std::vector<Front> fronts_;  // by set; empty but in level 1
   std::vector<Slot> parent_slots_;
   std::vector<uint64_t> sharers_;
   std::vector<uint64_t> tag_storage_;
@@ -133,16 +154,17 @@ class Cache {
   std::string name_;
 };
 
-inline Slot Cache::find(uint64_t line) const {
+template <uint32_t kPadded>
+Slot Cache::find_in(uint64_t line) const {
   const uint64_t set = set_of(line);
-  const uint64_t first = set << way_shift_;
+  const uint32_t padded_ways = kPadded != 0 ? kPadded : padded_ways_;
+  const uint64_t first = set * padded_ways;
   const uint64_t* tags = tags_ + first;
 #if defined(__SSE2__)
-  const uint16_t* partial = block(set).partial_tags;
+  const auto* partial = reinterpret_cast<const __m128i*>(blocks_ + first * kBytesPerWay);
   const __m128i wanted = _mm_set1_epi16(static_cast<short>(partial_tag(line)));
-  for (uint32_t i = 0; i < padded_ways_; i += 8) {
-    const __m128i row = _mm_load_si128(reinterpret_cast<const __m128i*>(partial + i));
-    auto mask = static_cast<uint32_t>(_mm_movemask_epi8(_mm_cmpeq_epi16(row, wanted)));
+  for (uint32_t i = 0; i < padded_ways; i += 8) {
+    auto mask = static_cast<uint32_t>(_mm_movemask_epi8(_mm_cmpeq_epi16(_mm_load_si128(partial + i / 8), wanted)));
     while (mask != 0) {  // two bits per way
       const uint32_t way = i + std::countr_zero(mask) / 2;
       if (tags[way] == line) [[likely]] return static_cast<Slot>(first + way);
@@ -151,10 +173,26 @@ inline Slot Cache::find(uint64_t line) const {
     }
   }
 #else
-  for (uint32_t way = 0; way < ways_; ++way)
+  for (uint32_t way = 0; way < padded_ways; ++way)
     if (tags[way] == line) return static_cast<Slot>(first + way);
 #endif
   return kNoSlot;
+}
+
+template <uint32_t kPadded>
+Cache::HitResult Cache::hit_in_level1(uint64_t line, uint32_t write) {
+  const Slot slot = find_in<kPadded>(line);
+  if (slot == kNoSlot) return {Hit::kMiss, slot};
+  const uint32_t padded_ways = kPadded != 0 ? kPadded : padded_ways_;
+  const uint32_t way = slot & (padded_ways - 1);
+  uint8_t* ages = blocks_ + static_cast<size_t>(slot - way) * kBytesPerWay + 2 * padded_ways;
+  if (kPadded == 8)
+    lru::touch_8(ages, way);
+  else
+    lru::touch(ages, padded_ways, way);
+  const bool modified = ages[padded_ways + way] == static_cast<uint8_t>(Mesi::kModified);  // no directory bits in level 1
+  fronts_[kPadded != 0 ? slot / kPadded : slot >> way_shift_] = {{line, modified ? line : kNoLine}};
+  return {(write & !modified) != 0 ? Hit::kFirstWrite : Hit::kDone, slot};
 }
 
 inline Slot Cache::victim(uint64_t line) const {
