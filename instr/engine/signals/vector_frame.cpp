@@ -21,7 +21,14 @@ struct SoftwareBytes {
 };
 static_assert(sizeof(SoftwareBytes) == 48);
 
-alignas(64) const uint8_t kInitialImage[576] = {};
+// All components in their initial state. Standard-form xrstor takes MXCSR from the image even so (Intel SDM vol. 1, 13.8.1).
+struct alignas(64) InitialImage {
+  uint8_t before_mxcsr[24];
+  uint32_t mxcsr;
+  uint8_t rest[576 - 28];
+};
+constexpr InitialImage kInitial{{}, 0x1f80, {}};
+const InitialImage* const kInitialImage = &kInitial;
 
 // The registers become `from`, then are stored at `to`, then are as the C++ around here expects them (clean).
 // Compacted images are restored with the compaction bit in their header.
