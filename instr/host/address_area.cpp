@@ -1,0 +1,82 @@
+#include "instr/host/address_area.h"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "base/user_error.h"
+
+namespace simrun::host {
+namespace {
+
+using border::AddressRange;
+
+constexpr uint64_t kPage = 4096;
+// Far more than an ordinary program maps, far less than the 128 TiB there are. Beyond it the program's mappings continue below the
+// engine's, which costs it nothing but the sameness of addresses with a native run.
+constexpr uint64_t kBlanketBytes = 1ull << 40;
+constexpr uint64_t kReservation = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+
+std::vector<AddressRange> read_mappings(pid_t pid) {
+  std::FILE* f = std::fopen(fmt::format("/proc/{}/maps", pid).c_str(), "re");
+  if (!f) throw UserError("cannot read the program's memory map (is /proc mounted?)");
+  std::vector<AddressRange> mappings;
+  unsigned long from, to;
+  while (std::fscanf(f, "%lx-%lx%*[^\n]", &from, &to) == 2) mappings.push_back({from, to - from});
+  std::fclose(f);
+  return mappings;
+}
+
+// The hole between mappings that contains `address`.
+AddressRange hole_around(const std::vector<AddressRange>& mappings, uint64_t address) {
+  uint64_t low = 0, high = 1ull << 47;
+  for (const AddressRange& m : mappings) {
+    if (m.base + m.bytes <= address) low = std::max(low, m.base + m.bytes);
+    if (m.base > address) high = std::min(high, m.base);
+  }
+  return {low, high - low};
+}
+
+// What the kernel would use next. Occupied and given back, so that the address is the kernel's own choice.
+int64_t next_mmap(RemoteProcess& process) {
+  const int64_t at = process.call(SYS_mmap, {0, kPage, PROT_NONE, kReservation, ~0ull, 0});
+  if (at > 0) process.call(SYS_munmap, {static_cast<uint64_t>(at), kPage});
+  return at;
+}
+
+// The area grows down from the top of the hole, or up in the legacy layout (ADDR_COMPAT_LAYOUT, unlimited stack on some kernels), where the
+// first address served need not be the bottom of the hole (mmap_base).
+AddressRange part_to_cover(const AddressRange& hole, uint64_t served) {
+  const uint64_t end = hole.base + hole.bytes;
+  const bool downward = served + kPage == end || end - served < served - hole.base;
+  if (!downward) return {served, std::min(kBlanketBytes, end - served)};
+  const uint64_t top = served + kPage;  // mmap_base may lie below the end of the hole
+  const uint64_t bytes = std::min(kBlanketBytes, top - hole.base);
+  return {top - bytes, bytes};
+}
+
+}  // namespace
+
+Blanket cover_mmap_area(RemoteProcess& process) {
+  Blanket blanket{};
+  while (blanket.gaps.size() < border::kMaxBlanketGaps) {
+    const int64_t served = next_mmap(process);
+    if (served <= 0) break;
+    const AddressRange part = part_to_cover(hole_around(read_mappings(process.pid()), static_cast<uint64_t>(served)),
+                                            static_cast<uint64_t>(served));
+    const int64_t at =
+        process.call(SYS_mmap, {part.base, part.bytes, PROT_NONE, kReservation | MAP_FIXED_NOREPLACE, ~0ull, 0});
+    if (at != static_cast<int64_t>(part.base)) break;
+    if (part.bytes == kBlanketBytes) {
+      blanket.main = part;
+      break;
+    }
+    blanket.gaps.push_back(part);
+  }
+  return blanket;
+}
+
+}  // namespace simrun::host

@@ -1,0 +1,136 @@
+#include "instr/host/launch.h"
+
+#include <elf.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "base/user_error.h"
+#include "instr/host/address_area.h"
+#include "instr/host/exec_stop.h"
+#include "instr/host/private_loader.h"
+#include "instr/host/program_lookup.h"
+#include "instr/host/remote_process.h"
+#include "instr/host/resource_limits.h"
+#include "instr/host/shared_mapping.h"
+
+namespace simrun::host {
+namespace {
+
+// What the engine may need beside the shared mapping and the code cache: libraries, translation tables, thread stacks.
+constexpr uint64_t kEngineAllowanceBytes = 2ull << 30;
+
+// The engine reads and writes segment bases without a system call (arch/x86/kernel/cpu/common.c sets this bit; Linux 5.9).
+void check_processor() {
+  constexpr unsigned long kFsGsBase = 1ul << 1;  // HWCAP2_FSGSBASE
+  if ((getauxval(AT_HWCAP2) & kFsGsBase) == 0)
+    throw UserError("this kernel does not let programs set segment bases (FSGSBASE); simrun needs Linux 5.9 or later");
+}
+
+std::string find_engine(const std::string& asked) {
+  if (!asked.empty()) {
+    if (access(asked.c_str(), R_OK) == 0) return asked;
+    throw UserError(fmt::format("engine {}: cannot be read", asked));
+  }
+  char self[4096];
+  const ssize_t n = readlink("/proc/self/exe", self, sizeof self);
+  const std::string path(self, n > 0 ? static_cast<size_t>(n) : 0);
+  const std::string folder = path.substr(0, path.rfind('/'));
+  for (const char* place : {"/simrun-engine", "/../lib/simrun/simrun-engine"}) {
+    std::string candidate = folder + place;
+    if (access(candidate.c_str(), R_OK) == 0) return candidate;
+  }
+  throw UserError(fmt::format("simrun-engine is neither in {0} nor in {0}/../lib/simrun; is simrun installed completely?", folder));
+}
+
+struct LimitsBefore {
+  rlimit address_space, data;
+};
+
+LimitsBefore make_room_in(pid_t pid, const LaunchOptions& options) {
+  const uint64_t own = kEngineAllowanceBytes + kEngineStackBytes;
+  return {make_room(pid, RLIMIT_AS, own + mapping_bytes(options) + 2 * options.code_cache_bytes), make_room(pid, RLIMIT_DATA, own)};
+}
+
+void record_start(border::ProcessHeader& h, const RemoteProcess& process, const Blanket& blanket, const border::AddressRange& stack,
+                  const LimitsBefore& limits) {
+  h.app_pc = process.initial_registers().rip;
+  h.app_sp = process.initial_registers().rsp;
+  h.app_flags = process.initial_registers().eflags;
+  h.blanket_base = blanket.main.base;
+  h.blanket_bytes = blanket.main.bytes;
+  for (size_t i = 0; i < blanket.gaps.size(); ++i) h.blanket_gaps[i] = blanket.gaps[i];
+  h.engine_stack_base = stack.base;
+  h.engine_stack_bytes = stack.bytes;
+  h.app_limit_address_space[0] = limits.address_space.rlim_cur;
+  h.app_limit_address_space[1] = limits.address_space.rlim_max;
+  h.app_limit_data[0] = limits.data.rlim_cur;
+  h.app_limit_data[1] = limits.data.rlim_max;
+}
+
+// Everything between the exec stop and the first instruction of the private loader.
+LocalMapping inject(pid_t pid, const LaunchOptions& options, const std::string& engine) {
+  const LimitsBefore limits = make_room_in(pid, options);
+  RemoteProcess process(pid);
+  const Blanket blanket = cover_mmap_area(process);
+  const border::AddressRange stack = map_engine_stack(process);
+  LocalMapping mapping = create_shared_mapping(process, options, stack.base);
+  record_start(mapping.header(), process, blanket, stack, limits);
+  const EntryPoint entry = prepare_engine(process, engine, mapping.header().target_base, stack);
+  process.detach(entry.pc, entry.sp);
+  return mapping;
+}
+
+}  // namespace
+
+Target::Target(pid_t pid, void* mapping, uint64_t mapping_bytes, std::vector<std::string> warnings)
+    : pid_(pid), mapping_(mapping), mapping_bytes_(mapping_bytes), warnings_(std::move(warnings)) {}
+
+Target::~Target() {
+  if (running()) {
+    kill(pid_, SIGKILL);
+    while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) continue;
+  }
+  munmap(mapping_, mapping_bytes_);
+}
+
+bool Target::running() {
+  if (ended_) return false;
+  // Look first and reap second: forward_signal must not see a process id that is free already.
+  siginfo_t info{};
+  const int result = waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT);
+  if (result == 0 && info.si_pid == 0) return true;
+  if (result != 0 && errno == EINTR) return true;
+  ended_ = true;
+  while (waitpid(pid_, &status_, 0) < 0 && errno == EINTR) continue;
+  return false;
+}
+
+void Target::forward_signal(int signal) {
+  if (!ended_) kill(pid_, signal);
+}
+
+std::unique_ptr<Target> launch(const LaunchOptions& options) {
+  mapping_bytes(options);  // refuses senseless options before anything runs
+  const Program program = find_program(options.command);
+  check_processor();
+  const std::string engine = find_engine(options.engine_path);
+  const ExecStop stop = start_stopped(program, options.aslr);
+  ChildGuard child(stop.pid);
+  LocalMapping mapping = inject(stop.pid, options, engine);
+  std::vector<std::string> warnings;
+  if (stop.randomisation_refused)
+    warnings.push_back("address-space randomisation could not be switched off (a sandbox forbids it): addresses differ from run to run");
+  auto target = std::make_unique<Target>(stop.pid, mapping.address(), mapping.bytes(), std::move(warnings));
+  mapping.release();
+  child.release();
+  return target;
+}
+
+}  // namespace simrun::host

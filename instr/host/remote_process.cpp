@@ -1,0 +1,112 @@
+#include "instr/host/remote_process.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/user_error.h"
+#include "instr/host/file_descriptor.h"
+
+namespace simrun::host {
+namespace {
+
+constexpr int kSyscallStop = SIGTRAP | 0x80;  // PTRACE_O_TRACESYSGOOD
+constexpr uint64_t kInitialFlags = 0x202;     // interrupts on, as ELF_PLAT_INIT leaves them
+
+[[noreturn]] void throw_access_error(const char* what) {
+  throw UserError(fmt::format("cannot prepare the program: {}: {}; simrun must be allowed to ptrace it and to read its file", what,
+                              std::strerror(errno)));
+}
+
+}  // namespace
+
+RemoteProcess::RemoteProcess(pid_t pid) : pid_(pid) {
+  if (ptrace(PTRACE_GETSIGMASK, pid_, sizeof signal_mask_, &signal_mask_) != 0) throw_access_error("PTRACE_GETSIGMASK");
+  const uint64_t all = ~uint64_t{0};
+  if (ptrace(PTRACE_SETSIGMASK, pid_, sizeof all, &all) != 0) throw_access_error("PTRACE_SETSIGMASK");
+  // Out of execve first: on its way back it would overwrite rax.
+  run_to_syscall_stop();
+  if (ptrace(PTRACE_GETREGS, pid_, nullptr, &initial_) != 0) throw_access_error("PTRACE_GETREGS");
+  errno = 0;
+  saved_text_ = ptrace(PTRACE_PEEKTEXT, pid_, initial_.rip, nullptr);
+  if (errno != 0) throw_access_error("PTRACE_PEEKTEXT");
+  const long syscall_instruction = (saved_text_ & ~0xffffL) | 0x050f;
+  if (ptrace(PTRACE_POKETEXT, pid_, initial_.rip, syscall_instruction) != 0) throw_access_error("PTRACE_POKETEXT");
+}
+
+void RemoteProcess::run_to_syscall_stop() {
+  for (;;) {
+    if (ptrace(PTRACE_SYSCALL, pid_, nullptr, nullptr) != 0) throw_access_error("PTRACE_SYSCALL");
+    int status = 0;
+    while (waitpid(pid_, &status, __WALL) < 0)
+      if (errno != EINTR) throw_access_error("waitpid");
+    if (!WIFSTOPPED(status)) throw UserError(fmt::format("the program (process {}) was killed before it started", pid_));
+    if (WSTOPSIG(status) == kSyscallStop) return;
+    if (status >> 16 == 0) held_signal_ = WSTOPSIG(status);
+  }
+}
+
+void RemoteProcess::set_registers(const user_regs_struct& registers) {
+  if (ptrace(PTRACE_SETREGS, pid_, nullptr, &registers) != 0) throw_access_error("PTRACE_SETREGS");
+}
+
+int64_t RemoteProcess::call(long number, std::array<uint64_t, 6> a) {
+  user_regs_struct r = initial_;
+  r.orig_rax = ~0ull;  // not in a system call: nothing to restart
+  r.rax = static_cast<uint64_t>(number);
+  r.rdi = a[0], r.rsi = a[1], r.rdx = a[2], r.r10 = a[3], r.r8 = a[4], r.r9 = a[5];
+  set_registers(r);
+  run_to_syscall_stop();  // entry
+  run_to_syscall_stop();  // exit
+  if (ptrace(PTRACE_GETREGS, pid_, nullptr, &r) != 0) throw_access_error("PTRACE_GETREGS");
+  return static_cast<int64_t>(r.rax);
+}
+
+uint64_t RemoteProcess::must_call(const std::string& what, long number, std::array<uint64_t, 6> arguments) {
+  const int64_t result = call(number, arguments);
+  if (result < 0 && result > -4096) {
+    const int error = static_cast<int>(-result);
+    const char* advice = error == ENOMEM   ? " (too little memory, or a limit on it: see `ulimit -a`)"
+                         : error == EMFILE ? " (no free file descriptor: raise `ulimit -n`)"
+                                           : "";
+    throw UserError(fmt::format("cannot {} in process {}: {}{}", what, pid_, std::strerror(error), advice));
+  }
+  return static_cast<uint64_t>(result);
+}
+
+void RemoteProcess::write(uint64_t address, const void* bytes, size_t count) {
+  const iovec local{const_cast<void*>(bytes), count};
+  const iovec remote{reinterpret_cast<void*>(address), count};
+  if (process_vm_writev(pid_, &local, 1, &remote, 1, 0) != static_cast<ssize_t>(count)) throw_access_error("process_vm_writev");
+}
+
+void RemoteProcess::detach(uint64_t pc, uint64_t sp) {
+  if (ptrace(PTRACE_POKETEXT, pid_, initial_.rip, saved_text_) != 0) throw_access_error("PTRACE_POKETEXT");
+  user_regs_struct r{};
+  r.cs = initial_.cs, r.ss = initial_.ss, r.ds = initial_.ds, r.es = initial_.es, r.fs = initial_.fs, r.gs = initial_.gs;
+  r.orig_rax = ~0ull;
+  r.eflags = kInitialFlags;
+  r.rip = pc;
+  r.rsp = sp;
+  set_registers(r);
+  if (ptrace(PTRACE_SETSIGMASK, pid_, sizeof signal_mask_, &signal_mask_) != 0) throw_access_error("PTRACE_SETSIGMASK");
+  if (ptrace(PTRACE_DETACH, pid_, nullptr, held_signal_) != 0) throw_access_error("PTRACE_DETACH");
+}
+
+std::map<uint64_t, uint64_t> read_auxiliary_vector(pid_t pid) {
+  const FileDescriptor file(open(fmt::format("/proc/{}/auxv", pid).c_str(), O_RDONLY | O_CLOEXEC));
+  std::map<uint64_t, uint64_t> vector;
+  for (Elf64_auxv_t entry; read(file.get(), &entry, sizeof entry) == sizeof entry && entry.a_type != AT_NULL;)
+    vector[entry.a_type] = entry.a_un.a_val;
+  if (vector.empty()) throw_access_error("reading its auxiliary vector (is /proc mounted?)");
+  return vector;
+}
+
+}  // namespace simrun::host

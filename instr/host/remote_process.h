@@ -1,0 +1,51 @@
+// A child in its exec stop, as a place to run system calls and to write memory. Works without breakpoints and without signals: a
+// `syscall` instruction is written over the first instruction of the program and run between the two system-call stops, so neither
+// the signal mask nor a disposition of the program ever changes.
+#pragma once
+
+#include <sys/types.h>
+#include <sys/user.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+
+namespace simrun::host {
+
+class RemoteProcess {
+ public:
+  // `pid`: in the PTRACE_EVENT_EXEC stop (exec_stop.h), traced by the calling thread. Throws UserError when the kernel refuses access.
+  explicit RemoteProcess(pid_t pid);
+
+  pid_t pid() const { return pid_; }
+  // The registers that the kernel gave to the program.
+  const user_regs_struct& initial_registers() const { return initial_; }
+
+  // Runs one system call in the child; its raw result (negative errno on failure).
+  int64_t call(long number, std::array<uint64_t, 6> arguments = {});
+  // The same, for calls that must succeed: throws UserError "cannot <what>: <error>".
+  uint64_t must_call(const std::string& what, long number, std::array<uint64_t, 6> arguments = {});
+
+  // Copies into memory that is writable for the child.
+  void write(uint64_t address, const void* bytes, size_t count);
+
+  // Puts everything back and lets the child run from `pc` on stack `sp` with all other registers zero; it is no longer traced.
+  void detach(uint64_t pc, uint64_t sp);
+
+ private:
+  void set_registers(const user_regs_struct& registers);
+  void run_to_syscall_stop();
+
+  pid_t pid_;
+  user_regs_struct initial_{};
+  uint64_t signal_mask_ = 0;
+  long saved_text_ = 0;
+  int held_signal_ = 0;   // SIGSTOP cannot be blocked: kept back until detach
+};
+
+// The auxiliary vector that the kernel gave to process `pid`, by type.
+std::map<uint64_t, uint64_t> read_auxiliary_vector(pid_t pid);
+
+}  // namespace simrun::host

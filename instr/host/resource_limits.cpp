@@ -1,0 +1,53 @@
+#include "instr/host/resource_limits.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/user_error.h"
+
+namespace simrun::host {
+namespace {
+
+const char* shell_name(__rlimit_resource resource) {
+  return resource == RLIMIT_AS ? "address space, ulimit -v" : "data size, ulimit -d";
+}
+
+constexpr uint64_t mebibytes(uint64_t bytes) { return bytes >> 20; }
+
+}  // namespace
+
+rlimit make_room(pid_t pid, __rlimit_resource resource, uint64_t bytes) {
+  rlimit before{};
+  if (prlimit(pid, resource, nullptr, &before) != 0) throw UserError(fmt::format("prlimit: {}", std::strerror(errno)));
+  if (before.rlim_cur == RLIM_INFINITY) return before;
+  rlimit raised = before;
+  raised.rlim_cur = before.rlim_cur + bytes;
+  if (raised.rlim_max < raised.rlim_cur) raised.rlim_max = raised.rlim_cur;
+  if (prlimit(pid, resource, &raised, nullptr) == 0) return before;
+  throw UserError(fmt::format("a limit leaves no room for the engine ({}: {} MiB, {} MiB more are needed, hardly any of which is ever "
+                              "used): raise the hard limit",
+                              shell_name(resource), mebibytes(before.rlim_cur), mebibytes(bytes)));
+}
+
+void set_size_beyond_limit(int descriptor, uint64_t bytes) {
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  const bool limited = before.rlim_cur != RLIM_INFINITY && before.rlim_cur < bytes;
+  if (limited) {
+    rlimit raised = before;
+    raised.rlim_cur = bytes;
+    if (raised.rlim_max < bytes) raised.rlim_max = bytes;
+    if (setrlimit(RLIMIT_FSIZE, &raised) != 0)
+      throw UserError(fmt::format("the file-size limit ({} MiB, ulimit -f) is below the {} MiB of the shared mapping (hardly any of which "
+                                  "is ever used): raise the hard limit",
+                                  mebibytes(before.rlim_cur), mebibytes(bytes)));
+  }
+  const int error = ftruncate(descriptor, static_cast<off_t>(bytes)) == 0 ? 0 : errno;
+  if (limited) setrlimit(RLIMIT_FSIZE, &before);
+  if (error != 0) throw UserError(fmt::format("cannot make the shared mapping ({} MiB): {}", mebibytes(bytes), std::strerror(error)));
+}
+
+}  // namespace simrun::host

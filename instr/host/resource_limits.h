@@ -1,0 +1,20 @@
+// The engine lives in the program's address space and counts against the program's limits. These functions make room for it, so that
+// the program itself can still use what its limits allow.
+#pragma once
+
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include <cstdint>
+
+namespace simrun::host {
+
+// Raises the soft limit `resource` (RLIMIT_AS, RLIMIT_DATA) of process `pid` (0: this one) by `bytes`, the hard limit too where that is needed
+// and permitted. Returns the limit as it was. Throws UserError when there cannot be enough room.
+rlimit make_room(pid_t pid, __rlimit_resource resource, uint64_t bytes);
+
+// ftruncate, for which the kernel applies the file-size limit of this process (RLIMIT_FSIZE, with SIGXFSZ) to memory files as well.
+// The limit is raised for the call only. Throws UserError.
+void set_size_beyond_limit(int descriptor, uint64_t bytes);
+
+}  // namespace simrun::host

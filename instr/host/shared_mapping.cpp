@@ -1,0 +1,156 @@
+#include "instr/host/shared_mapping.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/memfd.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <new>
+
+#include "base/user_error.h"
+#include "instr/host/file_descriptor.h"
+#include "instr/host/resource_limits.h"
+
+namespace simrun::host {
+namespace {
+
+using namespace border;
+
+constexpr uint64_t kPage = 4096;
+constexpr uint32_t kMinChunkBytes = 8192;  // a chunk must hold the largest path twice (kMaxSuperblockWords)
+static_assert(kMinChunkBytes >= 2 * 8 * kMaxSuperblockWords);
+constexpr uint32_t kMaxChunkBytes = 1u << 30;
+
+constexpr uint32_t kInstructionCapacity = 32u << 20;
+constexpr uint32_t kOperandCapacity = 16u << 20;
+constexpr uint32_t kSuperblockCapacity = 4u << 20;
+constexpr uint32_t kPathCapacity = 8u << 20;
+
+// Where the target has the mapping. Far from what kernel and C libraries use, and free in the fixed shadow layouts of AddressSanitizer,
+// ThreadSanitizer and MemorySanitizer on x86-64 (compiler-rt: asan_mapping.h, tsan_platform.h, msan.h), of Go's heap (0xc0...) and of Java's
+// ZGC (up to 0x14...). The others are for programs that linked themselves there.
+constexpr uint64_t kTargetBases[] = {0x4000'0000'0000, 0x4400'0000'0000, 0x4800'0000'0000, 0x3800'0000'0000, 0x2400'0000'0000};
+
+void check_options(const LaunchOptions& o) {
+  if (!std::has_single_bit(o.ring_chunk_bytes) || o.ring_chunk_bytes < kMinChunkBytes || o.ring_chunk_bytes > kMaxChunkBytes)
+    throw UserError(fmt::format("ring chunk of {} bytes: must be a power of two from {} to {}", o.ring_chunk_bytes, kMinChunkBytes,
+                                kMaxChunkBytes), 2);
+  const uint64_t chunks = o.ring_bytes / o.ring_chunk_bytes;
+  if (o.ring_bytes % o.ring_chunk_bytes != 0 || chunks < 2 || chunks > kMaxRingChunks)
+    throw UserError(fmt::format("ring of {} bytes: must be 2 to {} chunks of {} bytes", o.ring_bytes, kMaxRingChunks, o.ring_chunk_bytes), 2);
+  if (o.max_superblock_instructions == 0) throw UserError("a superblock must have at least one instruction", 2);
+}
+
+// Hands out page-aligned regions one after the other.
+class Layout {
+ public:
+  uint64_t take(uint64_t bytes) {
+    const uint64_t at = end_;
+    end_ = (end_ + bytes + kPage - 1) & ~(kPage - 1);
+    return at;
+  }
+  uint64_t end() const { return end_; }
+
+ private:
+  uint64_t end_ = 0;
+};
+
+}  // namespace
+
+void lay_out(ProcessHeader& h, const LaunchOptions& o) {
+  check_options(o);
+  h.magic = kMagic;
+  h.version = kVersion;
+  h.header_bytes = sizeof(ProcessHeader);
+  h.mode = o.mode;
+  h.ring_chunk_bytes = o.ring_chunk_bytes;
+  h.ring_chunks = static_cast<uint32_t>(o.ring_bytes / o.ring_chunk_bytes);
+  h.max_superblock_instructions = o.max_superblock_instructions;
+  h.link_superblocks = o.link_superblocks;
+  h.elide_words = o.elide_words;
+  h.force_safe_points = o.force_safe_points;
+  h.code_cache_bytes = o.code_cache_bytes;
+
+  Layout layout;
+  layout.take(sizeof(ProcessHeader));
+  h.slot_bytes = kSlotStride;
+  h.slots_offset = layout.take(kSlotStride * kMaxThreads);
+  h.rings_offset = layout.take(o.ring_bytes * kMaxThreads);
+  h.instruction_capacity = kInstructionCapacity;
+  h.instructions_offset = layout.take(sizeof(InstructionDescriptor) * uint64_t{kInstructionCapacity});
+  h.operand_capacity = kOperandCapacity;
+  h.operands_offset = layout.take(sizeof(OperandDescriptor) * uint64_t{kOperandCapacity});
+  h.superblock_capacity = kSuperblockCapacity;
+  h.superblocks_offset = layout.take(sizeof(SuperblockDescriptor) * uint64_t{kSuperblockCapacity});
+  h.path_capacity = kPathCapacity;
+  h.paths_offset = layout.take(sizeof(PathDescriptor) * uint64_t{kPathCapacity});
+  h.mapping_bytes = layout.end();
+}
+
+uint64_t mapping_bytes(const LaunchOptions& options) {
+  ProcessHeader header{};
+  lay_out(header, options);
+  return header.mapping_bytes;
+}
+
+LocalMapping::~LocalMapping() {
+  if (address_) munmap(address_, bytes_);
+}
+
+namespace {
+
+// The file is created in the target and opened here through /proc: so it needs no descriptor that survives an exec, and none of the
+// target's numbers below the one that is in use for a moment.
+uint64_t create_file(RemoteProcess& process, uint64_t scratch) {
+  static constexpr char kName[] = "simrun";
+  process.write(scratch, kName, sizeof kName);
+  return process.must_call("make the shared mapping", SYS_memfd_create, {scratch, MFD_CLOEXEC});
+}
+
+void* map_here(int descriptor, uint64_t bytes) {
+  void* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor, 0);
+  if (at != MAP_FAILED) return at;
+  throw UserError(fmt::format("cannot map the shared memory ({} MiB of addresses, hardly any of which is ever used): {} (see ulimit -v)",
+                              bytes >> 20, std::strerror(errno)));
+}
+
+uint64_t map_there(RemoteProcess& process, uint64_t descriptor, uint64_t bytes) {
+  constexpr uint64_t kFlags = MAP_SHARED | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
+  int64_t result = 0;
+  for (const uint64_t base : kTargetBases) {
+    result = process.call(SYS_mmap, {base, bytes, PROT_READ | PROT_WRITE, kFlags, descriptor, 0});
+    if (result == static_cast<int64_t>(base)) {
+      process.call(SYS_madvise, {base, bytes, MADV_DONTDUMP});  // a core file of the program is the program's
+      return base;
+    }
+    // Kernels before 4.17 take the address as a hint.
+    if (result > 0) process.call(SYS_munmap, {static_cast<uint64_t>(result), bytes});
+    if (result != -EEXIST && result < 0) break;
+  }
+  throw UserError(fmt::format("cannot map the shared memory ({} MiB of addresses) into the program: {}", bytes >> 20,
+                              result < 0 ? std::strerror(static_cast<int>(-result)) : "its place is taken"));
+}
+
+}  // namespace
+
+LocalMapping create_shared_mapping(RemoteProcess& process, const LaunchOptions& options, uint64_t scratch) {
+  const uint64_t bytes = mapping_bytes(options);
+  const uint64_t remote = create_file(process, scratch);
+  const std::string link = fmt::format("/proc/{}/fd/{}", process.pid(), remote);
+  const FileDescriptor file(open(link.c_str(), O_RDWR | O_CLOEXEC));
+  if (!file) throw UserError(fmt::format("cannot open {}: {}", link, std::strerror(errno)));
+  set_size_beyond_limit(file.get(), bytes);
+  make_room(0, RLIMIT_AS, bytes);
+  LocalMapping mapping(map_here(file.get(), bytes), bytes);
+  ProcessHeader* const header = new (mapping.address()) ProcessHeader{};
+  lay_out(*header, options);
+  header->target_base = map_there(process, remote, bytes);
+  process.must_call("close a descriptor", SYS_close, {remote});
+  return mapping;
+}
+
+}  // namespace simrun::host
