@@ -1,0 +1,15 @@
+// The results for scripts. docs/results.md documents every key; tests/cli/json_report_test.cpp compares the two.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "cli/run_result.h"
+
+namespace simrun::cli {
+
+// Raised when a key goes or changes its meaning; added keys do not count.
+inline constexpr const char* kResultsSchema = "simrun-results-1";
+
+nlohmann::ordered_json json_report(const RunResult& result);
+
+}  // namespace simrun::cli

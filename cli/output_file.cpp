@@ -1,0 +1,61 @@
+#include "cli/output_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+
+#include "base/user_error.h"
+
+namespace simrun::cli {
+
+namespace {
+
+[[noreturn]] void fail(const std::string& path, int error) {
+  throw UserError(fmt::format("cannot write {}: {}", path, std::strerror(error)));
+}
+
+}  // namespace
+
+OutputFile::OutputFile(std::string path) : path_(std::move(path)), temporary_(fmt::format("{}.tmp{}", path_, getpid())) {
+  struct stat existing{};
+  if (stat(path_.c_str(), &existing) == 0) {
+    if (S_ISDIR(existing.st_mode)) fail(path_, EISDIR);
+    if (!S_ISREG(existing.st_mode)) temporary_ = path_;  // /dev/stdout, a pipe: nothing to rename
+  }
+  // Close-on-exec: the program must not inherit it.
+  descriptor_ = open(temporary_.c_str(), O_WRONLY | O_CLOEXEC | (temporary_ == path_ ? 0 : O_CREAT | O_TRUNC), 0666);
+  if (descriptor_ < 0) fail(path_, errno);
+}
+
+OutputFile::~OutputFile() {
+  if (descriptor_ < 0) return;
+  close(descriptor_);
+  if (temporary_ != path_) unlink(temporary_.c_str());
+}
+
+void OutputFile::commit(const std::string& contents) {
+  for (std::string_view left = contents; !left.empty();) {
+    const ssize_t written = write(descriptor_, left.data(), left.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) fail(path_, errno);
+    left.remove_prefix(static_cast<size_t>(written));
+  }
+  if (close(descriptor_) != 0) {  // where a network file system says that the disk is full
+    const int error = errno;
+    descriptor_ = -1;
+    if (temporary_ != path_) unlink(temporary_.c_str());
+    fail(path_, error);
+  }
+  descriptor_ = -1;
+  if (temporary_ == path_ || rename(temporary_.c_str(), path_.c_str()) == 0) return;
+  const int error = errno;
+  unlink(temporary_.c_str());
+  fail(path_, error);
+}
+
+}  // namespace simrun::cli

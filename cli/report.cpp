@@ -1,0 +1,149 @@
+#include "cli/report.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+
+namespace simrun::cli {
+
+namespace {
+
+using Buffer = fmt::memory_buffer;
+
+template <class... Args>
+void put(Buffer& to, fmt::format_string<Args...> format, Args&&... args) {
+  fmt::format_to(std::back_inserter(to), format, std::forward<Args>(args)...);
+}
+
+double per(uint64_t part, uint64_t whole, double scale) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole) * scale;
+}
+
+std::string short_command(const RunResult& r) {
+  std::string text = fmt::format("{}", fmt::join(r.command, " "));
+  constexpr size_t kWidth = 100;
+  if (text.size() > kWidth) text = text.substr(0, kWidth - 3) + "...";
+  std::replace_if(text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
+  return text;
+}
+
+std::string ending(const RunResult& r) {
+  if (r.signal == 0) return fmt::format("exit status {}", r.exit_code);
+  const char* name = sigabbrev_np(r.signal);
+  return name != nullptr ? fmt::format("ended by SIG{}", name) : fmt::format("ended by signal {}", r.signal);
+}
+
+void put_header(Buffer& out, const RunResult& r) {
+  put(out, "\n== simrun: {} ({})\n", short_command(r), ending(r));
+  if (!r.error.empty()) put(out, "   NOT COMPLETE: {}\n", r.error);
+  if (r.machine)
+    put(out, "   machine {}: {} core{}, {}-byte lines\n", r.machine->name, r.machine->cores, r.machine->cores == 1 ? "" : "s", r.machine->line_bytes);
+}
+
+void put_totals(Buffer& out, const RunResult& r) {
+  const channel::ThreadStatistics t = r.totals();
+  if (!r.counted) {
+    put(out, "   wall time {:.3f} s; {}\n", r.wall_seconds,
+        r.mode == RunMode::kNull ? "translation only, nothing was traced" : grouped(r.drained_words) + " words of stream thrown away");
+    return;
+  }
+  put(out, "   {:<16}{:>20}\n", "threads", r.threads.size());
+  put(out, "   {:<16}{:>20}\n", "instructions", grouped(t.instructions));
+  put(out, "   {:<16}{:>20}\n", "loads", grouped(t.loads));
+  put(out, "   {:<16}{:>20}\n", "stores", grouped(t.stores));
+  if (t.prefetches + t.flushes != 0) put(out, "   {:<16}{:>20}\n", "prefetch, flush", fmt::format("{}, {}", grouped(t.prefetches), grouped(t.flushes)));
+  put(out, "   {:<16}{:>20}\n", "system calls", grouped(t.syscalls));
+  if (t.signals != 0) put(out, "   {:<16}{:>20}\n", "signals", grouped(t.signals));
+  const double seconds = std::max(r.wall_seconds, 1e-9);
+  put(out, "   wall time {:.3f} s: {:.1f} MIPS, {:.1f} million references/s\n", r.wall_seconds,
+      static_cast<double>(t.instructions) / seconds / 1e6, static_cast<double>(t.loads + t.stores + t.fetch_lines) / seconds / 1e6);
+}
+
+void put_row(Buffer& out, const std::string& name, const sim::RequestStatistics& requests, uint64_t instructions) {
+  const uint64_t accesses = requests.accesses.demand(), misses = requests.misses.demand();
+  put(out, "   {:<12}{:>20}{:>18}{:>11.3f}%{:>12.3f}\n", name, grouped(accesses), grouped(misses), per(misses, accesses, 100),
+      per(misses, instructions, 1000));
+}
+
+// The level, then each core that used it when more than one core ran.
+void put_level(Buffer& out, const sim::LevelStatistics& level, const std::vector<uint64_t>& by_core, uint64_t instructions) {
+  put_row(out, level.name, level.total.requests, instructions);
+  const auto used = std::count_if(by_core.begin(), by_core.end(), [](uint64_t n) { return n != 0; });
+  if (used < 2) return;
+  for (const auto& cache : level.caches)
+    for (uint32_t i = 0; i < cache.by_core.size(); ++i)
+      if (const uint32_t core = cache.first_core + i; by_core[core] != 0)
+        put_row(out, fmt::format("  core {}", core), cache.by_core[i], by_core[core]);
+}
+
+void put_caches(Buffer& out, const RunResult& r) {
+  if (!r.machine) return;
+  const std::vector<uint64_t> by_core = r.instructions_by_core();
+  const uint64_t instructions = r.totals().instructions;
+  put(out, "\n   {:<12}{:>20}{:>18}{:>12}{:>12}\n", "level", "accesses", "misses", "miss rate", "MPKI");
+  for (const auto& level : r.caches.levels) put_level(out, level, by_core, instructions);
+  put(out, "   {:<12}{:>20} lines read, {} written back\n", "memory", grouped(r.caches.memory.reads), grouped(r.caches.memory.writes));
+}
+
+void put_coherence(Buffer& out, const RunResult& r) {
+  if (!r.machine) return;
+  put(out, "\n   {:<12}{:>16}{:>16}{:>16}{:>16}{:>16}\n", "coherence", "upgrades", "invalidations", "interventions", "dirty ones", "back-invalid.");
+  for (const auto& level : r.caches.levels) {
+    const sim::CacheStatistics& c = level.total;
+    put(out, "   {:<12}{:>16}{:>16}{:>16}{:>16}{:>16}\n", level.name, grouped(c.upgrades), grouped(c.invalidations_received),
+        grouped(c.interventions), grouped(c.dirty_interventions), grouped(c.back_invalidations));
+  }
+}
+
+void put_notes(Buffer& out, const RunResult& r) {
+  const channel::ThreadStatistics t = r.totals();
+  if (r.events.forks != 0) put(out, "   note: {} child process{} ran natively and {} not simulated\n", r.events.forks,
+                               r.events.forks == 1 ? "" : "es", r.events.forks == 1 ? "is" : "are");
+  if (r.events.execs != 0) put(out, "   note: the program replaced itself (exec); what came after ran natively and is not simulated\n");
+  if (t.stalls != 0) put(out, "   note: threads without progress were set aside {} time{}\n", t.stalls, t.stalls == 1 ? "" : "s");
+  if (t.truncated_words != 0) put(out, "   note: {} words at the ends of streams were cut off amid a block\n", t.truncated_words);
+}
+
+}  // namespace
+
+std::string grouped(uint64_t number) {
+  std::string digits = fmt::format("{}", number);
+  for (int at = static_cast<int>(digits.size()) - 3; at > 0; at -= 3) digits.insert(static_cast<size_t>(at), ",");
+  return digits;
+}
+
+std::string engine_report(const RunResult& r) {
+  Buffer out;
+  const EngineCounts& e = r.engine;
+  put(out, "\n   engine: {} superblocks of {:.1f} instructions, {} paths, {} KiB of code, {} links\n", grouped(e.superblocks),
+      per(e.translated_instructions, e.superblocks, 1), grouped(e.paths), e.code_bytes >> 10, grouped(e.links));
+  put(out, "   dispatches: {} new, {} to link, {} indirect, {} system calls, {} checks, {} other\n", grouped(e.dispatches_new),
+      grouped(e.dispatches_link), grouped(e.dispatches_indirect), grouped(e.dispatches_syscall), grouped(e.dispatches_check),
+      grouped(e.dispatches_other));
+  put(out, "   {} signals, {} faults, {} flushes; translation {:.3f} s ({:.2f} us a superblock)\n", grouped(e.signals),
+      grouped(e.faults), grouped(e.flushes), e.translation_seconds,
+      e.superblocks == 0 ? 0.0 : e.translation_seconds * 1e6 / static_cast<double>(e.superblocks));
+  if (r.counted) {
+    const channel::ThreadStatistics t = r.totals();
+    put(out, "   stream: {} words, {:.2f} bytes an instruction, {:.1f} instructions a path\n", grouped(t.words),
+        per(t.words, t.instructions, 8), per(t.instructions, t.paths, 1));
+  }
+  return fmt::to_string(out);
+}
+
+std::string text_report(const RunResult& r) {
+  Buffer out;
+  put_header(out, r);
+  put_totals(out, r);
+  put_caches(out, r);
+  put_coherence(out, r);
+  put_notes(out, r);
+  std::string text = fmt::to_string(out);
+  if (r.show_engine) text += engine_report(r);
+  return text;
+}
+
+}  // namespace simrun::cli

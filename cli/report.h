@@ -1,0 +1,18 @@
+// The report for people: a table of some twenty lines, on standard error.
+#pragma once
+
+#include <string>
+
+#include "cli/run_result.h"
+
+namespace simrun::cli {
+
+// The whole report, ending in a newline.
+std::string text_report(const RunResult& result);
+// Only what --stats engine adds.
+std::string engine_report(const RunResult& result);
+
+// "1,234,567".
+std::string grouped(uint64_t number);
+
+}  // namespace simrun::cli
