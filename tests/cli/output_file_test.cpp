@@ -1,0 +1,57 @@
+#include "cli/output_file.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "base/user_error.h"
+
+namespace simrun::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+class OutputFileTest : public testing::Test {
+ protected:
+  OutputFileTest() { fs::create_directory(directory_); }
+  ~OutputFileTest() override { fs::remove_all(directory_); }
+  size_t files() const { return static_cast<size_t>(std::distance(fs::directory_iterator(directory_), fs::directory_iterator{})); }
+  std::string read(const std::string& path) const {
+    std::ifstream in(path);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  const std::string directory_ = fs::temp_directory_path() / ("simrun_output_file_test" + std::to_string(getpid()));
+  const std::string path_ = directory_ + "/result.json";
+};
+
+TEST_F(OutputFileTest, AppearsWhenComplete) {
+  OutputFile file(path_);
+  EXPECT_FALSE(fs::exists(path_));
+  file.commit("all of it");
+  EXPECT_EQ(read(path_), "all of it");
+  EXPECT_EQ(files(), 1u);
+}
+
+TEST_F(OutputFileTest, LeavesAnOldResultAloneWithoutCommit) {
+  std::ofstream(path_) << "old";
+  { OutputFile file(path_); }
+  EXPECT_EQ(read(path_), "old");
+  EXPECT_EQ(files(), 1u);
+}
+
+TEST_F(OutputFileTest, UnwritablePathsAreFoundAtOnce) {
+  EXPECT_THROW(OutputFile(directory_ + "/missing/result.json"), UserError);
+  EXPECT_THROW(OutputFile{directory_}, UserError);
+}
+
+TEST_F(OutputFileTest, FullDiskIsAnError) {
+  OutputFile file("/dev/full");
+  EXPECT_THROW(file.commit("words"), UserError);
+  EXPECT_TRUE(fs::exists("/dev/full"));
+}
+
+}  // namespace
+}  // namespace simrun::cli

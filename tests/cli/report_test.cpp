@@ -1,0 +1,170 @@
+#include "cli/report.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <set>
+
+#include "cli/json_report.h"
+#include "cli/model_sink.h"
+
+namespace simrun::cli {
+namespace {
+
+sim::MachineConfig small_machine() {
+  sim::MachineConfig machine;
+  machine.name = "small";
+  machine.cores = 2;
+  sim::LevelConfig l1, l2;
+  l1.name = "L1";
+  l1.split = true;
+  l1.instruction = l1.data = {4096, 4, 1};
+  l2.name = "L2";
+  l2.cores_per_cache = 2;
+  l2.unified = {65536, 8, 10};
+  machine.levels = {l1, l2};
+  return machine;
+}
+
+// Two threads that write one line in turn, through the model as a run does it.
+RunResult result_of_a_run() {
+  RunResult r;
+  r.command = {"./pingpong", "a b", "\xff"};
+  r.machine = small_machine();
+  r.started = "2026-01-02T03:04:05Z";
+  r.wall_seconds = 0.5;
+  sim::Hierarchy model(*r.machine);
+  ModelSink sink(model);
+  for (uint32_t i = 0; i < 2; ++i) {
+    channel::ThreadReport thread;
+    thread.index = i;
+    thread.tid = 100 + i;
+    thread.ended = true;
+    thread.statistics.instructions = 1'000'000;
+    thread.statistics.stores = 10;
+    EXPECT_EQ(sink.start_thread(thread), i);
+    r.threads.push_back(thread);
+  }
+  for (uint32_t i = 0; i < 20; ++i) sink.data(i % 2, channel::ReferenceKind::kStore, 0x1000, 8);
+  sink.fetch(0, 0x10);
+  r.caches = model.statistics();
+  return r;
+}
+
+TEST(CoreOfThread, RoundRobin) {
+  EXPECT_EQ(core_of_thread(0, 8), 0u);
+  EXPECT_EQ(core_of_thread(7, 8), 7u);
+  EXPECT_EQ(core_of_thread(8, 8), 0u);
+}
+
+TEST(ModelSink, KindsArriveAsWhatTheyAre) {
+  sim::Hierarchy model(small_machine());
+  ModelSink sink(model);
+  using channel::ReferenceKind;
+  for (auto kind : {ReferenceKind::kLoad, ReferenceKind::kStore, ReferenceKind::kReadModifyWrite, ReferenceKind::kPrefetch,
+                    ReferenceKind::kFlush, ReferenceKind::kNonTemporalLoad, ReferenceKind::kNonTemporalStore})
+    sink.data(1, kind, 0x2000, 4);
+  sink.fetch(1, 0x99);
+  const auto statistics = model.statistics();
+  const sim::CoreStatistics& core = statistics.cores.at(1);
+  EXPECT_EQ(core.fetches, 1u);
+  EXPECT_EQ(core.loads, 2u);
+  EXPECT_EQ(core.stores, 2u);
+  EXPECT_EQ(core.read_modify_writes, 1u);
+  EXPECT_EQ(core.prefetches, 1u);
+  EXPECT_EQ(core.flushes, 1u);
+}
+
+TEST(TextReport, HasTheNumbers) {
+  RunResult r = result_of_a_run();
+  const std::string text = text_report(r);
+  EXPECT_NE(text.find("2,000,000"), std::string::npos);
+  EXPECT_NE(text.find("L1D"), std::string::npos);
+  EXPECT_NE(text.find("core 1"), std::string::npos);
+  EXPECT_NE(text.find("exit status 0"), std::string::npos);
+  EXPECT_NE(text.find("4.0 MIPS"), std::string::npos);
+  EXPECT_EQ(text.find("NOT COMPLETE"), std::string::npos);
+  r.signal = 15;
+  r.error = "cut";
+  EXPECT_NE(text_report(r).find("ended by SIGTERM"), std::string::npos);
+  EXPECT_NE(text_report(r).find("NOT COMPLETE: cut"), std::string::npos);
+}
+
+TEST(TextReport, GroupsDigits) {
+  EXPECT_EQ(grouped(0), "0");
+  EXPECT_EQ(grouped(999), "999");
+  EXPECT_EQ(grouped(1000), "1,000");
+  EXPECT_EQ(grouped(18446744073709551615u), "18,446,744,073,709,551,615");
+}
+
+TEST(JsonReport, HasWhatScriptsRelyOn) {
+  const auto json = json_report(result_of_a_run());
+  EXPECT_EQ(json.at("schema"), "simrun-results-1");
+  EXPECT_EQ(json.at("command").at(1), "a b");
+  EXPECT_EQ(json.at("exit_status"), 0);
+  EXPECT_TRUE(json.at("signal").is_null());
+  EXPECT_EQ(json.at("threads").size(), 2u);
+  EXPECT_EQ(json.at("threads").at(1).at("core"), 1);
+  EXPECT_EQ(json.at("totals").at("instructions"), 2'000'000);
+  EXPECT_EQ(json.at("totals").at("stores"), 20);
+  EXPECT_TRUE(json.at("totals").contains("loads"));
+  EXPECT_EQ(json.at("levels").at(1).at("name"), "L1D");
+  EXPECT_EQ(json.at("levels").at(1).at("accesses"), 20);
+  EXPECT_EQ(json.at("levels").at(1).at("misses"), 20);  // each write takes the line from the other core
+  EXPECT_DOUBLE_EQ(json.at("levels").at(1).at("mpki").get<double>(), 0.01);
+  EXPECT_EQ(json.at("configuration").at("cores"), 2);
+  EXPECT_NO_THROW(json.dump());  // the argument that is no UTF-8
+}
+
+TEST(JsonReport, SignalsAndErrors) {
+  RunResult r = result_of_a_run();
+  r.signal = 9;
+  r.error = "cut";
+  const auto json = json_report(r);
+  EXPECT_EQ(json.at("exit_status"), 137);
+  EXPECT_EQ(json.at("signal"), 9);
+  EXPECT_EQ(json.at("complete"), false);
+}
+
+TEST(JsonReport, WithoutAModel) {
+  RunResult r = result_of_a_run();
+  r.mode = RunMode::kTrace;
+  r.machine.reset();
+  r.caches = {};
+  const auto json = json_report(r);
+  EXPECT_TRUE(json.at("configuration").is_null());
+  EXPECT_TRUE(json.at("levels").empty());
+  EXPECT_FALSE(json.at("threads").at(0).contains("core"));
+}
+
+void collect_keys(const nlohmann::ordered_json& json, std::set<std::string>& keys) {
+  if (json.is_object())
+    for (const auto& [key, value] : json.items()) {
+      keys.insert(key);
+      if (key != "configuration") collect_keys(value, keys);  // documented in configs/README.md
+    }
+  if (json.is_array())
+    for (const auto& value : json) collect_keys(value, keys);
+}
+
+// Every key stands in docs/results.md, in backquotes at the start of a table row, and every such row is a key.
+TEST(JsonReport, DocumentationHasTheSameKeys) {
+  std::ifstream in(SIMRUN_SOURCE_DIRECTORY "/docs/results.md");
+  ASSERT_TRUE(in) << "docs/results.md";
+  std::set<std::string> documented, written;
+  for (std::string line; std::getline(in, line);) {
+    if (!line.starts_with("| `")) continue;
+    const std::string cell = line.substr(2, line.find('|', 2) - 2);  // `a`, `b`
+    for (size_t at = cell.find('`'); at != std::string::npos; at = cell.find('`', at + 1)) {
+      const size_t end = cell.find('`', at + 1);
+      documented.insert(cell.substr(at + 1, end - at - 1));
+      at = end;
+    }
+  }
+  collect_keys(json_report(result_of_a_run()), written);
+  EXPECT_EQ(documented, written);
+}
+
+}  // namespace
+}  // namespace simrun::cli
