@@ -29,6 +29,18 @@ bool has_repeat_prefix(const ZydisDecodedInstruction& insn) {
   return false;
 }
 
+// Zydis 4.0 takes the "no base" of a SIB byte (mod 00, base 101) for r13d when an address-size prefix meets REX.B.
+void repair_operands(const ZydisDecodedInstruction& insn, ZydisDecodedOperand* operands) {
+  const auto& modrm = insn.raw.modrm;
+  if (insn.address_width != 32 || modrm.mod != 0 || modrm.rm != 4 || insn.raw.sib.base != 5) return;
+  for (int o = 0; o < insn.operand_count; ++o) {
+    if (!is_memory(operands[o]) || operands[o].mem.base != ZYDIS_REGISTER_R13D) continue;
+    operands[o].mem.base = ZYDIS_REGISTER_NONE;
+    operands[o].mem.disp.has_displacement = ZYAN_TRUE;
+    operands[o].mem.disp.value = insn.raw.disp.value;
+  }
+}
+
 void decode_prefix(const ZydisDecodedInstruction& insn, Instruction& out) {
   switch (insn.encoding) {
     case ZYDIS_INSTRUCTION_ENCODING_VEX:
@@ -176,6 +188,8 @@ bool decode(const uint8_t* code, uint32_t available, AppAddress pc, Instruction&
   if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&kDecoder, &context, code, bytes, &insn))) return false;
   ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
   if (!ZYAN_SUCCESS(ZydisDecoderDecodeOperands(&kDecoder, &context, &insn, operands, insn.operand_count))) return false;
+
+  repair_operands(insn, operands);
 
   out.length = insn.length;
   std::memcpy(out.bytes, code, insn.length);

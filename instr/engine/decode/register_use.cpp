@@ -32,6 +32,9 @@ bool may_leave_destination(ZydisMnemonic m) {
     case ZYDIS_MNEMONIC_LZCNT:
     case ZYDIS_MNEMONIC_LAR:
     case ZYDIS_MNEMONIC_LSL:
+    case ZYDIS_MNEMONIC_SLDT:      // the kernel emulates these under user-mode instruction prevention, and writes 2 bytes of a register
+    case ZYDIS_MNEMONIC_SMSW:      // (arch/x86/kernel/umip.c)
+    case ZYDIS_MNEMONIC_STR:
     case ZYDIS_MNEMONIC_RDSSPD:    // a nop unless shadow stacks are on
     case ZYDIS_MNEMONIC_RDSSPQ:
     case ZYDIS_MNEMONIC_CMPXCHG:
@@ -109,6 +112,11 @@ void correct(const ZydisView& view, Instruction& out) {
     case ZYDIS_MNEMONIC_CMPXCHG8B:
     case ZYDIS_MNEMONIC_CMPXCHG16B:
       out.gpr_read |= bit(kRax) | bit(kRdx) | bit(kRbx) | bit(kRcx);
+      return;
+    case ZYDIS_MNEMONIC_PAUSE:   // with REX.B the processor executes f3 90 as xchg r8, rax
+      if (!view.insn.raw.rex.B || !(view.insn.attributes & ZYDIS_ATTRIB_HAS_REX)) return;
+      out.gpr_read |= bit(kRax) | bit(kR8);
+      out.gpr_written |= bit(kRax) | bit(kR8);
       return;
     case ZYDIS_MNEMONIC_MWAITX:
       out.gpr_read |= bit(kRax) | bit(kRbx) | bit(kRcx);
