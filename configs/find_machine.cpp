@@ -52,7 +52,8 @@ std::string find_machine(const std::string& path_or_bare_name) {
   if (path_or_bare_name.find('/') != std::string::npos) {
     if (fs::is_directory(path_or_bare_name, error))
       throw UserError(fmt::format("{}: a directory, not a machine file", path_or_bare_name), 2);
-    if (!fs::exists(path_or_bare_name, error)) throw UserError(fmt::format("{}: no such machine file", path_or_bare_name), 2);
+    if (!fs::exists(path_or_bare_name, error))
+      throw UserError(fmt::format("{}: no such machine file", path_or_bare_name), 2);
     return path_or_bare_name;
   }
   const std::vector<std::string> directories = search_directories();
@@ -62,7 +63,8 @@ std::string find_machine(const std::string& path_or_bare_name) {
       if (fs::is_regular_file(candidate, error)) return candidate.lexically_normal().string();
     }
   throw UserError(fmt::format("{}: no such machine file in {}{}", path_or_bare_name, fmt::join(directories, ", "),
-                              known_names(directories, path_or_bare_name)), 2);
+                              known_names(directories, path_or_bare_name)),
+                  2);
 }
 
 }  // namespace simrun::configs

@@ -16,8 +16,9 @@ nlohmann::json to_json(const sim::CacheShape& shape) {
 }
 
 nlohmann::json to_json(const sim::LevelConfig& level) {
-  nlohmann::json json = level.split ? nlohmann::json{{"instruction", to_json(level.instruction)}, {"data", to_json(level.data)}}
-                                    : to_json(level.unified);
+  nlohmann::json json = level.split
+                            ? nlohmann::json{{"instruction", to_json(level.instruction)}, {"data", to_json(level.data)}}
+                            : to_json(level.unified);
   json["name"] = level.name;
   json["shared_by"] = level.cores_per_cache;
   json["replacement"] = word(kReplacementWords, level.replacement);

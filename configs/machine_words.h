@@ -1,5 +1,5 @@
-// The words of the choices in a machine file, in the order of the enumerations of sim/build/machine_config.h; the first is the
-// default.
+// The words of the choices in a machine file, in the order of the enumerations of sim/build/machine_config.h; the first
+// is the default.
 #pragma once
 
 #include <string>

@@ -18,8 +18,8 @@ namespace {
 
 const std::vector<std::string> kMachineKeys = {"name", "description", "cores", "line", "coherence", "levels", "memory"};
 const std::vector<std::string> kShapeKeys = {"size", "ways", "latency"};
-const std::vector<std::string> kLevelKeys = {"name",        "shared_by", "size",  "ways",       "latency", "instruction", "data",
-                                             "replacement", "inclusion", "write", "write_miss"};
+const std::vector<std::string> kLevelKeys = {"name", "shared_by",   "size",      "ways",  "latency",   "instruction",
+                                             "data", "replacement", "inclusion", "write", "write_miss"};
 
 sim::CacheShape read_shape(const StrictMap& map) {
   sim::CacheShape shape;
@@ -75,7 +75,8 @@ YAML::Mark locate(const YAML::Node& root, const sim::MachineProblem& problem) {
 }
 
 sim::MachineConfig build_machine(const YAML::Node& root, const std::string& file) {
-  if (!root || root.IsNull()) throw UserError(file + ": the file is empty; configs/README.md says what a machine needs", 2);
+  if (!root || root.IsNull())
+    throw UserError(file + ": the file is empty; configs/README.md says what a machine needs", 2);
   const StrictMap map(file, root, "the machine", kMachineKeys);
   sim::MachineConfig machine;
   machine.name = map.has("name") ? map.text("name") : std::filesystem::path(file).stem().string();
@@ -90,7 +91,8 @@ sim::MachineConfig build_machine(const YAML::Node& root, const std::string& file
   const YAML::Node levels = map.required("levels");
   if (!levels.IsSequence()) map.fail("levels", "'levels' must be a list of levels, from the core toward memory");
   for (size_t i = 0; i < levels.size(); ++i) machine.levels.push_back(read_level(file, levels[i], i, machine.cores));
-  if (map.has("memory")) machine.memory_latency = StrictMap(file, map.required("memory"), "memory", {"latency"}).count("latency");
+  if (map.has("memory"))
+    machine.memory_latency = StrictMap(file, map.required("memory"), "memory", {"latency"}).count("latency");
   if (const auto problem = sim::find_problem(machine)) fail_at(file, locate(root, *problem), problem->message);
   return machine;
 }

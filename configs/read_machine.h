@@ -1,5 +1,5 @@
-// Machines from YAML files. configs/README.md documents the keys; reading is strict: what is not understood is an error that
-// says where (file:line:column) and what to write instead.
+// Machines from YAML files. configs/README.md documents the keys; reading is strict: what is not understood is an error
+// that says where (file:line:column) and what to write instead.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -9,9 +9,9 @@
 
 namespace simrun::configs {
 
-// Reads a machine. `path_or_bare_name` is a path, or a name without '/' (with or without ".yaml") that is looked for in the
-// working directory, then in the directories of SIMRUN_CONFIG_PATH (separated by ':'), then in the machines directory.
-// Throws UserError with exit status 2.
+// Reads a machine. `path_or_bare_name` is a path, or a name without '/' (with or without ".yaml") that is looked for in
+// the working directory, then in the directories of SIMRUN_CONFIG_PATH (separated by ':'), then in the machines
+// directory. Throws UserError with exit status 2.
 sim::MachineConfig read_machine(const std::string& path_or_bare_name);
 
 // Reads a machine from text; `file` is the name for messages.
@@ -23,8 +23,8 @@ std::string find_machine(const std::string& path_or_bare_name);
 // Where the machines that come with simrun are; by default the source tree's configs/machines.
 void set_machines_directory(const std::string& directory);
 
-// The resolved machine: every key with its value, defaults included; sizes in bytes, latencies in cycles. It is also a valid
-// machine file (JSON is YAML) that reads as an equal machine.
+// The resolved machine: every key with its value, defaults included; sizes in bytes, latencies in cycles. It is also a
+// valid machine file (JSON is YAML) that reads as an equal machine.
 nlohmann::json to_json(const sim::MachineConfig& machine);
 
 }  // namespace simrun::configs

@@ -31,10 +31,14 @@ size_t edit_distance(const std::string& a, const std::string& b) {
 
 const char* type_name(const YAML::Node& node) {
   switch (node.Type()) {
-    case YAML::NodeType::Map: return "a mapping";
-    case YAML::NodeType::Sequence: return "a list";
-    case YAML::NodeType::Scalar: return "a value";
-    default: return "nothing";
+    case YAML::NodeType::Map:
+      return "a mapping";
+    case YAML::NodeType::Sequence:
+      return "a list";
+    case YAML::NodeType::Scalar:
+      return "a value";
+    default:
+      return "nothing";
   }
 }
 
@@ -64,7 +68,8 @@ std::string nearest(const std::string& word, const std::vector<std::string>& can
   return best;
 }
 
-StrictMap::StrictMap(std::string file, const YAML::Node& node, std::string what, const std::vector<std::string>& known_keys)
+StrictMap::StrictMap(std::string file, const YAML::Node& node, std::string what,
+                     const std::vector<std::string>& known_keys)
     : file_(std::move(file)), node_(node), what_(std::move(what)) {
   if (!node.IsMap())
     fail_at(file_, node.Mark(), fmt::format("{} must be a mapping of keys to values, not {}", what_, type_name(node)));
@@ -73,8 +78,9 @@ StrictMap::StrictMap(std::string file, const YAML::Node& node, std::string what,
     if (!entry.first.IsScalar()) fail_at(file_, entry.first.Mark(), fmt::format("a key of {} must be a word", what_));
     const std::string& key = entry.first.Scalar();
     if (std::find(known_keys.begin(), known_keys.end(), key) == known_keys.end())
-      fail_at(file_, entry.first.Mark(), fmt::format("unknown key '{}' in {}; did you mean '{}'? (known keys: {})", key, what_,
-                                                     nearest(key, known_keys), fmt::join(known_keys, ", ")));
+      fail_at(file_, entry.first.Mark(),
+              fmt::format("unknown key '{}' in {}; did you mean '{}'? (known keys: {})", key, what_,
+                          nearest(key, known_keys), fmt::join(known_keys, ", ")));
     if (std::find(seen.begin(), seen.end(), key) != seen.end())
       fail_at(file_, entry.first.Mark(), fmt::format("key '{}' of {} is given twice", key, what_));
     seen.push_back(key);
@@ -103,8 +109,7 @@ void StrictMap::fail(const std::string& key, const std::string& message) const {
 
 std::string StrictMap::scalar(const std::string& key, const char* wanted) const {
   const YAML::Node node = required(key);
-  if (!node.IsScalar())
-    fail(key, fmt::format("'{}' of {} must be {}, not {}", key, what_, wanted, type_name(node)));
+  if (!node.IsScalar()) fail(key, fmt::format("'{}' of {} must be {}, not {}", key, what_, wanted, type_name(node)));
   return node.Scalar();
 }
 
@@ -125,17 +130,20 @@ uint32_t StrictMap::to_count(const std::string& key, const std::string& value) c
 uint64_t StrictMap::size(const std::string& key) const {
   const std::string value = scalar(key, "a size in bytes");
   double number = 0;
-  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number, std::chars_format::fixed);
+  const auto [end, error] =
+      std::from_chars(value.data(), value.data() + value.size(), number, std::chars_format::fixed);
   std::string unit(end, value.data() + value.size());
   unit.erase(0, unit.find_first_not_of(' '));
   if (error != std::errc{} || !(number >= 0) || !std::isfinite(number))
     fail(key, fmt::format("'{}' of {} must be a size such as 32KiB, 1.5MiB or 4096, not '{}'", key, what_, value));
   if (unit_bytes(unit) == 0)
-    fail(key, fmt::format("'{}' of {} has the unknown unit '{}' (known: B, KiB, MiB, GiB, powers of 1024); did you mean '{}'?", key,
-                          what_, unit, nearest(unit, {"KiB", "MiB", "GiB", "B"})));
+    fail(key, fmt::format(
+                  "'{}' of {} has the unknown unit '{}' (known: B, KiB, MiB, GiB, powers of 1024); did you mean '{}'?",
+                  key, what_, unit, nearest(unit, {"KiB", "MiB", "GiB", "B"})));
   const double bytes = number * static_cast<double>(unit_bytes(unit));
   if (bytes > 0x1p53) fail(key, fmt::format("'{}' of {} is {}, which is too large", key, what_, value));
-  if (bytes != std::floor(bytes)) fail(key, fmt::format("'{}' of {} is {}, which is no whole number of bytes", key, what_, value));
+  if (bytes != std::floor(bytes))
+    fail(key, fmt::format("'{}' of {} is {}, which is no whole number of bytes", key, what_, value));
   return static_cast<uint64_t>(bytes);
 }
 

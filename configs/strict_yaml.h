@@ -1,5 +1,5 @@
-// YAML values that are taken key by key: what is missing, of the wrong type, given twice or left over is a UserError with its
-// position. Independent of what is described.
+// YAML values that are taken key by key: what is missing, of the wrong type, given twice or left over is a UserError
+// with its position. Independent of what is described.
 #pragma once
 
 #include <yaml-cpp/yaml.h>

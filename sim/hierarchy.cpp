@@ -30,7 +30,10 @@ RequestStatistics to_statistics(const RequestCounters& counters) {
 }  // namespace
 
 Hierarchy::Hierarchy(const MachineConfig& config)
-    : config_(checked(config)), line_shift_(std::countr_zero(config.line_bytes)), tree_(config_), ports_(2 * config.cores) {
+    : config_(checked(config)),
+      line_shift_(std::countr_zero(config.line_bytes)),
+      tree_(config_),
+      ports_(2 * config.cores) {
   for (uint32_t i = 0; i < ports_.size(); ++i) {
     ports_[i].node = tree_.level1(i / 2, i % 2 == 0 ? Side::kInstruction : Side::kData);
     ports_[i].cache = &tree_.cache(ports_[i].node);
@@ -43,14 +46,17 @@ Hierarchy::Hierarchy(const MachineConfig& config)
 template <uint32_t kPadded>
 inline void Hierarchy::access_ways(Port& port, uint32_t core, Access kind, uint64_t line) {
   const auto [hit, slot] = port.cache->hit_in_level1<kPadded>(line, is_write(kind));
-  if (hit == Cache::Hit::kDone) [[likely]] return;
+  if (hit == Cache::Hit::kDone) [[likely]]
+    return;
   if (hit == Cache::Hit::kMiss) return miss_in_level1(port, core, kind, line);
   write_in_level1(port, slot);
 }
 
 void Hierarchy::access_behind_front(Port& port, uint32_t core, Access kind, uint64_t line) {
-  if (kind == Access::kFlush) [[unlikely]] return tree_.flush(line);
-  if (port.cache->padded_ways() == 8) [[likely]] return access_ways<8>(port, core, kind, line);
+  if (kind == Access::kFlush) [[unlikely]]
+    return tree_.flush(line);
+  if (port.cache->padded_ways() == 8) [[likely]]
+    return access_ways<8>(port, core, kind, line);
   access_ways<0>(port, core, kind, line);
 }
 
@@ -74,7 +80,8 @@ Statistics Hierarchy::statistics() const {
   Statistics result;
   for (NodeId id = 0; id < tree_.size(); ++id) {
     const CoherentTree::Node& node = tree_.node(id);
-    if (result.levels.empty() || result.levels.back().level != node.level + 1 || result.levels.back().side != node.side) {
+    if (result.levels.empty() || result.levels.back().level != node.level + 1 ||
+        result.levels.back().side != node.side) {
       const char* side = node.side == Side::kUnified ? "" : node.side == Side::kInstruction ? "I" : "D";
       result.levels.push_back({config_.levels[node.level].name + side, node.level + 1, node.side, {}, {}});
     }

@@ -1,5 +1,5 @@
-// The simulated memory hierarchy of one machine: the interface of sim/ to whoever has references to simulate. One thread
-// uses one Hierarchy. The hit path in level 1 is inline here; behind it is sim/coherence/coherent_tree.h.
+// The simulated memory hierarchy of one machine: the interface of sim/ to whoever has references to simulate. One
+// thread uses one Hierarchy. The hit path in level 1 is inline here; behind it is sim/coherence/coherent_tree.h.
 //
 // What is counted, and what each word means: docs/cache-model.md. Bad machines throw UserError at construction.
 #pragma once
@@ -25,16 +25,17 @@ class Hierarchy {
   uint32_t line_bytes() const { return config_.line_bytes; }
   const MachineConfig& config() const { return config_; }
 
-  // One reference of `core` (below cores()) within one line. `line` = byte address / line_bytes(), with an address-space id in
-  // its top bits if there are several spaces.
+  // One reference of `core` (below cores()) within one line. `line` = byte address / line_bytes(), with an
+  // address-space id in its top bits if there are several spaces.
   void access_line(uint32_t core, Access kind, uint64_t line);
-  // One reference to the bytes [address, address + bytes): an access to each line it touches, lowest first. No bytes: the line
-  // of `address`. A range that would pass the end of the address space is cut there.
+  // One reference to the bytes [address, address + bytes): an access to each line it touches, lowest first. No bytes:
+  // the line of `address`. A range that would pass the end of the address space is cut there.
   void access(uint32_t core, Access kind, uint64_t address, uint32_t bytes);
 
   // All counts since construction. May be called at any time between accesses.
   Statistics statistics() const;
-  // Single writer, inclusion, directory equal to contents, recency orders. On false, *why (if given) says what is broken.
+  // Single writer, inclusion, directory equal to contents, recency orders. On false, *why (if given) says what is
+  // broken.
   bool check_invariants(std::string* why = nullptr) const { return tree_.check_invariants(why); }
 
  private:
@@ -71,7 +72,8 @@ inline void Hierarchy::access_line(uint32_t core, Access kind, uint64_t line) {
   ++port.counts.accesses[index(kind)];
   const uint64_t set = port.set_mask != kNoLine ? line & port.set_mask : port.cache->set_of(line);
   const Cache::Front& front = port.fronts[set];
-  if (front.line_by_write[is_write(kind)] == line && kind != Access::kFlush) [[likely]] return;
+  if (front.line_by_write[is_write(kind)] == line && kind != Access::kFlush) [[likely]]
+    return;
   access_behind_front(port, core, kind, line);
 }
 
@@ -79,7 +81,8 @@ inline void Hierarchy::access(uint32_t core, Access kind, uint64_t address, uint
   const uint64_t first = address >> line_shift_;
   const uint64_t end = address + (bytes != 0 ? bytes - 1 : 0);
   const uint64_t last = end >> line_shift_;
-  if (first == last) [[likely]] return access_line(core, kind, first);
+  if (first == last) [[likely]]
+    return access_line(core, kind, first);
   access_lines(core, kind, first, end < address ? ~uint64_t{0} >> line_shift_ : last);
 }
 

@@ -1,5 +1,5 @@
-// The words of the cache model: what a reference is, what a line's state is. Everything else in sim/ includes this file;
-// it includes nothing of the project.
+// The words of the cache model: what a reference is, what a line's state is. Everything else in sim/ includes this
+// file; it includes nothing of the project.
 //
 // A line number is a byte address divided by the line size, as a plain 64-bit number; a caller that simulates several
 // address spaces puts the space's id into its top bits.
@@ -11,7 +11,7 @@
 namespace simrun::sim {
 
 enum class Access : uint8_t {
-  kFetch,            // instruction fetch
+  kFetch,  // instruction fetch
   kLoad,
   kStore,
   kReadModifyWrite,  // one access, a write
@@ -29,8 +29,8 @@ static_assert(is_write(Access::kStore) && is_write(Access::kReadModifyWrite) && 
 // No line has this number, as a line has at least two bytes.
 inline constexpr uint64_t kNoLine = ~uint64_t{0};
 
-// MESI as one cache of the tree sees it: Exclusive and Modified say that no cache outside this cache's subtree holds the
-// line. Modified says that this cache's own copy is newer than the next level's.
+// MESI as one cache of the tree sees it: Exclusive and Modified say that no cache outside this cache's subtree holds
+// the line. Modified says that this cache's own copy is newer than the next level's.
 enum class Mesi : uint8_t { kInvalid, kShared, kExclusive, kModified };
 
 constexpr bool is_exclusive(Mesi state) { return state >= Mesi::kExclusive; }

@@ -1,5 +1,5 @@
-// Line accesses per second through Hierarchy::access_line, on streams that end in each level. Streams are made before the
-// clock starts; figures of a named machine are in docs/cache-model.md.
+// Line accesses per second through Hierarchy::access_line, on streams that end in each level. Streams are made before
+// the clock starts; figures of a named machine are in docs/cache-model.md.
 #include <benchmark/benchmark.h>
 
 #include <random>
@@ -59,7 +59,8 @@ void random_lines(benchmark::State& state) {
 }
 BENCHMARK(random_lines)->ArgName("KiB")->Arg(16)->Arg(256)->Arg(8 << 10)->Arg(64 << 10);
 
-// A program's own pattern: c += a * b over n x n doubles, loops i, k, j, with its fetches (a line of code per inner round).
+// A program's own pattern: c += a * b over n x n doubles, loops i, k, j, with its fetches (a line of code per inner
+// round).
 void matrix_multiply(benchmark::State& state) {
   const auto n = static_cast<uint64_t>(state.range(0));
   constexpr uint64_t kA = 1 << 20, kB = 2 << 20, kC = 3 << 20, kCode = 4 << 20;  // byte addresses
@@ -78,8 +79,8 @@ void matrix_multiply(benchmark::State& state) {
 }
 BENCHMARK(matrix_multiply)->ArgName("n")->Arg(40)->Arg(64);
 
-// The hard case of hits: no pattern in lines or kinds that a branch predictor could learn; a fetch per line of code that loops,
-// stack and table accesses, 97 % hits in level 1.
+// The hard case of hits: no pattern in lines or kinds that a branch predictor could learn; a fetch per line of code
+// that loops, stack and table accesses, 97 % hits in level 1.
 void mixed_hits(benchmark::State& state) {
   std::mt19937_64 random(2);
   std::vector<Reference> stream;

@@ -1,5 +1,5 @@
-// The machine to simulate, resolved: every value present, in bytes and counts. configs/ reads it from YAML; tests build it
-// directly. configs/README.md documents the keys.
+// The machine to simulate, resolved: every value present, in bytes and counts. configs/ reads it from YAML; tests build
+// it directly. configs/README.md documents the keys.
 #pragma once
 
 #include <cstdint>

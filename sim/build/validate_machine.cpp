@@ -33,7 +33,9 @@ std::string part_name(const LevelConfig& level, const Part& part) {
 std::optional<MachineProblem> find_shape_problem(const MachineConfig& m, int index, const Part& part) {
   const CacheShape& shape = *part.shape;
   const std::string what = part_name(m.levels[index], part);
-  const auto problem = [&](const char* key, std::string message) { return MachineProblem{index, part.name, key, message}; };
+  const auto problem = [&](const char* key, std::string message) {
+    return MachineProblem{index, part.name, key, message};
+  };
   if (shape.ways == 0 || shape.ways > kMaxWays)
     return problem("ways", fmt::format("{} has {} ways; 1 to {} are possible", what, shape.ways, kMaxWays));
   const uint64_t row = uint64_t{m.line_bytes} * shape.ways;
@@ -42,13 +44,15 @@ std::optional<MachineProblem> find_shape_problem(const MachineConfig& m, int ind
     return problem("size", fmt::format("{} of {} bytes cannot hold one set: {} ways x {}-byte lines = {} bytes", what,
                                        shape.size_bytes, shape.ways, m.line_bytes, row));
   if (shape.size_bytes % row != 0)
-    return problem("size", fmt::format("{} of {} bytes cannot be {} ways of {}-byte lines: it is no multiple of {} x {} = {}; "
-                                       "the nearest sizes are {} and {} bytes",
-                                       what, shape.size_bytes, shape.ways, m.line_bytes, shape.ways, m.line_bytes, row,
-                                       shape.size_bytes / row * row, (shape.size_bytes / row + 1) * row));
+    return problem("size",
+                   fmt::format("{} of {} bytes cannot be {} ways of {}-byte lines: it is no multiple of {} x {} = {}; "
+                               "the nearest sizes are {} and {} bytes",
+                               what, shape.size_bytes, shape.ways, m.line_bytes, shape.ways, m.line_bytes, row,
+                               shape.size_bytes / row * row, (shape.size_bytes / row + 1) * row));
   if (shape.size_bytes / m.line_bytes > kMaxLines)
-    return problem("size", fmt::format("{} of {} has {} lines of {} bytes; the simulator takes at most {}", what,
-                                       format_size(shape.size_bytes), shape.size_bytes / m.line_bytes, m.line_bytes, kMaxLines));
+    return problem(
+        "size", fmt::format("{} of {} has {} lines of {} bytes; the simulator takes at most {}", what,
+                            format_size(shape.size_bytes), shape.size_bytes / m.line_bytes, m.line_bytes, kMaxLines));
   return std::nullopt;
 }
 
@@ -74,12 +78,15 @@ std::optional<MachineProblem> find_sharing_problem(const MachineConfig& m, int i
   if (span == 0 || span > m.cores)
     return problem(fmt::format("{} is shared by {} cores, but the machine has {}", level.name, span, m.cores));
   if (m.cores % span != 0)
-    return problem(fmt::format("{} is shared by {} cores, which does not divide the machine's {}", level.name, span, m.cores));
+    return problem(
+        fmt::format("{} is shared by {} cores, which does not divide the machine's {}", level.name, span, m.cores));
   if (index == 0) return std::nullopt;
   const LevelConfig& above = m.levels[index - 1];
   if (span % above.cores_per_cache != 0)
-    return problem(fmt::format("{} is shared by {} cores, which is no multiple of the {} that share an {}: one {} would have "
-                               "to be behind two {}s", level.name, span, above.cores_per_cache, above.name, above.name, level.name));
+    return problem(
+        fmt::format("{} is shared by {} cores, which is no multiple of the {} that share an {}: one {} would have "
+                    "to be behind two {}s",
+                    level.name, span, above.cores_per_cache, above.name, above.name, level.name));
   return std::nullopt;
 }
 
@@ -91,9 +98,10 @@ std::optional<MachineProblem> find_level_problem(const MachineConfig& m, int ind
       return MachineProblem{index, "", "name", fmt::format("two levels are named {}", level.name)};
   if (auto problem = find_sharing_problem(m, index)) return problem;
   if (level.split && index > 0 && !m.levels[index - 1].split)
-    return MachineProblem{index, "", "instruction",
-                          fmt::format("{} is split below the unified {}: instructions and data can no longer be told apart there",
-                                      level.name, m.levels[index - 1].name)};
+    return MachineProblem{
+        index, "", "instruction",
+        fmt::format("{} is split below the unified {}: instructions and data can no longer be told apart there",
+                    level.name, m.levels[index - 1].name)};
   for (const Part& part : parts_of(level))
     if (auto problem = find_shape_problem(m, index, part)) return problem;
   return find_inclusion_problem(m, index);
@@ -105,9 +113,11 @@ std::optional<MachineProblem> find_problem(const MachineConfig& m) {
   if (m.cores == 0 || m.cores > kMaxCores)
     return MachineProblem{-1, "", "cores", fmt::format("{} cores; 1 to {} are possible", m.cores, kMaxCores)};
   if (!std::has_single_bit(m.line_bytes) || m.line_bytes < kMinLineBytes || m.line_bytes > kMaxLineBytes)
-    return MachineProblem{-1, "", "line", fmt::format("a line of {} bytes; a power of two from {} to {} is possible",
-                                                      m.line_bytes, kMinLineBytes, kMaxLineBytes)};
-  if (m.levels.empty()) return MachineProblem{-1, "", "levels", "the machine has no cache level; it needs at least one"};
+    return MachineProblem{-1, "", "line",
+                          fmt::format("a line of {} bytes; a power of two from {} to {} is possible", m.line_bytes,
+                                      kMinLineBytes, kMaxLineBytes)};
+  if (m.levels.empty())
+    return MachineProblem{-1, "", "levels", "the machine has no cache level; it needs at least one"};
   for (size_t i = 0; i < m.levels.size(); ++i)
     if (auto problem = find_level_problem(m, static_cast<int>(i))) return problem;
   return std::nullopt;

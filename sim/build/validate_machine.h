@@ -1,4 +1,5 @@
-// Whether a machine can be simulated. Kept apart from the YAML reader so that a machine built in code meets the same rules.
+// Whether a machine can be simulated. Kept apart from the YAML reader so that a machine built in code meets the same
+// rules.
 #pragma once
 
 #include <optional>
@@ -8,8 +9,8 @@
 
 namespace simrun::sim {
 
-// The first thing that is wrong. `level`, `part` and `key` say where, in the words of configs/README.md, so that the reader can
-// add the position in the file.
+// The first thing that is wrong. `level`, `part` and `key` say where, in the words of configs/README.md, so that the
+// reader can add the position in the file.
 struct MachineProblem {
   int level;            // index into levels; -1: a key of the machine itself
   std::string part;     // "instruction", "data", or empty

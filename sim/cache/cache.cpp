@@ -76,7 +76,8 @@ bool Cache::check_sets(std::string* why) const {
         if (used || b.ages[way] != kPaddingAge) return fail(set, "padding in use");
         continue;
       }
-      if (b.ages[way] >= ways_ || (seen[b.ages[way] / 32] >> (b.ages[way] % 32) & 1)) return fail(set, "ages are no order");
+      if (b.ages[way] >= ways_ || (seen[b.ages[way] / 32] >> (b.ages[way] % 32) & 1))
+        return fail(set, "ages are no order");
       seen[b.ages[way] / 32] |= 1u << (b.ages[way] % 32);
       if (used != (state(slot) != Mesi::kInvalid)) return fail(set, "state and tag disagree");
       if (used != (b.ages[way] < valid)) return fail(set, "an empty way is not the least recent");
@@ -88,7 +89,8 @@ bool Cache::check_sets(std::string* why) const {
     const auto [any, modified] = fronts_[set].line_by_write;
     if (any == kNoLine && modified == kNoLine) continue;
     const Slot slot = any == kNoLine || set_of(any) != set ? kNoSlot : find(any);
-    if (slot == kNoSlot || block(set).ages[slot & way_mask_] != 0) return fail(set, "its front is not its most recent line");
+    if (slot == kNoSlot || block(set).ages[slot & way_mask_] != 0)
+      return fail(set, "its front is not its most recent line");
     if (modified != (state(slot) == Mesi::kModified ? any : kNoLine)) return fail(set, "its front has another state");
   }
   return true;

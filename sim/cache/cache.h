@@ -1,12 +1,13 @@
-// One set-associative array: which lines, in what state, how recent, and what the tree of caches needs to know of each line.
-// It knows nothing of other caches; the protocol is in sim/coherence/.
+// One set-associative array: which lines, in what state, how recent, and what the tree of caches needs to know of each
+// line. It knows nothing of other caches; the protocol is in sim/coherence/.
 //
-// Layout. Each set has a block: per way a 16-bit partial tag, an age byte, a state byte, each row padded to 8 or a multiple of
-// 16 ways. A block of 16 ways is one host line, of 8 ways half a line: search, recency and choice of a victim touch that alone.
-// Full tags verify a candidate; partial tags are a hash of the whole line number, so that a miss rarely has a candidate.
+// Layout. Each set has a block: per way a 16-bit partial tag, an age byte, a state byte, each row padded to a power
+// of two of at least 8 ways. A block of 16 ways is one host line, of 8 ways half a line: search, recency and choice of
+// a victim touch that alone. Full tags verify a candidate; partial tags are a hash of the whole line number, so that a
+// miss rarely has a candidate.
 //
-// A *slot* is the position of a line: set * padded ways + way. A line keeps its slot as long as it is in the cache, so a cache
-// nearer the core remembers its line's slot here (inclusion keeps it valid) and the way back needs no search.
+// A *slot* is the position of a line: set * padded ways + way. A line keeps its slot as long as it is in the cache, so
+// a cache nearer the core remembers its line's slot here (inclusion keeps it valid) and the way back needs no search.
 #pragma once
 
 #include <bit>
@@ -60,8 +61,8 @@ class Cache {
   Slot find(uint64_t line) const { return padded_ways_ == 8 ? find_in<8>(line) : find_in<0>(line); }
   void touch(Slot slot) { lru::touch(block(slot >> way_shift_).ages, padded_ways_, slot & way_mask_); }
 
-  // The hit of level 1 behind the front, in one piece so that the number of ways is a constant in it: finds the line, makes it
-  // the most recent, sets the front. kPadded: padded_ways() if it is 8, else 0.
+  // The hit of level 1 behind the front, in one piece so that the number of ways is a constant in it: finds the line,
+  // makes it the most recent, sets the front. kPadded: padded_ways() if it is 8, else 0.
   enum class Hit : uint8_t { kDone, kMiss, kFirstWrite };  // kFirstWrite: a write, the line is there but not Modified
   struct HitResult {
     Hit hit;
@@ -86,8 +87,8 @@ class Cache {
   // The slot of the line in the next cache toward memory.
   Slot parent_slot(Slot slot) const { return parent_slots_[slot]; }
 
-  // The directory: which children hold the line (bit = number of the child, 64 to a word), and whether the only one that
-  // does holds it Exclusive or Modified.
+  // The directory: which children hold the line (bit = number of the child, 64 to a word), and whether the only one
+  // that does holds it Exclusive or Modified.
   uint32_t sharer_words() const { return sharer_words_; }
   uint64_t* sharers(Slot slot) { return &sharers_[static_cast<size_t>(slot) * sharer_words_]; }
   const uint64_t* sharers(Slot slot) const { return &sharers_[static_cast<size_t>(slot) * sharer_words_]; }
@@ -97,8 +98,8 @@ class Cache {
     byte = static_cast<uint8_t>(owned ? byte | kOwnedByChild : byte & ~kOwnedByChild);
   }
 
-  // Level 1 only: for each set its most recent line, and the same again if it is Modified (else kNoLine). A read of the first, a
-  // write of the second change nothing but counts, so the hit path needs no more than this.
+  // Level 1 only: for each set its most recent line, and the same again if it is Modified (else kNoLine). A read of the
+  // first, a write of the second change nothing but counts, so the hit path needs no more than this.
   struct Front {
     uint64_t line_by_write[2] = {kNoLine, kNoLine};
   };
@@ -138,10 +139,10 @@ class Cache {
   uint8_t& state_byte(Slot slot) const { return block(slot >> way_shift_).states[slot & way_mask_]; }
 
   uint32_t padded_ways_;
-  uint64_t set_mask_;      // kNoLine when sets_ is no power of two
+  uint64_t set_mask_;  // kNoLine when sets_ is no power of two
   uint8_t* blocks_;
-  uint64_t* tags_;         // per slot; kNoLine when empty
-  uint32_t way_shift_;     // slot >> way_shift_ is the set, slot & way_mask_ the way
+  uint64_t* tags_;      // per slot; kNoLine when empty
+  uint32_t way_shift_;  // slot >> way_shift_ is the set, slot & way_mask_ the way
   uint32_t way_mask_;
   uint64_t sets_;
   uint32_t ways_;
@@ -167,7 +168,8 @@ Slot Cache::find_in(uint64_t line) const {
     auto mask = static_cast<uint32_t>(_mm_movemask_epi8(_mm_cmpeq_epi16(_mm_load_si128(partial + i / 8), wanted)));
     while (mask != 0) {  // two bits per way
       const uint32_t way = i + std::countr_zero(mask) / 2;
-      if (tags[way] == line) [[likely]] return static_cast<Slot>(first + way);
+      if (tags[way] == line) [[likely]]
+        return static_cast<Slot>(first + way);
       mask &= mask - 1;
       mask &= mask - 1;
     }
@@ -190,7 +192,8 @@ Cache::HitResult Cache::hit_in_level1(uint64_t line, uint32_t write) {
     lru::touch_8(ages, way);
   else
     lru::touch(ages, padded_ways, way);
-  const bool modified = ages[padded_ways + way] == static_cast<uint8_t>(Mesi::kModified);  // no directory bits in level 1
+  const bool modified =
+      ages[padded_ways + way] == static_cast<uint8_t>(Mesi::kModified);  // no directory bits in level 1
   fronts_[kPadded != 0 ? slot / kPadded : slot >> way_shift_] = {{line, modified ? line : kNoLine}};
   return {(write & !modified) != 0 ? Hit::kFirstWrite : Hit::kDone, slot};
 }

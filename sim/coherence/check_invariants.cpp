@@ -31,16 +31,20 @@ std::string CoherentTree::line_error(NodeId id, Slot slot) const {
   if (n.parent != kMemory) {
     const Cache& parent = caches_[n.parent];
     if (parent.find(line) == kNoSlot || parent.find(line) != above) return "not included in " + parent.name();
-    if (!(parent.sharers(above)[n.child_number / 64] >> (n.child_number % 64) & 1)) return "not in its parent's directory";
-    if (is_exclusive(cache.state(slot)) && !is_exclusive(parent.state(above))) return "exclusive, but its parent is not";
-    if (is_exclusive(cache.state(slot)) && !parent.owned_by_child(above)) return "exclusive, but its parent does not know";
+    if (!(parent.sharers(above)[n.child_number / 64] >> (n.child_number % 64) & 1))
+      return "not in its parent's directory";
+    if (is_exclusive(cache.state(slot)) && !is_exclusive(parent.state(above)))
+      return "exclusive, but its parent is not";
+    if (is_exclusive(cache.state(slot)) && !parent.owned_by_child(above))
+      return "exclusive, but its parent does not know";
   } else if (directory_at_memory()) {
     if (memory_directory_.find(line) != above) return "not in the directory at memory";
     const std::string error = directory_error(memory_directory_, kMemory, above, true);
     if (!error.empty()) return "directory at memory: " + error;
     if (!(memory_directory_.sharers(above)[n.child_number / 64] >> (n.child_number % 64) & 1))
       return "not in the directory at memory";
-    if (is_exclusive(cache.state(slot)) && !memory_directory_.owned_by_child(above)) return "exclusive, but memory does not know";
+    if (is_exclusive(cache.state(slot)) && !memory_directory_.owned_by_child(above))
+      return "exclusive, but memory does not know";
   } else if (!is_exclusive(cache.state(slot))) {
     return "shared in the only cache of the last level";
   }

@@ -1,5 +1,5 @@
-// The protocol: what happens on a level-1 miss, an upgrade, an eviction, a flush. tests/sim/reference_model.cpp says the same
-// slowly and without directories.
+// The protocol: what happens on a level-1 miss, an upgrade, an eviction, a flush. tests/sim/reference_model.cpp says
+// the same slowly and without directories.
 #include "sim/coherence/coherent_tree.h"
 
 namespace simrun::sim {
@@ -125,8 +125,8 @@ void CoherentTree::obtain_exclusive(NodeId node, Slot slot) {
 }
 
 template <typename Directory>
-CoherentTree::Sharing CoherentTree::add_sharer(Directory& directory, NodeId parent, Slot slot, uint32_t child, bool write,
-                                               bool may_be_exclusive) {
+CoherentTree::Sharing CoherentTree::add_sharer(Directory& directory, NodeId parent, Slot slot, uint32_t child,
+                                               bool write, bool may_be_exclusive) {
   Sharing sharing{write, false};
   if (write) {
     sharing.supplied = remove_from_children(directory, parent, slot, kNobody, Removal::kCoherence);

@@ -1,10 +1,11 @@
-// The caches of a machine as a tree with memory at its root, kept coherent by MESI: everything that happens behind a hit in
-// level 1. docs/cache-model.md defines the protocol and what is counted where.
+// The caches of a machine as a tree with memory at its root, kept coherent by MESI: everything that happens behind a
+// hit in level 1. docs/cache-model.md defines the protocol and what is counted where.
 //
-// Every cache includes the caches above it (nearer the core) and is their directory. "Parent" is toward memory, "child" toward
-// the core. Invariants, checked by check_invariants():
+// Every cache includes the caches above it (nearer the core) and is their directory. "Parent" is toward memory, "child"
+// toward the core. Invariants, checked by check_invariants():
 //   - a line in a cache is in its parent, whose sharer bits name exactly the children that hold it;
-//   - a child holds a line Exclusive or Modified only if its parent does too and no other child holds it (owned_by_child).
+//   - a child holds a line Exclusive or Modified only if its parent does too and no other child holds it
+//   (owned_by_child).
 #pragma once
 
 #include <cstdint>
@@ -31,7 +32,7 @@ class CoherentTree {
     NodeId parent;          // kMemory for the last level
     uint32_t child_number;  // among its parent's children
     std::vector<NodeId> children;
-    uint32_t level;         // 0 is nearest the core
+    uint32_t level;  // 0 is nearest the core
     Side side;
     uint32_t first_core, cores;
   };
@@ -76,7 +77,9 @@ class CoherentTree {
   void build_caches(const MachineConfig& config);
   bool directory_at_memory() const { return roots_.size() > 1; }
   static constexpr uint32_t kNobody = ~uint32_t{0};
-  const std::vector<NodeId>& children_of(NodeId parent) const { return parent == kMemory ? roots_ : nodes_[parent].children; }
+  const std::vector<NodeId>& children_of(NodeId parent) const {
+    return parent == kMemory ? roots_ : nodes_[parent].children;
+  }
 
   // A child misses: make the parent hold the line with the permission asked for, and note the child as a sharer.
   Grant serve(NodeId parent, uint32_t child_number, const Request& request);
@@ -110,8 +113,8 @@ class CoherentTree {
 
   std::vector<Cache> caches_;
   std::vector<Node> nodes_;
-  std::vector<NodeId> roots_;          // the last level
-  std::vector<NodeId> level1_[2];      // by core: instruction, data
+  std::vector<NodeId> roots_;      // the last level
+  std::vector<NodeId> level1_[2];  // by core: instruction, data
   MemoryDirectory memory_directory_{1};
   MemoryStatistics memory_;
 };

@@ -1,5 +1,6 @@
-// The directory at memory, for machines whose last level is several caches: full map, as large as needed. An entry lives as
-// long as a last-level cache holds the line; its slot does not move, so caches remember it like a slot of a cache.
+// The directory at memory, for machines whose last level is several caches: full map, as large as needed. An entry
+// lives as long as a last-level cache holds the line; its slot does not move, so caches remember it like a slot of a
+// cache.
 #pragma once
 
 #include <cstdint>

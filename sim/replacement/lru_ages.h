@@ -1,10 +1,11 @@
-// True LRU within a set: each way has an age byte; the ages of a set's ways are a permutation of 0..ways-1, 0 is the most
-// recent. Invariant: invalid ways have the highest ages, so the way of age ways-1 is an empty one whenever there is one.
+// True LRU within a set: each way has an age byte; the ages of a set's ways are a permutation of 0..ways-1, 0 is the
+// most recent. Invariant: invalid ways have the highest ages, so the way of age ways-1 is an empty one whenever there
+// is one.
 //
-// A set's age bytes are padded to 8 or a multiple of 16; padding holds kPaddingAge, which no operation here changes.
-// Chosen over time stamps (one 8-byte store on a hit, but a minimum over 8 bytes per way on each miss, and a set's recency
-// spread over two host lines) because a 16-way set's partial tags, ages and states then share one host line:
-// docs/cache-model.md has the figures.
+// A set's age bytes are padded to a power of two of at least 8; padding holds kPaddingAge, which no operation here
+// changes. Chosen over time stamps (one 8-byte store on a hit, but a minimum over 8 bytes per way on each miss, and a
+// set's recency spread over two host lines) because a 16-way set's partial tags, ages and states then share one host
+// line: docs/cache-model.md has the figures.
 #pragma once
 
 #include <bit>
@@ -22,8 +23,8 @@ inline constexpr uint8_t kPaddingAge = 127;
 
 namespace lru {
 
-// Makes `way` the most recent: ages below its own grow by one, its own becomes 0. Eight bytes as one integer: a byte store
-// here would make the next load of the set wait for the store buffer.
+// Makes `way` the most recent: ages below its own grow by one, its own becomes 0. Eight bytes as one integer: a byte
+// store here would make the next load of the set wait for the store buffer.
 inline void touch_8(uint8_t* ages, uint32_t way) {
   uint64_t all;
   std::memcpy(&all, ages, 8);

@@ -70,8 +70,8 @@ struct CacheInstanceStatistics {
 
 // A unified level, or one half of a split level.
 struct LevelStatistics {
-  std::string name;      // "L1I", "L1D", "L2"
-  uint32_t level = 0;    // 1 is nearest the core; the halves of a split level share it
+  std::string name;    // "L1I", "L1D", "L2"
+  uint32_t level = 0;  // 1 is nearest the core; the halves of a split level share it
   Side side = Side::kUnified;
   CacheStatistics total;
   std::vector<CacheInstanceStatistics> caches;

@@ -88,7 +88,8 @@ class ReadMachineErrors : public testing::TestWithParam<BadInput> {};
 
 TEST_P(ReadMachineErrors, SaysWhereAndWhy) {
   const std::string error = error_of(GetParam().text);
-  const std::string start = *GetParam().position == 0 ? "m.yaml: " : std::string("m.yaml:") + GetParam().position + ": ";
+  const std::string start =
+      *GetParam().position == 0 ? "m.yaml: " : std::string("m.yaml:") + GetParam().position + ": ";
   EXPECT_EQ(error.substr(0, start.size()), start) << error;
   for (const char* fragment : GetParam().fragments) EXPECT_NE(error.find(fragment), std::string::npos) << error;
   EXPECT_EQ(error.find('\n'), std::string::npos) << "one line: " << error;
@@ -96,6 +97,7 @@ TEST_P(ReadMachineErrors, SaysWhereAndWhy) {
 
 #define L1 "levels:\n  - {name: L1, size: 32KiB, ways: 8}\n"
 
+// clang-format off
 const BadInput kBadInputs[] = {
     {"Empty", "", "", {"empty"}},
     {"OnlyComments", "# nothing\n", "", {"empty"}},
@@ -149,6 +151,8 @@ const BadInput kBadInputs[] = {
     {"MemoryKey", "cores: 4\nmemory: {lat: 3}\n" L1, "2:10", {"'lat'", "did you mean 'latency'"}},
 };
 
+// clang-format on
+
 INSTANTIATE_TEST_SUITE_P(BadInputs, ReadMachineErrors, testing::ValuesIn(kBadInputs),
                          [](const auto& input) { return std::string(input.param.name); });
 
@@ -197,7 +201,9 @@ TEST_F(FindMachine, Missing) {
 
 TEST_F(FindMachine, ErrorsNameTheFile) {
   std::ofstream(directory / "bad.yaml") << "cores: 1\nlevel: 2\n";
-  EXPECT_EQ(error((directory / "bad.yaml").string()).find((directory / "bad.yaml").string() + ":2:1: unknown key 'level'"), 0u);
+  EXPECT_EQ(
+      error((directory / "bad.yaml").string()).find((directory / "bad.yaml").string() + ":2:1: unknown key 'level'"),
+      0u);
 }
 
 }  // namespace

@@ -25,7 +25,8 @@ TEST(ClosedForm, SequentialScanMissesOncePerLine) {
   constexpr uint64_t kBytes = 1 << 20;
   for (uint64_t a = 0; a < kBytes; a += 8) h.access(0, Access::kLoad, a, 8);
   EXPECT_EQ(total(h, "L1D").requests.accesses.reads, kBytes / 8);
-  for (const char* level : {"L1D", "L2", "L3"}) EXPECT_EQ(total(h, level).requests.misses.reads, kBytes / kLine) << level;
+  for (const char* level : {"L1D", "L2", "L3"})
+    EXPECT_EQ(total(h, level).requests.misses.reads, kBytes / kLine) << level;
   EXPECT_EQ(total(h, "L2").requests.accesses.demand(), kBytes / kLine);
   EXPECT_EQ(h.statistics().memory.reads, kBytes / kLine);
   EXPECT_EQ(h.statistics().memory.writes, 0u);
@@ -55,8 +56,8 @@ TEST(ClosedForm, EveryWrittenLineThatDoesNotFitIsWrittenBackOnce) {
   EXPECT_EQ(total(h, "L1D").upgrades, 0u);  // alone on the line: Exclusive at once
 }
 
-// A cyclic scan of exactly a level's capacity hits there from the second pass on; one line more makes the one overfull set
-// miss on each of its ways + 1 lines in each pass (LRU), and no other.
+// A cyclic scan of exactly a level's capacity hits there from the second pass on; one line more makes the one overfull
+// set miss on each of its ways + 1 lines in each pass (LRU), and no other.
 TEST(ClosedForm, WorkingSetJustUnderAndJustOverEachLevel) {
   struct {
     const char* level;
@@ -148,9 +149,9 @@ TEST(ClosedForm, OneWriterOneReader) {
     h.access_line(1, Access::kLoad, 9);
   }
   const CacheStatistics l1 = total(h, "L1D");
-  EXPECT_EQ(l1.requests.misses.writes, 1u);        // then the writer always has it Shared:
-  EXPECT_EQ(l1.upgrades, kRounds - 1);             // an upgrade is not a miss
-  EXPECT_EQ(l1.requests.misses.reads, kRounds);    // the reader loses it each time
+  EXPECT_EQ(l1.requests.misses.writes, 1u);      // then the writer always has it Shared:
+  EXPECT_EQ(l1.upgrades, kRounds - 1);           // an upgrade is not a miss
+  EXPECT_EQ(l1.requests.misses.reads, kRounds);  // the reader loses it each time
   EXPECT_EQ(l1.invalidations_received, kRounds - 1);
   EXPECT_EQ(l1.downgrades, kRounds);
   EXPECT_EQ(l1.dirty_interventions, kRounds);

@@ -18,11 +18,11 @@ std::string print(const AccessCounts& c) {
 
 std::string print(const CacheStatistics& s) {
   std::ostringstream out;
-  out << "accesses " << print(s.requests.accesses) << " misses " << print(s.requests.misses) << " evictions " << s.evictions
-      << " wb out " << s.write_backs_out << " in " << s.write_backs_in << " back-inv " << s.back_invalidations << " flushed "
-      << s.flushed_lines << " upgrades " << s.upgrades << " inv sent " << s.invalidations_sent << " received "
-      << s.invalidations_received << " downgrades " << s.downgrades << " interventions " << s.interventions << " dirty "
-      << s.dirty_interventions;
+  out << "accesses " << print(s.requests.accesses) << " misses " << print(s.requests.misses) << " evictions "
+      << s.evictions << " wb out " << s.write_backs_out << " in " << s.write_backs_in << " back-inv "
+      << s.back_invalidations << " flushed " << s.flushed_lines << " upgrades " << s.upgrades << " inv sent "
+      << s.invalidations_sent << " received " << s.invalidations_received << " downgrades " << s.downgrades
+      << " interventions " << s.interventions << " dirty " << s.dirty_interventions;
   return out.str();
 }
 

@@ -49,7 +49,8 @@ MachineConfig random_machine(std::mt19937_64& random) {
     std::vector<uint32_t> spans;
     for (uint32_t s = span; s <= m.cores; s += span)
       if (m.cores % s == 0) spans.push_back(s);
-    span = i + 1 == levels && below(random, 2) == 0 ? m.cores : spans[below(random, std::min<uint64_t>(spans.size(), 1 + i))];
+    span = i + 1 == levels && below(random, 2) == 0 ? m.cores
+                                                    : spans[below(random, std::min<uint64_t>(spans.size(), 1 + i))];
     LevelConfig level;
     level.name = "L" + std::to_string(i + 1);
     level.cores_per_cache = span;
@@ -76,11 +77,11 @@ std::vector<Reference> random_stream(std::mt19937_64& random, const MachineConfi
     if (below(random, 3) != 0) position = below(random, lines);
     r.core = static_cast<uint32_t>(below(random, machine.cores));
     const uint64_t k = below(random, 100);
-    r.kind = k < write_percent           ? one_of(random, {Access::kStore, Access::kStore, Access::kReadModifyWrite})
-             : below(random, 100) < 2    ? Access::kFlush
-             : below(random, 100) < 4    ? Access::kPrefetch
-             : below(random, 100) < 25   ? Access::kFetch
-                                         : Access::kLoad;
+    r.kind = k < write_percent         ? one_of(random, {Access::kStore, Access::kStore, Access::kReadModifyWrite})
+             : below(random, 100) < 2  ? Access::kFlush
+             : below(random, 100) < 4  ? Access::kPrefetch
+             : below(random, 100) < 25 ? Access::kFetch
+                                       : Access::kLoad;
     r.address = (position * spread + (uint64_t{1} << 40)) * machine.line_bytes + below(random, machine.line_bytes);
     r.bytes = static_cast<uint32_t>(below(random, 20) == 0 ? below(random, 3 * machine.line_bytes) : below(random, 9));
   }

@@ -37,7 +37,8 @@ inline MachineConfig small_machine(uint32_t cores) {
   MachineConfig m;
   m.name = "small";
   m.cores = cores;
-  m.levels = {split_level("L1", 1, 4 << 10, 4), unified_level("L2", 1, 16 << 10, 8), unified_level("L3", cores, 128 << 10, 16)};
+  m.levels = {split_level("L1", 1, 4 << 10, 4), unified_level("L2", 1, 16 << 10, 8),
+              unified_level("L3", cores, 128 << 10, 16)};
   return m;
 }
 

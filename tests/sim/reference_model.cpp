@@ -18,7 +18,8 @@ ReferenceModel::ReferenceModel(const MachineConfig& config) : config_(config), c
         cache->counts.name = cache->name, cache->counts.first_core = core;
         cache->counts.by_core.resize(l.cores_per_cache);
         for (Cache* child : above)
-          if (child->first_core >= core && child->first_core < core + l.cores_per_cache && (!l.split || child->side == side)) {
+          if (child->first_core >= core && child->first_core < core + l.cores_per_cache &&
+              (!l.split || child->side == side)) {
             child->parent = cache.get();
             cache->children.push_back(child);
           }
@@ -53,24 +54,47 @@ ReferenceModel::Cache* ReferenceModel::level1(uint32_t core, bool fetch) {
 
 void ReferenceModel::count(AccessCounts& counts, Access kind) {
   switch (kind) {
-    case Access::kFetch: ++counts.fetches; break;
-    case Access::kLoad: ++counts.reads; break;
-    case Access::kStore: ++counts.writes; break;
-    case Access::kReadModifyWrite: ++counts.writes; break;
-    case Access::kPrefetch: ++counts.prefetches; break;
-    case Access::kFlush: break;
+    case Access::kFetch:
+      ++counts.fetches;
+      break;
+    case Access::kLoad:
+      ++counts.reads;
+      break;
+    case Access::kStore:
+      ++counts.writes;
+      break;
+    case Access::kReadModifyWrite:
+      ++counts.writes;
+      break;
+    case Access::kPrefetch:
+      ++counts.prefetches;
+      break;
+    case Access::kFlush:
+      break;
   }
 }
 
 void ReferenceModel::access(uint32_t core, Access kind, uint64_t address, uint32_t bytes) {
   CoreStatistics& c = cores_[core];
   switch (kind) {
-    case Access::kFetch: ++c.fetches; break;
-    case Access::kLoad: ++c.loads; break;
-    case Access::kStore: ++c.stores; break;
-    case Access::kReadModifyWrite: ++c.read_modify_writes; break;
-    case Access::kPrefetch: ++c.prefetches; break;
-    case Access::kFlush: ++c.flushes; break;
+    case Access::kFetch:
+      ++c.fetches;
+      break;
+    case Access::kLoad:
+      ++c.loads;
+      break;
+    case Access::kStore:
+      ++c.stores;
+      break;
+    case Access::kReadModifyWrite:
+      ++c.read_modify_writes;
+      break;
+    case Access::kPrefetch:
+      ++c.prefetches;
+      break;
+    case Access::kFlush:
+      ++c.flushes;
+      break;
   }
   const uint64_t first = address / config_.line_bytes;
   uint64_t last = (address + (bytes == 0 ? 0 : bytes - 1)) / config_.line_bytes;
@@ -94,13 +118,18 @@ void ReferenceModel::request(Cache* cache, uint32_t core, Access kind, uint64_t 
   std::list<Line>& set = cache->set(line);
 
   if (Line* hit = cache->find(line)) {
-    set.splice(set.begin(), set, [&] { auto i = set.begin(); while (&*i != hit) ++i; return i; }());
+    set.splice(set.begin(), set, [&] {
+      auto i = set.begin();
+      while (&*i != hit) ++i;
+      return i;
+    }());
     if (is_write(kind) && hit->state == Mesi::kShared) make_exclusive(cache, line);
   } else {
     count(counts.misses, kind);
     Cache* parent = cache->parent;
     if (parent != nullptr) request(parent, core, kind, line);
-    const bool supplied = is_write(kind) ? take_from_other_children(parent, cache, line) : stop_other_writers(parent, cache, line);
+    const bool supplied =
+        is_write(kind) ? take_from_other_children(parent, cache, line) : stop_other_writers(parent, cache, line);
     if (parent == nullptr && !supplied) ++memory_.reads;
     const bool parent_exclusive = parent == nullptr || is_exclusive(parent->find(line)->state);
     const bool alone = !any_other_child_holds(parent, cache, line);
@@ -218,7 +247,8 @@ void ReferenceModel::flush(uint64_t line) {
 Statistics ReferenceModel::statistics() const {
   Statistics result;
   for (const auto& cache : caches_) {
-    if (result.levels.empty() || result.levels.back().level != cache->level + 1 || result.levels.back().side != cache->side)
+    if (result.levels.empty() || result.levels.back().level != cache->level + 1 ||
+        result.levels.back().side != cache->side)
       result.levels.push_back({cache->name.substr(0, cache->name.rfind('.')), cache->level + 1, cache->side, {}, {}});
     CacheInstanceStatistics counts = cache->counts;
     for (const RequestStatistics& r : counts.by_core) counts.total.requests += r;

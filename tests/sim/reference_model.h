@@ -1,5 +1,6 @@
-// The semantics of the cache model, small, slow and obvious: sets are lists in order of recency, who holds a line is found by
-// looking into every cache. No directories, no slots, no short cuts. The fast model must count the same to the last event.
+// The semantics of the cache model, small, slow and obvious: sets are lists in order of recency, who holds a line is
+// found by looking into every cache. No directories, no slots, no short cuts. The fast model must count the same to the
+// last event.
 #pragma once
 
 #include <list>
