@@ -1,4 +1,5 @@
 // Random bytes: whatever they are, decode() stays within them and within its own limits.
+#include <Zydis/Zydis.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
@@ -136,6 +137,28 @@ TEST(DecodeFuzz, LengthDoesNotDependOnWhatFollows) {
     ASSERT_TRUE(decode(end.place(bytes, i.length), i.length, kPc, again));
     ASSERT_EQ(again.length, i.length);
     ASSERT_FALSE(decode(end.place(bytes, i.length - 1u), i.length - 1u, kPc, again));
+  }
+}
+
+// decode() uses a constant decoder configuration; Zydis's own initialiser, with MPX off, must understand the same.
+TEST(DecodeFuzz, AgreesWithInitialisedZydis) {
+  ZydisDecoder reference;
+  ASSERT_TRUE(ZYAN_SUCCESS(ZydisDecoderInit(&reference, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)));
+  ASSERT_TRUE(ZYAN_SUCCESS(ZydisDecoderEnableMode(&reference, ZYDIS_DECODER_MODE_MPX, ZYAN_FALSE)));
+  std::mt19937_64 random(99);
+  for (int n = 0; n < 300'000; ++n) {
+    uint8_t bytes[16];
+    const uint64_t halves[2] = {random(), random()};
+    std::memcpy(bytes, halves, 16);
+    bias(bytes, random());
+    ZydisDecodedInstruction insn;
+    ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+    const bool known = ZYAN_SUCCESS(ZydisDecoderDecodeFull(&reference, bytes, 15, &insn, operands));
+    Instruction i;
+    ASSERT_EQ(decode(bytes, 16, kPc, i), known);
+    if (known) {
+      ASSERT_EQ(i.length, insn.length);
+    }
   }
 }
 

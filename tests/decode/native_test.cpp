@@ -176,6 +176,15 @@ uint64_t near_an_edge(RandomInstructions& source, const MemoryOperand& o) {
 bool has_faults_of_its_own(const Sample& s) {
   switch (s.mnemonic) {
     case ZYDIS_MNEMONIC_ENTER:      // probes the new top of the stack
+    case ZYDIS_MNEMONIC_MONITORX:   // a nop under hypervisors that intercept it
+    case ZYDIS_MNEMONIC_VEXTRACTF32X4:   // checks all lanes for faults, although it stores only the active ones (class E6NF)
+    case ZYDIS_MNEMONIC_VEXTRACTF32X8:
+    case ZYDIS_MNEMONIC_VEXTRACTF64X2:
+    case ZYDIS_MNEMONIC_VEXTRACTF64X4:
+    case ZYDIS_MNEMONIC_VEXTRACTI32X4:
+    case ZYDIS_MNEMONIC_VEXTRACTI32X8:
+    case ZYDIS_MNEMONIC_VEXTRACTI64X2:
+    case ZYDIS_MNEMONIC_VEXTRACTI64X4:
     case ZYDIS_MNEMONIC_CLZERO:     // claims one byte of the line it clears
     case ZYDIS_MNEMONIC_CLDEMOTE:   // a nop where it is not known
     case ZYDIS_MNEMONIC_SGDT:       // emulated by the kernel where user mode may not execute them
@@ -198,10 +207,11 @@ TEST_F(DecodeNative, FaultsWhereItClaimsToReference) {
   const std::vector<uint8_t> memory = random_memory(source);
   std::set<ZydisMnemonic> seen;
   int faults = 0, passes = 0;
-  for (int n = 0; n < rounds(150'000) && !HasFailure(); ++n) {
+  std::set<ZydisMnemonic> failed;   // each is reported once
+  for (int n = 0; n < rounds(150'000); ++n) {
     Sample s = source.next();
     MachineState before;
-    if (!s.instruction.memory_operands || has_faults_of_its_own(s)) continue;
+    if (failed.count(s.mnemonic) || !s.instruction.memory_operands || has_faults_of_its_own(s)) continue;
     if (!source.aim(s, before, [&](const MemoryOperand& o) { return near_an_edge(source, o); })) continue;
     const auto references = claimed_references(s.instruction, before, fs_base());
     if (!all_reserved(references)) continue;
@@ -214,14 +224,19 @@ TEST_F(DecodeNative, FaultsWhereItClaimsToReference) {
         s.broadcast_mask != kNoRegister && (before.k[s.broadcast_mask] & s.broadcast_bits) != s.broadcast_bits;
     if (empty_broadcast) continue;   // claimed all the same; documented
     const bool predicted = std::any_of(references.begin(), references.end(), reference_faults);
-    ASSERT_EQ(out.signal != 0, predicted) << s.name() << " fault at " << std::hex << out.fault_address << ", first reference at "
-                                          << (references.empty() ? 0 : references[0].address);
+    if ((out.signal != 0) != predicted) {
+      failed.insert(s.mnemonic);
+      ADD_FAILURE() << s.name() << (predicted ? " does not fault" : " faults") << ", first reference at " << std::hex
+                    << (references.empty() ? 0 : references[0].address);
+      continue;
+    }
     out.signal ? ++faults : ++passes;
     if (!out.signal) continue;
     const bool explained = std::any_of(references.begin(), references.end(), [&](const Reference& r) {
       return within(out.fault_address, 1, r.address, r.bytes) && byte_faults(r, out.fault_address);
     });
-    ASSERT_TRUE(explained) << s.name() << " fault at " << std::hex << out.fault_address;
+    if (!explained) failed.insert(s.mnemonic);
+    EXPECT_TRUE(explained) << s.name() << " fault at " << std::hex << out.fault_address;
   }
   std::printf("%d faults, %d without, %zu mnemonics\n", faults, passes, seen.size());
   EXPECT_GT(faults, rounds(5'000));

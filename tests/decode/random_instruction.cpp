@@ -78,6 +78,7 @@ void note_broadcast(const ZydisDecodedInstruction& insn, const ZydisDecodedOpera
                         operands[o].reg.value <= ZYDIS_REGISTER_ZMM31;
     if (vector && lanes < 64) s.broadcast_bits |= (uint64_t{1} << lanes) - 1;
   }
+  if (!s.broadcast_bits) s.broadcast_bits = ~uint64_t{0};
 }
 
 // Leads into each opcode map and prefers addressing with an 8-bit displacement or none.

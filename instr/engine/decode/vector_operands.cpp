@@ -103,10 +103,9 @@ bool reads_whole_source(const ZydisView& view) {
     case ZYDIS_MNEMONIC_V4FNMADDSS:
     case ZYDIS_MNEMONIC_VP4DPWSSD:
     case ZYDIS_MNEMONIC_VP4DPWSSDS:
-    // E4NF in the manual, E4 in Zydis.
+    // E4NF in the manual and on the processor, E4 in Zydis.
     case ZYDIS_MNEMONIC_VCVTNE2PS2BF16:
     case ZYDIS_MNEMONIC_VDBPSADBW:
-    case ZYDIS_MNEMONIC_VPSHUFBITQMB:
     case ZYDIS_MNEMONIC_VGF2P8AFFINEQB:
     case ZYDIS_MNEMONIC_VGF2P8AFFINEINVQB:
       return true;
@@ -135,21 +134,16 @@ bool is_packed(ZydisMnemonic m) {
   }
 }
 
-// Complex FP16 arithmetic: one mask bit for a pair of 2-byte elements (Zydis reports single elements).
-bool is_complex(ZydisMnemonic m) {
-  return m == ZYDIS_MNEMONIC_VFMADDCPH || m == ZYDIS_MNEMONIC_VFCMADDCPH || m == ZYDIS_MNEMONIC_VFMULCPH ||
-         m == ZYDIS_MNEMONIC_VFCMULCPH || m == ZYDIS_MNEMONIC_VFMADDCSH || m == ZYDIS_MNEMONIC_VFCMADDCSH ||
-         m == ZYDIS_MNEMONIC_VFMULCSH || m == ZYDIS_MNEMONIC_VFCMULCSH;
-}
-
 // Mask bits that govern the memory operand: as many as the register side and the memory side can both hold. (A dot product has more
 // elements in memory than lanes; a narrowing conversion has room for more lanes in its destination than it fills.)
 uint32_t lanes_of(const ZydisView& view, const ZydisDecodedOperand& memory) {
   uint32_t lanes = std::max<uint32_t>(memory.element_count, 1);
+  const bool into_mask = is_register(view.operands[0]) && !vector_part(view.operands[0].reg.value).bytes;
+  if (into_mask) return lanes;   // comparisons: a result bit per element in memory
   for (const ZydisDecodedOperand& o : view)
     if (is_register(o) && !is_hidden(o) && vector_part(o.reg.value).bytes)
       lanes = std::min<uint32_t>(lanes, std::max<uint32_t>(o.element_count, 1));
-  return is_complex(view.mnemonic()) ? std::max(lanes / 2, 1u) : lanes;
+  return lanes;
 }
 
 void decode_masked(const ZydisView& view, const ZydisDecodedOperand& o, Instruction& out) {
