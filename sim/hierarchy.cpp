@@ -49,7 +49,7 @@ inline void Hierarchy::access_ways(Port& port, uint32_t core, Access kind, uint6
   if (hit == Cache::Hit::kDone) [[likely]]
     return;
   if (hit == Cache::Hit::kMiss) return miss_in_level1(port, core, kind, line);
-  write_in_level1(port, slot);
+  tree_.write_hit(port.node, slot);  // sets the front again, now Modified
 }
 
 void Hierarchy::access_behind_front(Port& port, uint32_t core, Access kind, uint64_t line) {
@@ -63,11 +63,6 @@ void Hierarchy::access_behind_front(Port& port, uint32_t core, Access kind, uint
 [[gnu::noinline]] void Hierarchy::miss_in_level1(Port& port, uint32_t core, Access kind, uint64_t line) {
   ++port.counts.misses[index(kind)];
   port.cache->set_front(tree_.miss(port.node, core, kind, line));
-}
-
-[[gnu::noinline]] void Hierarchy::write_in_level1(Port& port, Slot slot) {
-  tree_.write_hit(port.node, slot);
-  port.cache->set_front(slot);
 }
 
 void Hierarchy::access_lines(uint32_t core, Access kind, uint64_t first, uint64_t last) {

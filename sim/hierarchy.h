@@ -54,7 +54,6 @@ class Hierarchy {
   template <uint32_t kPadded>
   void access_ways(Port& port, uint32_t core, Access kind, uint64_t line);
   void miss_in_level1(Port& port, uint32_t core, Access kind, uint64_t line);
-  void write_in_level1(Port& port, Slot slot);
   void access_lines(uint32_t core, Access kind, uint64_t first, uint64_t last);
   CacheInstanceStatistics instance_statistics(NodeId id) const;
   CoreStatistics core_statistics(uint32_t core) const;
