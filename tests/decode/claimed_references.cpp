@@ -59,7 +59,8 @@ void add_iterations(const MemoryOperand& o, const MachineState& s, uint64_t fs_b
   const uint64_t count = o.flags & border::kAddress32 ? s.gpr[kRcx] & 0xffffffff : s.gpr[kRcx];
   const int64_t step = s.flags & 0x400 ? -static_cast<int64_t>(o.size) : static_cast<int64_t>(o.size);
   for (uint64_t n = 0; n < count && n < 64; ++n)
-    out.push_back({o.kind, truncated(o, offset_of(o, s) + n * static_cast<uint64_t>(step)) + segment_base(o, fs_base), o.size});
+    out.push_back(
+        {o.kind, truncated(o, offset_of(o, s) + n * static_cast<uint64_t>(step)) + segment_base(o, fs_base), o.size});
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// The memory references that a decoded instruction claims to make from a given machine state: the meaning of MemoryOperand, spelled out.
+// The memory references that a decoded instruction claims to make from a given machine state: the meaning of
+// MemoryOperand, spelled out.
 #pragma once
 
 #include <vector>

@@ -7,7 +7,8 @@ namespace {
 
 const char* const kGprNames[] = {"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
                                  "r8",  "r9",  "r10", "r11", "r12", "r13", "r14", "r15"};
-const char* const kFlowNames[] = {"next", "jump", "if", "counted", "call", "ijump", "icall", "return", "syscall", "trap", "unsupported"};
+const char* const kFlowNames[] = {"next",  "jump",   "if",      "counted", "call",       "ijump",
+                                  "icall", "return", "syscall", "trap",    "unsupported"};
 const char* const kKindNames[] = {"load", "store", "rmw", "prefetch", "flush", "ntload", "ntstore"};
 
 std::string hex(int64_t v) {
@@ -65,9 +66,11 @@ std::string memory(const MemoryOperand& o) {
   if (o.flags & border::kAddress32) s += " a32";
   if (o.form == OperandForm::kRepeatString) s += " rep";
   if (o.lanes) s += " x" + std::to_string(o.lanes);
-  if (o.form == OperandForm::kVectorIndex) s += " i" + std::to_string(o.index_bytes) + "of" + std::to_string(o.vector_bytes);
+  if (o.form == OperandForm::kVectorIndex)
+    s += " i" + std::to_string(o.index_bytes) + "of" + std::to_string(o.vector_bytes);
   if (o.mask_register != kNoRegister)
-    s += o.mask_lane ? " v" + std::to_string(o.mask_register) + "/" + std::to_string(o.mask_lane) : " k" + std::to_string(o.mask_register);
+    s += o.mask_lane ? " v" + std::to_string(o.mask_register) + "/" + std::to_string(o.mask_lane)
+                     : " k" + std::to_string(o.mask_register);
   if (o.packed) s += " packed";
   return s + " " + address(o);
 }
@@ -81,7 +84,8 @@ std::string properties(const Instruction& i) {
     s += std::string(" ") + kGprNames[i.distance_dest] + ":=" + kGprNames[i.distance_source] + hex(i.distance_delta);
   if (i.rip_relative) {
     const char* const prefixes[] = {"", " rex", " vex2", " vex3", " evex", " xop"};
-    s += " rip@" + std::to_string(i.modrm_offset) + "," + std::to_string(i.disp_offset) + prefixes[static_cast<int>(i.prefix)];
+    s += " rip@" + std::to_string(i.modrm_offset) + "," + std::to_string(i.disp_offset) +
+         prefixes[static_cast<int>(i.prefix)];
     if (i.prefix != Instruction::Prefix::kNone) s += "@" + std::to_string(i.prefix_offset);
   }
   if (i.may_fault && !i.memory_operands) s += " fault";

@@ -1,8 +1,7 @@
-// Bytes beside expectation: what decode() says of chosen encodings, whole. A wrong line here is either a bug or a change of meaning that
-// the engine has to follow.
-#include <gtest/gtest.h>
-
+// Bytes beside expectation: what decode() says of chosen encodings, whole. A wrong line here is either a bug or a
+// change of meaning that the engine has to follow.
 #include <Zydis/Zydis.h>
+#include <gtest/gtest.h>
 
 #include <cstring>
 #include <string>
@@ -25,7 +24,8 @@ constexpr Expectation kExpectations[] = {
 
 std::vector<uint8_t> from_hex(const std::string& hex) {
   std::vector<uint8_t> bytes;
-  for (size_t i = 0; i + 1 < hex.size(); i += 2) bytes.push_back(static_cast<uint8_t>(std::stoi(hex.substr(i, 2), nullptr, 16)));
+  for (size_t i = 0; i + 1 < hex.size(); i += 2)
+    bytes.push_back(static_cast<uint8_t>(std::stoi(hex.substr(i, 2), nullptr, 16)));
   return bytes;
 }
 
@@ -52,14 +52,14 @@ TEST(DecodeExpectation, EndsOfBlocks) {
     return i.descriptor_flags;
   };
   using namespace border;
-  EXPECT_EQ(flags("7400"), kEndsBlock | kConditional);                 // jz
-  EXPECT_EQ(flags("e2fe"), kEndsBlock | kConditional);                 // loop
-  EXPECT_EQ(flags("e800000000"), kEndsBlock | kCall);                  // call
-  EXPECT_EQ(flags("ffd0"), kEndsBlock | kCall | kIndirect);            // call rax
-  EXPECT_EQ(flags("ffe0"), kEndsBlock | kIndirect);                    // jmp rax
-  EXPECT_EQ(flags("c3"), kEndsBlock | kReturn | kIndirect);            // ret
-  EXPECT_EQ(flags("f3c3"), kEndsBlock | kReturn | kIndirect);          // repz ret: no string instruction
-  EXPECT_EQ(flags("f2ffe0"), kEndsBlock | kIndirect);                  // bnd jmp rax
+  EXPECT_EQ(flags("7400"), kEndsBlock | kConditional);         // jz
+  EXPECT_EQ(flags("e2fe"), kEndsBlock | kConditional);         // loop
+  EXPECT_EQ(flags("e800000000"), kEndsBlock | kCall);          // call
+  EXPECT_EQ(flags("ffd0"), kEndsBlock | kCall | kIndirect);    // call rax
+  EXPECT_EQ(flags("ffe0"), kEndsBlock | kIndirect);            // jmp rax
+  EXPECT_EQ(flags("c3"), kEndsBlock | kReturn | kIndirect);    // ret
+  EXPECT_EQ(flags("f3c3"), kEndsBlock | kReturn | kIndirect);  // repz ret: no string instruction
+  EXPECT_EQ(flags("f2ffe0"), kEndsBlock | kIndirect);          // bnd jmp rax
   EXPECT_EQ(flags("0f05"), kSyscallGate);
   EXPECT_EQ(flags("f3aa"), kRepeats);
   EXPECT_EQ(flags("0f0b"), 0);
@@ -75,7 +75,8 @@ TEST(DecodeExpectation, InvalidBytes) {
   }
 }
 
-// The decoder's constant configuration is what Zydis's own initialiser would make, but for MPX: bndmov then is a nop without operands.
+// The decoder's constant configuration is what Zydis's own initialiser would make, but for MPX: bndmov then is a nop
+// without operands.
 TEST(DecodeExpectation, MpxIsNop) {
   const std::vector<uint8_t> bndmov = from_hex("660f1a07");
   Instruction i;

@@ -18,7 +18,8 @@ constexpr AppAddress kPc{0x401000};
 class PageEnd {
  public:
   PageEnd() {
-    memory_ = static_cast<uint8_t*>(mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    memory_ =
+        static_cast<uint8_t*>(mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     mprotect(memory_ + kPage, kPage, PROT_NONE);
   }
   ~PageEnd() { munmap(memory_, 2 * kPage); }
@@ -49,7 +50,7 @@ void expect_invariants(const Instruction& i, const uint8_t* bytes, size_t availa
     ASSERT_TRUE(i.may_fault);
   }
   if (i.rip_relative) {
-    ASSERT_EQ(i.bytes[i.modrm_offset] & 0xc7, 5);   // mod 00, rm 101
+    ASSERT_EQ(i.bytes[i.modrm_offset] & 0xc7, 5);  // mod 00, rm 101
     ASSERT_EQ(i.disp_offset, i.modrm_offset + 1);
     ASSERT_LE(i.disp_offset + 4, i.length);
   }
@@ -84,13 +85,32 @@ void expect_invariants(const Instruction& i, const uint8_t* bytes, size_t availa
 // Prefix bytes that lead into the less dense opcode maps.
 void bias(uint8_t* bytes, uint64_t choice) {
   switch (choice % 8) {
-    case 1: bytes[0] = 0x0f; break;
-    case 2: bytes[0] = 0x66; bytes[1] = 0x0f; break;
-    case 3: bytes[0] = static_cast<uint8_t>(0x48 | (bytes[0] & 7)); bytes[1] = 0x0f; break;
-    case 4: bytes[0] = 0xc4; bytes[1] = static_cast<uint8_t>((bytes[1] & 0xe0) | (1 + bytes[1] % 3)); break;
-    case 5: bytes[0] = 0x62; bytes[1] = static_cast<uint8_t>((bytes[1] & 0xf0) | (1 + bytes[1] % 6)); bytes[2] |= 4; break;
-    case 6: bytes[0] = 0xf3; bytes[1] = 0x0f; break;
-    default: break;
+    case 1:
+      bytes[0] = 0x0f;
+      break;
+    case 2:
+      bytes[0] = 0x66;
+      bytes[1] = 0x0f;
+      break;
+    case 3:
+      bytes[0] = static_cast<uint8_t>(0x48 | (bytes[0] & 7));
+      bytes[1] = 0x0f;
+      break;
+    case 4:
+      bytes[0] = 0xc4;
+      bytes[1] = static_cast<uint8_t>((bytes[1] & 0xe0) | (1 + bytes[1] % 3));
+      break;
+    case 5:
+      bytes[0] = 0x62;
+      bytes[1] = static_cast<uint8_t>((bytes[1] & 0xf0) | (1 + bytes[1] % 6));
+      bytes[2] |= 4;
+      break;
+    case 6:
+      bytes[0] = 0xf3;
+      bytes[1] = 0x0f;
+      break;
+    default:
+      break;
   }
 }
 

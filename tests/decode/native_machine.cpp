@@ -63,7 +63,8 @@ class Emitter {
 };
 
 void* map_at(uint64_t address, uint64_t bytes, int protection) {
-  void* p = mmap(reinterpret_cast<void*>(address), bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+  void* p = mmap(reinterpret_cast<void*>(address), bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,
+                 -1, 0);
   CHECK(p == reinterpret_cast<void*>(address));
   return p;
 }
@@ -96,7 +97,8 @@ void catch_faults() {
 
 }  // namespace
 
-NativeMachine::NativeMachine() : has_vectors_(__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) {
+NativeMachine::NativeMachine()
+    : has_vectors_(__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) {
   code_ = static_cast<uint8_t*>(map_at(kCode, kCodeBytes, PROT_READ | PROT_WRITE | PROT_EXEC));
   map_at(kReserved, kReservedBytes, PROT_NONE);
   CHECK(mprotect(reinterpret_cast<void*>(kWritable), kWritableBytes, PROT_READ | PROT_WRITE) == 0);
@@ -112,7 +114,7 @@ NativeMachine::~NativeMachine() {
 }
 
 uint64_t NativeMachine::fs_base() const {
-  uint64_t base;   // the thread control block starts with its own address (x86-64 ABI, TLS variant II)
+  uint64_t base;  // the thread control block starts with its own address (x86-64 ABI, TLS variant II)
   asm("mov %%fs:0, %0" : "=r"(base));
   return base;
 }
@@ -126,27 +128,28 @@ void NativeMachine::build() {
   fill_x87(x.fxrstor);
   Emitter e(code_);
   entry_ = reinterpret_cast<void (*)()>(code_);
-  e.bytes({0x53, 0x55, 0x41, 0x54, 0x41, 0x55, 0x41, 0x56, 0x41, 0x57});   // push rbx rbp r12 r13 r14 r15
+  e.bytes({0x53, 0x55, 0x41, 0x54, 0x41, 0x55, 0x41, 0x56, 0x41, 0x57});  // push rbx rbp r12 r13 r14 r15
   e.gpr(0x89, 4, &x.host_rsp);
-  e.bytes({0x48, 0x0f, 0xae, 0x0d}), e.relative(x.fxrstor);                // fxrstor64
+  e.bytes({0x48, 0x0f, 0xae, 0x0d}), e.relative(x.fxrstor);  // fxrstor64
   for (int r = 0; r < 32 && has_vectors_; ++r) e.zmm(0x6f, r, &x.before.zmm[static_cast<size_t>(r)]);
   for (int r = 0; r < 8 && has_vectors_; ++r) e.mask(0x90, r, &x.before.k[static_cast<size_t>(r)]);
-  e.bytes({0xff, 0x35}), e.relative(&x.before.flags);                      // push [flags]
-  e.bytes({0x9d});                                                         // popfq
-  for (int r : {0, 1, 2, 3, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 4}) e.gpr(0x8b, r, &x.before.gpr[static_cast<size_t>(r)]);
+  e.bytes({0xff, 0x35}), e.relative(&x.before.flags);  // push [flags]
+  e.bytes({0x9d});                                     // popfq
+  for (int r : {0, 1, 2, 3, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 4})
+    e.gpr(0x8b, r, &x.before.gpr[static_cast<size_t>(r)]);
   slot_ = AppAddress{reinterpret_cast<uint64_t>(e.at())};
   for (int i = 0; i < kSlotBytes; ++i) e.bytes({0x90});
   for (int r = 0; r < 16; ++r) e.gpr(0x89, r, &x.after.gpr[static_cast<size_t>(r)]);
   e.gpr(0x8b, 4, &x.host_rsp);
-  e.bytes({0x9c});                                                         // pushfq
-  e.bytes({0x8f, 0x05}), e.relative(&x.after.flags);                       // pop [flags]
-  e.bytes({0xfc});                                                         // cld
+  e.bytes({0x9c});                                    // pushfq
+  e.bytes({0x8f, 0x05}), e.relative(&x.after.flags);  // pop [flags]
+  e.bytes({0xfc});                                    // cld
   for (int r = 0; r < 32 && has_vectors_; ++r) e.zmm(0x7f, r, &x.after.zmm[static_cast<size_t>(r)]);
   for (int r = 0; r < 8 && has_vectors_; ++r) e.mask(0x91, r, &x.after.k[static_cast<size_t>(r)]);
-  e.bytes({0x48, 0x0f, 0xae, 0x05}), e.relative(x.fxsave);                 // fxsave64
-  e.bytes({0xdb, 0xe3});                                                   // fninit
-  e.bytes({0x0f, 0xae, 0x15}), e.relative(&x.mxcsr);                       // ldmxcsr
-  if (has_vectors_) e.bytes({0xc5, 0xf8, 0x77});                           // vzeroupper
+  e.bytes({0x48, 0x0f, 0xae, 0x05}), e.relative(x.fxsave);  // fxsave64
+  e.bytes({0xdb, 0xe3});                                    // fninit
+  e.bytes({0x0f, 0xae, 0x15}), e.relative(&x.mxcsr);        // ldmxcsr
+  if (has_vectors_) e.bytes({0xc5, 0xf8, 0x77});            // vzeroupper
   e.bytes({0x41, 0x5f, 0x41, 0x5e, 0x41, 0x5d, 0x41, 0x5c, 0x5d, 0x5b, 0xc3});
   CHECK(reinterpret_cast<uint64_t>(e.at()) <= kExchange);
 }
@@ -171,7 +174,7 @@ void NativeMachine::run(const uint8_t* code, int length, const MachineState& bef
   out.fault_address = caught_address;
   out.after = x.after;
   std::memcpy(out.x87.data(), x.fxsave, out.x87.size());
-  std::memset(out.x87.data() + 6, 0, 26);   // opcode, instruction and data pointers, mxcsr
+  std::memset(out.x87.data() + 6, 0, 26);  // opcode, instruction and data pointers, mxcsr
   const uint8_t* m = reinterpret_cast<const uint8_t*>(kWritable);
   out.memory.assign(m, m + kWritableBytes);
 }

@@ -1,5 +1,5 @@
-// The decoder's claims against the processor: random instructions are run natively, and what they did to registers, flags and memory,
-// and where they faulted, is compared with what decode() said of them.
+// The decoder's claims against the processor: random instructions are run natively, and what they did to registers,
+// flags and memory, and where they faulted, is compared with what decode() said of them.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -26,7 +26,7 @@ uint64_t seed(uint64_t n) {
   return other ? n + 1000 * std::strtoull(other, nullptr, 10) : n;
 }
 
-constexpr uint64_t kRflagsOf[] = {0x1, 0x4, 0x10, 0x40, 0x80, 0x800, 0x400};   // CF PF AF ZF SF OF DF, as FlagBits
+constexpr uint64_t kRflagsOf[] = {0x1, 0x4, 0x10, 0x40, 0x80, 0x800, 0x400};  // CF PF AF ZF SF OF DF, as FlagBits
 
 uint64_t rflags_mask(FlagSet set) {
   uint64_t mask = 0;
@@ -91,10 +91,12 @@ void expect_only_written_changed(const Sample& s, const MachineState& before, co
 void expect_distance(const Sample& s, const MachineState& before, const MachineState& after) {
   const Instruction& i = s.instruction;
   if (i.distance_dest == kNoRegister) return;
-  EXPECT_EQ(after.gpr[i.distance_dest], before.gpr[i.distance_source] + static_cast<uint64_t>(i.distance_delta)) << s.name();
+  EXPECT_EQ(after.gpr[i.distance_dest], before.gpr[i.distance_source] + static_cast<uint64_t>(i.distance_delta))
+      << s.name();
 }
 
-// All registers and flags not read, changed: may change nothing but themselves, and themselves only where not overwritten.
+// All registers and flags not read, changed: may change nothing but themselves, and themselves only where not
+// overwritten.
 MachineState with_unread_changed(const Sample& s, MachineState state, RandomInstructions& source) {
   for (uint8_t r = 0; r < 16; ++r)
     if (!(s.instruction.gpr_read & bit(r))) state.gpr[r] = source.bits();
@@ -158,26 +160,37 @@ TEST_F(DecodeNative, RegistersAndFlags) {
 
 // Around the edges of writable, read-only and no memory.
 uint64_t near_an_edge(RandomInstructions& source, const MemoryOperand& o) {
-  const uint64_t edges[] = {kWritable, kWritable + kWritableBytes, kReadOnly, kReadOnly + kReadOnlyBytes,
-                            kReadOnly + kPageBytes, kWritable + kPageBytes};
+  const uint64_t edges[] = {kWritable,
+                            kWritable + kWritableBytes,
+                            kReadOnly,
+                            kReadOnly + kReadOnlyBytes,
+                            kReadOnly + kPageBytes,
+                            kWritable + kPageBytes};
   const uint64_t edge = edges[source.below(6)];
   const uint64_t size = extent(o);
   switch (source.below(6)) {
-    case 0: return edge;
-    case 1: return edge - size;
-    case 2: return edge - size + 1;
-    case 3: return edge - 1;
-    case 4: return edge - source.below(size + 1);
-    default: return edge + 64 - 64 * source.below(3);
+    case 0:
+      return edge;
+    case 1:
+      return edge - size;
+    case 2:
+      return edge - size + 1;
+    case 3:
+      return edge - 1;
+    case 4:
+      return edge - source.below(size + 1);
+    default:
+      return edge + 64 - 64 * source.below(3);
   }
 }
 
 // These may raise a fault that no claimed reference explains, or none although one does.
 bool has_faults_of_its_own(const Sample& s) {
   switch (s.mnemonic) {
-    case ZYDIS_MNEMONIC_ENTER:      // probes the new top of the stack
-    case ZYDIS_MNEMONIC_MONITORX:   // a nop under hypervisors that intercept it
-    case ZYDIS_MNEMONIC_VEXTRACTF32X4:   // checks all lanes for faults, although it stores only the active ones (class E6NF)
+    case ZYDIS_MNEMONIC_ENTER:          // probes the new top of the stack
+    case ZYDIS_MNEMONIC_MONITORX:       // a nop under hypervisors that intercept it
+    case ZYDIS_MNEMONIC_VEXTRACTF32X4:  // checks all lanes for faults, although it stores only the active ones (class
+                                        // E6NF)
     case ZYDIS_MNEMONIC_VEXTRACTF32X8:
     case ZYDIS_MNEMONIC_VEXTRACTF64X2:
     case ZYDIS_MNEMONIC_VEXTRACTF64X4:
@@ -185,16 +198,17 @@ bool has_faults_of_its_own(const Sample& s) {
     case ZYDIS_MNEMONIC_VEXTRACTI32X8:
     case ZYDIS_MNEMONIC_VEXTRACTI64X2:
     case ZYDIS_MNEMONIC_VEXTRACTI64X4:
-    case ZYDIS_MNEMONIC_CLZERO:     // claims one byte of the line it clears
-    case ZYDIS_MNEMONIC_CLDEMOTE:   // a nop where it is not known
-    case ZYDIS_MNEMONIC_SGDT:       // emulated by the kernel where user mode may not execute them
+    case ZYDIS_MNEMONIC_CLZERO:    // claims one byte of the line it clears
+    case ZYDIS_MNEMONIC_CLDEMOTE:  // a nop where it is not known
+    case ZYDIS_MNEMONIC_SGDT:      // emulated by the kernel where user mode may not execute them
     case ZYDIS_MNEMONIC_SIDT:
     case ZYDIS_MNEMONIC_SLDT:
     case ZYDIS_MNEMONIC_SMSW:
     case ZYDIS_MNEMONIC_STR:
-    case ZYDIS_MNEMONIC_MASKMOVDQU:   // whether masked-off bytes fault is implementation-specific (SDM vol. 2, MASKMOVDQU)
+    case ZYDIS_MNEMONIC_MASKMOVDQU:  // whether masked-off bytes fault is implementation-specific (SDM vol. 2,
+                                     // MASKMOVDQU)
     case ZYDIS_MNEMONIC_VMASKMOVDQU:
-    case ZYDIS_MNEMONIC_MASKMOVQ:   // its mask is not part of MachineState
+    case ZYDIS_MNEMONIC_MASKMOVQ:  // its mask is not part of MachineState
       return true;
     default:
       return s.instruction.memory_operands && s.instruction.memory[0].form == OperandForm::kXsave;
@@ -207,7 +221,7 @@ TEST_F(DecodeNative, FaultsWhereItClaimsToReference) {
   const std::vector<uint8_t> memory = random_memory(source);
   std::set<ZydisMnemonic> seen;
   int faults = 0, passes = 0;
-  std::set<ZydisMnemonic> failed;   // each is reported once
+  std::set<ZydisMnemonic> failed;  // each is reported once
   for (int n = 0; n < rounds(150'000); ++n) {
     Sample s = source.next();
     MachineState before;
@@ -218,11 +232,11 @@ TEST_F(DecodeNative, FaultsWhereItClaimsToReference) {
     Outcome out;
     run(s, before, memory, out);
     const bool other_signal = out.signal && (out.signal != SIGSEGV || out.fault_address == 0);
-    if (other_signal) continue;   // not known here, or not aligned
+    if (other_signal) continue;  // not known here, or not aligned
     seen.insert(s.mnemonic);
     const bool empty_broadcast =
         s.broadcast_mask != kNoRegister && (before.k[s.broadcast_mask] & s.broadcast_bits) != s.broadcast_bits;
-    if (empty_broadcast) continue;   // claimed all the same; documented
+    if (empty_broadcast) continue;  // claimed all the same; documented
     const bool predicted = std::any_of(references.begin(), references.end(), reference_faults);
     if ((out.signal != 0) != predicted) {
       failed.insert(s.mnemonic);
@@ -244,8 +258,8 @@ TEST_F(DecodeNative, FaultsWhereItClaimsToReference) {
   EXPECT_GT(seen.size(), 250u);
 }
 
-// Stored bytes: none outside the claimed stores; all of them when nothing is loaded (each byte differs from the old content in at least
-// one of two runs over inverse contents).
+// Stored bytes: none outside the claimed stores; all of them when nothing is loaded (each byte differs from the old
+// content in at least one of two runs over inverse contents).
 TEST_F(DecodeNative, StoresWhereItClaims) {
   if (!machine_.has_vectors()) GTEST_SKIP() << "needs AVX-512";
   RandomInstructions source(seed(13), machine_.slot(), fs_base());
@@ -268,7 +282,7 @@ TEST_F(DecodeNative, StoresWhereItClaims) {
     run(s, before, inverse, b);
     if (b.signal) continue;
     std::vector<bool> claimed(kWritableBytes);
-    bool loads = s.mnemonic == ZYDIS_MNEMONIC_FXSAVE || s.mnemonic == ZYDIS_MNEMONIC_FXSAVE64;   // leave gaps
+    bool loads = s.mnemonic == ZYDIS_MNEMONIC_FXSAVE || s.mnemonic == ZYDIS_MNEMONIC_FXSAVE64;  // leave gaps
     for (const Reference& r : references) {
       loads = loads || !is_store(r.kind) || r.kind == OperandKind::kReadModifyWrite;
       for (uint64_t byte = 0; is_store(r.kind) && byte < r.bytes; ++byte) claimed[r.address + byte - kWritable] = true;
@@ -278,7 +292,8 @@ TEST_F(DecodeNative, StoresWhereItClaims) {
       const bool stored = a.memory[byte] != memory[byte] || b.memory[byte] != inverse[byte];
       stored_any = stored_any || stored;
       ASSERT_FALSE(stored && !claimed[byte]) << s.name() << " stores at " << std::hex << kWritable + byte;
-      ASSERT_FALSE(!loads && claimed[byte] && !stored) << s.name() << " does not store at " << std::hex << kWritable + byte;
+      ASSERT_FALSE(!loads && claimed[byte] && !stored)
+          << s.name() << " does not store at " << std::hex << kWritable + byte;
     }
     if (stored_any) seen.insert(s.mnemonic);
   }

@@ -72,10 +72,11 @@ void note_broadcast(const ZydisDecodedInstruction& insn, const ZydisDecodedOpera
       insn.avx.mask.reg > ZYDIS_REGISTER_K7)
     return;
   s.broadcast_mask = static_cast<uint8_t>(insn.avx.mask.reg - ZYDIS_REGISTER_K0);
-  for (int o = 0; o < insn.operand_count; ++o) {   // the vector with the fewest elements: narrowing conversions fill half of theirs
+  for (int o = 0; o < insn.operand_count;
+       ++o) {  // the vector with the fewest elements: narrowing conversions fill half of theirs
     const uint64_t lanes = operands[o].element_count;
-    const bool vector = operands[o].type == ZYDIS_OPERAND_TYPE_REGISTER && operands[o].reg.value >= ZYDIS_REGISTER_XMM0 &&
-                        operands[o].reg.value <= ZYDIS_REGISTER_ZMM31;
+    const bool vector = operands[o].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+                        operands[o].reg.value >= ZYDIS_REGISTER_XMM0 && operands[o].reg.value <= ZYDIS_REGISTER_ZMM31;
     if (vector && lanes < 64) s.broadcast_bits |= (uint64_t{1} << lanes) - 1;
   }
   if (!s.broadcast_bits) s.broadcast_bits = ~uint64_t{0};
@@ -89,17 +90,37 @@ void shape(uint8_t* b, uint64_t choice) {
   if ((choice >> 8) % 16 == 15) b[at++] = 0x67;
   if ((choice >> 12) % 32 == 31) b[at++] = 0x64;
   switch ((choice >> 20) % 12) {
-    case 0: b[at] = static_cast<uint8_t>(0x40 | (b[at] & 15)), at += 1; break;
-    case 1: b[at++] = 0x0f; break;
-    case 2: b[at++] = 0x66, b[at++] = 0x0f; break;
-    case 3: b[at] = static_cast<uint8_t>(0x48 | (b[at] & 7)), b[at + 1] = 0x0f, at += 2; break;
-    case 4: b[at++] = 0xc4, b[at] = static_cast<uint8_t>((b[at] & 0xe0) | (1 + b[at] % 3)), at += 1; break;
-    case 5: case 6: case 7:
-      b[at++] = 0x62, b[at] = static_cast<uint8_t>((b[at] & 0xf0) | (1 + b[at] % 3)), b[at + 1] |= 4, at += 1; break;
-    case 8: b[at++] = 0xf3, b[at++] = 0x0f; break;
-    case 9: b[at++] = 0xf2, b[at++] = 0x0f; break;
-    case 10: b[at++] = 0x0f, b[at++] = choice & 1 ? 0x38 : 0x3a; break;
-    default: break;
+    case 0:
+      b[at] = static_cast<uint8_t>(0x40 | (b[at] & 15)), at += 1;
+      break;
+    case 1:
+      b[at++] = 0x0f;
+      break;
+    case 2:
+      b[at++] = 0x66, b[at++] = 0x0f;
+      break;
+    case 3:
+      b[at] = static_cast<uint8_t>(0x48 | (b[at] & 7)), b[at + 1] = 0x0f, at += 2;
+      break;
+    case 4:
+      b[at++] = 0xc4, b[at] = static_cast<uint8_t>((b[at] & 0xe0) | (1 + b[at] % 3)), at += 1;
+      break;
+    case 5:
+    case 6:
+    case 7:
+      b[at++] = 0x62, b[at] = static_cast<uint8_t>((b[at] & 0xf0) | (1 + b[at] % 3)), b[at + 1] |= 4, at += 1;
+      break;
+    case 8:
+      b[at++] = 0xf3, b[at++] = 0x0f;
+      break;
+    case 9:
+      b[at++] = 0xf2, b[at++] = 0x0f;
+      break;
+    case 10:
+      b[at++] = 0x0f, b[at++] = choice & 1 ? 0x38 : 0x3a;
+      break;
+    default:
+      break;
   }
 }
 
@@ -159,11 +180,16 @@ Sample RandomInstructions::next() {
 
 uint64_t RandomInstructions::interesting_number() {
   switch (below(6)) {
-    case 0: return below(256);
-    case 1: return 0;
-    case 2: return ~below(256);
-    case 3: return uint64_t{1} << below(64);
-    default: return random_();
+    case 0:
+      return below(256);
+    case 1:
+      return 0;
+    case 2:
+      return ~below(256);
+    case 3:
+      return uint64_t{1} << below(64);
+    default:
+      return random_();
   }
 }
 
@@ -175,7 +201,7 @@ void RandomInstructions::randomize(const Sample& sample, MachineState& state) {
       std::memcpy(&v[b], &x, 8);
     }
   for (uint64_t& k : state.k) k = below(4) ? random_() : ~uint64_t{0} * below(2);
-  state.flags = 0x202 | (random_() & 0xcd5);   // CF PF AF ZF SF DF OF
+  state.flags = 0x202 | (random_() & 0xcd5);  // CF PF AF ZF SF DF OF
   state.gpr[kRsp] = kWritable + kPageBytes + 8 * below(64);
   const Instruction& i = sample.instruction;
   if (i.descriptor_flags & border::kRepeats) {
@@ -215,8 +241,6 @@ bool RandomInstructions::aim_operand(Sample& sample, int operand, uint64_t targe
   return true;
 }
 
-uint64_t extent(const MemoryOperand& o) {
-  return o.form == border::OperandForm::kMasked ? o.lanes * o.size : o.size;
-}
+uint64_t extent(const MemoryOperand& o) { return o.form == border::OperandForm::kMasked ? o.lanes * o.size : o.size; }
 
 }  // namespace simrun::engine

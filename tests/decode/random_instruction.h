@@ -1,4 +1,5 @@
-// Random instructions that can be run in place, and machine states in which their memory references land where a test wants them.
+// Random instructions that can be run in place, and machine states in which their memory references land where a test
+// wants them.
 #pragma once
 
 #include <Zydis/Zydis.h>
@@ -14,8 +15,9 @@ namespace simrun::engine {
 struct Sample {
   Instruction instruction;
   ZydisMnemonic mnemonic;
-  FlagSet undefined_flags;   // by the manuals (Zydis's table)
-  uint8_t broadcast_mask;    // a broadcast from memory under this mask register reads nothing when its bits are all clear; else kNoRegister
+  FlagSet undefined_flags;  // by the manuals (Zydis's table)
+  uint8_t broadcast_mask;   // a broadcast from memory under this mask register reads nothing when its bits are all
+                            // clear; else kNoRegister
   uint64_t broadcast_bits;
   bool deterministic;        // same state, same result: not rdtsc, rdrand, cpuid, ...
   std::string name() const;  // bytes and mnemonic
@@ -25,12 +27,13 @@ class RandomInstructions {
  public:
   RandomInstructions(uint64_t seed, AppAddress pc, uint64_t fs_base) : random_(seed), pc_(pc), fs_base_(fs_base) {}
 
-  // The next instruction that goes on behind itself (direct jumps are made to) and leaves alone what the test itself lives on.
+  // The next instruction that goes on behind itself (direct jumps are made to) and leaves alone what the test itself
+  // lives on.
   Sample next();
 
-  // Registers, flags (DF too), vectors and masks at random; small counts for rep; indices of gathers small; then base registers and
-  // rip-relative displacements such that each operand lies at target() or so. False: could not be brought about.
-  // `target` is called once for each memory operand with its total size.
+  // Registers, flags (DF too), vectors and masks at random; small counts for rep; indices of gathers small; then base
+  // registers and rip-relative displacements such that each operand lies at target() or so. False: could not be brought
+  // about. `target` is called once for each memory operand with its total size.
   template <typename Target>
   bool aim(Sample& sample, MachineState& state, Target target) {
     randomize(sample, state);

@@ -32,8 +32,8 @@ bool traps_without_being_privileged(ZydisMnemonic m) {
     case ZYDIS_MNEMONIC_ENQCMDS:
     case ZYDIS_MNEMONIC_WRUSSD:
     case ZYDIS_MNEMONIC_WRUSSQ:
-    case ZYDIS_MNEMONIC_RSTORSSP:   // without shadow stacks #UD; with them the engine would have to know
-    case ZYDIS_MNEMONIC_XEND:       // outside a transaction #GP, and no transaction ever starts: xbegin is not supported
+    case ZYDIS_MNEMONIC_RSTORSSP:  // without shadow stacks #UD; with them the engine would have to know
+    case ZYDIS_MNEMONIC_XEND:      // outside a transaction #GP, and no transaction ever starts: xbegin is not supported
       return true;
     default:
       return false;
@@ -48,7 +48,7 @@ bool must_not_be_copied(const ZydisView& view) {
     case ZYDIS_MNEMONIC_UIRET:
     case ZYDIS_MNEMONIC_XBEGIN:
     case ZYDIS_MNEMONIC_XABORT:
-    case ZYDIS_MNEMONIC_ENCLU:      // EENTER, ERESUME transfer control
+    case ZYDIS_MNEMONIC_ENCLU:  // EENTER, ERESUME transfer control
       return true;
     default:
       return view.insn.meta.branch_type == ZYDIS_BRANCH_TYPE_FAR;

@@ -1,5 +1,5 @@
-// decode(): one pass of Zydis, then one small step per group of fields. Runs in the target process while it translates: no
-// allocation, no formatting, no lock, no static initialiser.
+// decode(): one pass of Zydis, then one small step per group of fields. Runs in the target process while it translates:
+// no allocation, no formatting, no lock, no static initialiser.
 #include <algorithm>
 #include <cstring>
 
@@ -8,8 +8,9 @@
 namespace simrun::engine {
 namespace {
 
-// As ZydisDecoderInit leaves it for 64-bit code, but without MPX: no Linux kernel enables it since 5.6, and then its opcodes are nops
-// that reference nothing. A constant, so that decode() needs no initialisation; a test compares it with ZydisDecoderInit.
+// As ZydisDecoderInit leaves it for 64-bit code, but without MPX: no Linux kernel enables it since 5.6, and then its
+// opcodes are nops that reference nothing. A constant, so that decode() needs no initialisation; a test compares it
+// with ZydisDecoderInit.
 constexpr ZydisDecoder make_decoder() {
   ZydisDecoder d{};
   d.machine_mode = ZYDIS_MACHINE_MODE_LONG_64;
@@ -62,7 +63,8 @@ void decode_prefix(const ZydisDecodedInstruction& insn, Instruction& out) {
   }
 }
 
-// Asked of every memory operand, also of those that reference nothing (lea, nop): their bytes need relocation all the same.
+// Asked of every memory operand, also of those that reference nothing (lea, nop): their bytes need relocation all the
+// same.
 void decode_rip_relative(const ZydisView& view, Instruction& out) {
   for (const ZydisDecodedOperand& o : view) {
     if (!is_memory(o) || (o.mem.base != ZYDIS_REGISTER_RIP && o.mem.base != ZYDIS_REGISTER_EIP)) continue;
@@ -106,7 +108,8 @@ bool may_fault(const ZydisView& view, const Instruction& out) {
   if (out.flow == Flow::kInterrupt || out.flow == Flow::kUnsupported) return true;
   if (raises_simd_exceptions(view.insn.meta.exception_class) || writes_segment_register(view)) return true;
   switch (view.insn.meta.isa_ext) {
-    case ZYDIS_ISA_EXT_X87:   // a pending unmasked exception of an earlier x87 instruction is raised by the next x87 or MMX one
+    case ZYDIS_ISA_EXT_X87:  // a pending unmasked exception of an earlier x87 instruction is raised by the next x87 or
+                             // MMX one
     case ZYDIS_ISA_EXT_MMX:
     case ZYDIS_ISA_EXT_AMD3DNOW:
       return true;
@@ -120,17 +123,17 @@ bool may_fault(const ZydisView& view, const Instruction& out) {
     case ZYDIS_MNEMONIC_OUT:
     case ZYDIS_MNEMONIC_CLI:
     case ZYDIS_MNEMONIC_STI:
-    case ZYDIS_MNEMONIC_RDTSC:    // prctl(PR_SET_TSC)
+    case ZYDIS_MNEMONIC_RDTSC:  // prctl(PR_SET_TSC)
     case ZYDIS_MNEMONIC_RDTSCP:
     case ZYDIS_MNEMONIC_RDPMC:
     case ZYDIS_MNEMONIC_RDPRU:
-    case ZYDIS_MNEMONIC_CPUID:    // arch_prctl(ARCH_CPUID)
+    case ZYDIS_MNEMONIC_CPUID:  // arch_prctl(ARCH_CPUID)
     case ZYDIS_MNEMONIC_XGETBV:
     case ZYDIS_MNEMONIC_WRPKRU:
     case ZYDIS_MNEMONIC_RDPKRU:
     case ZYDIS_MNEMONIC_WRFSBASE:
     case ZYDIS_MNEMONIC_WRGSBASE:
-    case ZYDIS_MNEMONIC_SLDT:     // user-mode instruction prevention
+    case ZYDIS_MNEMONIC_SLDT:  // user-mode instruction prevention
     case ZYDIS_MNEMONIC_STR:
     case ZYDIS_MNEMONIC_SMSW:
     case ZYDIS_MNEMONIC_INCSSPD:
@@ -193,8 +196,7 @@ bool decode(const uint8_t* code, uint32_t available, AppAddress pc, Instruction&
 
   out.length = insn.length;
   std::memcpy(out.bytes, code, insn.length);
-  const bool string =
-      insn.meta.category == ZYDIS_CATEGORY_STRINGOP || insn.meta.category == ZYDIS_CATEGORY_IOSTRINGOP;
+  const bool string = insn.meta.category == ZYDIS_CATEGORY_STRINGOP || insn.meta.category == ZYDIS_CATEGORY_IOSTRINGOP;
   const ZydisView view{insn, operands, pc, string, string && has_repeat_prefix(insn)};
   decode_prefix(insn, out);
   decode_rip_relative(view, out);

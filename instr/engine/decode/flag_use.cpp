@@ -1,5 +1,6 @@
-// Flags read, written, overwritten: Zydis's table (which follows the manuals) with its omissions filled in and with the cases in
-// which an instruction may leave the flags alone. Undefined flags count as overwritten: no correct program reads them.
+// Flags read, written, overwritten: Zydis's table (which follows the manuals) with its omissions filled in and with the
+// cases in which an instruction may leave the flags alone. Undefined flags count as overwritten: no correct program
+// reads them.
 #include "instr/engine/decode/zydis_view.h"
 
 namespace simrun::engine {
@@ -52,10 +53,10 @@ Effect effect_on_flags(const ZydisView& view) {
 // Written beyond what Zydis lists.
 FlagSet missing_writes(const ZydisView& view) {
   switch (view.mnemonic()) {
-    case ZYDIS_MNEMONIC_VPTEST:     // cleared (SDM vol. 2, PTEST, VTESTPD/VTESTPS)
+    case ZYDIS_MNEMONIC_VPTEST:  // cleared (SDM vol. 2, PTEST, VTESTPD/VTESTPS)
     case ZYDIS_MNEMONIC_VTESTPS:
     case ZYDIS_MNEMONIC_VTESTPD:
-    case ZYDIS_MNEMONIC_TESTUI:     // cleared (SDM vol. 2, TESTUI)
+    case ZYDIS_MNEMONIC_TESTUI:  // cleared (SDM vol. 2, TESTUI)
       return kPf | kAf | kSf | kOf | kZf;
     default:
       return 0;
@@ -65,7 +66,7 @@ FlagSet missing_writes(const ZydisView& view) {
 // Left alone by some processors, or by some forms, although the manual at hand says "written".
 FlagSet uncertain_writes(const ZydisView& view) {
   switch (view.mnemonic()) {
-    case ZYDIS_MNEMONIC_FCOMI:      // SF, AF and OF: Intel clears them, AMD's manual says "unaffected"
+    case ZYDIS_MNEMONIC_FCOMI:  // SF, AF and OF: Intel clears them, AMD's manual says "unaffected"
     case ZYDIS_MNEMONIC_FCOMIP:
     case ZYDIS_MNEMONIC_FUCOMI:
     case ZYDIS_MNEMONIC_FUCOMIP:
@@ -79,7 +80,8 @@ void note_table(const ZydisView& view, Instruction& out) {
   const ZydisAccessedFlags* flags = view.insn.cpu_flags;
   if (!flags) return;
   out.flags_read = flag_set(flags->tested);
-  const FlagSet written = flag_set(flags->modified | flags->set_0 | flags->set_1 | flags->undefined) | missing_writes(view);
+  const FlagSet written =
+      flag_set(flags->modified | flags->set_0 | flags->set_1 | flags->undefined) | missing_writes(view);
   const Effect effect = effect_on_flags(view);
   if (effect == Effect::kNever) return;
   out.flags_written = written;
@@ -90,10 +92,10 @@ void note_table(const ZydisView& view, Instruction& out) {
 
 void decode_flag_use(const ZydisView& view, Instruction& out) {
   switch (out.flow) {
-    case Flow::kSyscall:      // saved in r11, restored from it
+    case Flow::kSyscall:  // saved in r11, restored from it
       out.flags_read = kAllFlags;
       return;
-    case Flow::kInterrupt:    // a handler sees them all
+    case Flow::kInterrupt:  // a handler sees them all
     case Flow::kUnsupported:
       note_table(view, out);
       out.flags_read = kAllFlags;
@@ -102,7 +104,8 @@ void decode_flag_use(const ZydisView& view, Instruction& out) {
     default:
       note_table(view, out);
   }
-  if (view.repeats) out.flags_read &= static_cast<FlagSet>(~kZf);   // the termination test looks at the ZF of its own iterations
+  if (view.repeats)
+    out.flags_read &= static_cast<FlagSet>(~kZf);  // the termination test looks at the ZF of its own iterations
 }
 
 }  // namespace simrun::engine

@@ -1,5 +1,6 @@
-// The one register, if any, whose new 64-bit value lies at a known distance from a 64-bit register's old one. The tracer uses it to
-// let several references share one recorded address, so a wrong distance is a wrong address: only full-width cases count.
+// The one register, if any, whose new 64-bit value lies at a known distance from a 64-bit register's old one. The
+// tracer uses it to let several references share one recorded address, so a wrong distance is a wrong address: only
+// full-width cases count.
 #include "instr/engine/decode/zydis_view.h"
 
 namespace simrun::engine {

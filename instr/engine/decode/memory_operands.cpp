@@ -1,4 +1,5 @@
-// Memory operands of everything but the stack (stack_operands.cpp) and vectors with lanes of their own (vector_operands.cpp).
+// Memory operands of everything but the stack (stack_operands.cpp) and vectors with lanes of their own
+// (vector_operands.cpp).
 #include <bit>
 
 #include "instr/engine/decode/zydis_view.h"
@@ -80,30 +81,31 @@ void add_string(const ZydisView& view, OperandKind kind, uint8_t base, uint8_t s
 void decode_string_operands(const ZydisView& view, Instruction& out) {
   const uint8_t source = segment_flags_of_prefixes(view.insn);
   switch (view.insn.opcode & 0xfe) {
-    case 0xa4:   // movs
+    case 0xa4:  // movs
       add_string(view, OperandKind::kLoad, kRsi, source, out);
       add_string(view, OperandKind::kStore, kRdi, 0, out);
       return;
-    case 0xa6:   // cmps
+    case 0xa6:  // cmps
       add_string(view, OperandKind::kLoad, kRsi, source, out);
       add_string(view, OperandKind::kLoad, kRdi, 0, out);
       return;
-    case 0xaa:   // stos
-    case 0x6c:   // ins
+    case 0xaa:  // stos
+    case 0x6c:  // ins
       add_string(view, OperandKind::kStore, kRdi, 0, out);
       return;
-    case 0xac:   // lods
-    case 0x6e:   // outs
+    case 0xac:  // lods
+    case 0x6e:  // outs
       add_string(view, OperandKind::kLoad, kRsi, source, out);
       return;
-    default:     // 0xae: scas
+    default:  // 0xae: scas
       add_string(view, OperandKind::kLoad, kRdi, 0, out);
       return;
   }
 }
 
 // [register], for instructions that name the register rather than the memory.
-void add_at_register(const ZydisView& view, OperandKind kind, uint32_t size, uint8_t base, uint8_t segment, Instruction& out) {
+void add_at_register(const ZydisView& view, OperandKind kind, uint32_t size, uint8_t base, uint8_t segment,
+                     Instruction& out) {
   MemoryOperand& m = add_memory_operand(out, kind, size);
   m.base = base;
   m.flags = segment | (view.insn.address_width == 32 ? border::kAddress32 : 0);
@@ -152,7 +154,7 @@ bool decode_irregular_operands(const ZydisView& view, Instruction& out) {
     case ZYDIS_MNEMONIC_ENQCMD:
       add_line_move(view, out);
       return true;
-    case ZYDIS_MNEMONIC_CLZERO:       // stores the whole line that contains rax
+    case ZYDIS_MNEMONIC_CLZERO:  // stores the whole line that contains rax
       add_at_register(view, OperandKind::kNonTemporalStore, 1, kRax, segment, out);
       return true;
     case ZYDIS_MNEMONIC_MONITORX:
@@ -161,7 +163,7 @@ bool decode_irregular_operands(const ZydisView& view, Instruction& out) {
     case ZYDIS_MNEMONIC_UMONITOR:
       add_at_register(view, OperandKind::kLoad, 1, gpr_part(view.operands[0].reg.value).number, segment, out);
       return true;
-    case ZYDIS_MNEMONIC_TILELOADD:    // rows by the tile configuration of the moment
+    case ZYDIS_MNEMONIC_TILELOADD:  // rows by the tile configuration of the moment
     case ZYDIS_MNEMONIC_TILELOADDT1:
     case ZYDIS_MNEMONIC_TILESTORED:
       out.untraced_memory = true;

@@ -1,7 +1,8 @@
 // General-purpose registers read, written, overwritten.
 //
-// A mistake here corrupts the application: the engine keeps its own values in registers that it believes dead. So a register is left
-// out of `gpr_read`, and put into `gpr_overwritten`, only where that is certain; tests/decode runs each claim on the processor.
+// A mistake here corrupts the application: the engine keeps its own values in registers that it believes dead. So a
+// register is left out of `gpr_read`, and put into `gpr_overwritten`, only where that is certain; tests/decode runs
+// each claim on the processor.
 #include "instr/engine/decode/zydis_view.h"
 
 namespace simrun::engine {
@@ -26,16 +27,17 @@ bool is_independent_of_equal_sources(const ZydisView& view) {
 // The destination may keep its old value although Zydis lists it as written.
 bool may_leave_destination(ZydisMnemonic m) {
   switch (m) {
-    case ZYDIS_MNEMONIC_BSF:       // source zero
+    case ZYDIS_MNEMONIC_BSF:  // source zero
     case ZYDIS_MNEMONIC_BSR:
-    case ZYDIS_MNEMONIC_TZCNT:     // executes as bsf, bsr on processors without BMI1, LZCNT
+    case ZYDIS_MNEMONIC_TZCNT:  // executes as bsf, bsr on processors without BMI1, LZCNT
     case ZYDIS_MNEMONIC_LZCNT:
     case ZYDIS_MNEMONIC_LAR:
     case ZYDIS_MNEMONIC_LSL:
-    case ZYDIS_MNEMONIC_SLDT:      // the kernel emulates these under user-mode instruction prevention, and writes 2 bytes of a register
-    case ZYDIS_MNEMONIC_SMSW:      // (arch/x86/kernel/umip.c)
+    case ZYDIS_MNEMONIC_SLDT:  // the kernel emulates these under user-mode instruction prevention, and writes 2 bytes
+                               // of a register
+    case ZYDIS_MNEMONIC_SMSW:  // (arch/x86/kernel/umip.c)
     case ZYDIS_MNEMONIC_STR:
-    case ZYDIS_MNEMONIC_RDSSPD:    // a nop unless shadow stacks are on
+    case ZYDIS_MNEMONIC_RDSSPD:  // a nop unless shadow stacks are on
     case ZYDIS_MNEMONIC_RDSSPQ:
     case ZYDIS_MNEMONIC_CMPXCHG:
     case ZYDIS_MNEMONIC_CMPXCHG8B:
@@ -86,7 +88,7 @@ void note_string_registers(const ZydisView& view, Instruction& out) {
   if (view.repeats) pointers |= bit(kRcx);
   out.gpr_read = pointers;
   out.gpr_written = pointers;
-  out.gpr_overwritten = view.repeats ? 0 : pointers;   // with a count of zero nothing is written
+  out.gpr_overwritten = view.repeats ? 0 : pointers;  // with a count of zero nothing is written
   if (io) out.gpr_read |= bit(kRdx);
   if (opcode == 0xaa || opcode == 0xae) out.gpr_read |= bit(kRax);
   if (opcode != 0xac) return;
@@ -113,7 +115,7 @@ void correct(const ZydisView& view, Instruction& out) {
     case ZYDIS_MNEMONIC_CMPXCHG16B:
       out.gpr_read |= bit(kRax) | bit(kRdx) | bit(kRbx) | bit(kRcx);
       return;
-    case ZYDIS_MNEMONIC_PAUSE:   // with REX.B the processor executes f3 90 as xchg r8, rax
+    case ZYDIS_MNEMONIC_PAUSE:  // with REX.B the processor executes f3 90 as xchg r8, rax
       if (!view.insn.raw.rex.B || !(view.insn.attributes & ZYDIS_ATTRIB_HAS_REX)) return;
       out.gpr_read |= bit(kRax) | bit(kR8);
       out.gpr_written |= bit(kRax) | bit(kR8);
@@ -132,14 +134,15 @@ void correct(const ZydisView& view, Instruction& out) {
   }
 }
 
-// The kernel may read and, through ptrace, clone or a signal frame, show every register; it returns the result in rax, and the
-// syscall instruction itself leaves rip in rcx and rflags in r11.
+// The kernel may read and, through ptrace, clone or a signal frame, show every register; it returns the result in rax,
+// and the syscall instruction itself leaves rip in rcx and rflags in r11.
 void note_syscall(Instruction& out) {
   out.gpr_read = kAllRegisters;
   out.gpr_written = out.gpr_overwritten = bit(kRax) | bit(kRcx) | bit(kR11);
 }
 
-// A handler or the 32-bit system-call entry sees all and may change what it likes; the engine runs these in place with everything live.
+// A handler or the 32-bit system-call entry sees all and may change what it likes; the engine runs these in place with
+// everything live.
 void note_trap(Instruction& out) {
   out.gpr_read = kAllRegisters;
   out.gpr_written |= bit(kRax) | bit(kR8) | bit(kR9) | bit(kR10) | bit(kR11);
@@ -155,7 +158,7 @@ bool touches_vector_state(const ZydisView& view) {
   switch (view.insn.meta.isa_ext) {
     case ZYDIS_ISA_EXT_X87:
     case ZYDIS_ISA_EXT_MMX:
-    case ZYDIS_ISA_EXT_AVX:       // vzeroupper and vzeroall have no operands
+    case ZYDIS_ISA_EXT_AVX:  // vzeroupper and vzeroall have no operands
       return true;
     default:
       break;

@@ -1,5 +1,6 @@
-// Implicit references to the stack. Zydis lists them as hidden operands at [rsp] without saying on which side of the change of rsp
-// they lie, so they are spelled out here. The address-size prefix does not reach them (SDM vol. 1, 6.2.3).
+// Implicit references to the stack. Zydis lists them as hidden operands at [rsp] without saying on which side of the
+// change of rsp they lie, so they are spelled out here. The address-size prefix does not reach them (SDM vol.
+// 1, 6.2.3).
 #include "instr/engine/decode/zydis_view.h"
 
 namespace simrun::engine {
@@ -25,13 +26,13 @@ void pop_to(const ZydisView& view, uint32_t size, Instruction& out) {
   if (!is_memory(dest) || is_hidden(dest)) return;
   MemoryOperand& m = add_memory_operand(out, border::OperandKind::kStore, size);
   set_address(view, dest, m);
-  // "If the ESP register is used as a base register for addressing a destination operand in memory, the POP instruction computes the
-  // effective address of the operand after it increments the ESP register" (SDM vol. 2, POP).
+  // "If the ESP register is used as a base register for addressing a destination operand in memory, the POP instruction
+  // computes the effective address of the operand after it increments the ESP register" (SDM vol. 2, POP).
   if (m.base == kRsp) m.disp += size;
 }
 
-// enter size, level: pushes rbp; for level > 1 copies level - 1 frame pointers from below rbp; for level > 0 pushes the new frame
-// pointer. Each run of neighbouring slots counts as one reference.
+// enter size, level: pushes rbp; for level > 1 copies level - 1 frame pointers from below rbp; for level > 0 pushes the
+// new frame pointer. Each run of neighbouring slots counts as one reference.
 void enter(const ZydisView& view, uint32_t size, Instruction& out) {
   const int64_t level = static_cast<int64_t>(view.operands[1].imm.value.u & 31);
   const int64_t slot = size;
@@ -46,7 +47,7 @@ void enter(const ZydisView& view, uint32_t size, Instruction& out) {
 }  // namespace
 
 bool decode_stack_operands(const ZydisView& view, Instruction& out) {
-  const uint32_t size = view.insn.operand_width / 8;   // 8, or 2 with an operand-size prefix
+  const uint32_t size = view.insn.operand_width / 8;  // 8, or 2 with an operand-size prefix
   switch (view.mnemonic()) {
     case ZYDIS_MNEMONIC_PUSH:
     case ZYDIS_MNEMONIC_PUSHF:

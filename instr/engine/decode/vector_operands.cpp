@@ -1,8 +1,8 @@
 // Vector references whose lanes are decided at run time: gathers and scatters, and everything under a mask.
 //
-// A masked load references only its active lanes as far as faults tell: the manuals suppress them per lane for all exception classes
-// but those named "NF" (SDM vol. 2, 2.8), whose instructions read the whole source whatever the mask says. A masked store writes only
-// active lanes, without exception.
+// A masked load references only its active lanes as far as faults tell: the manuals suppress them per lane for all
+// exception classes but those named "NF" (SDM vol. 2, 2.8), whose instructions read the whole source whatever the mask
+// says. A masked store writes only active lanes, without exception.
 #include <algorithm>
 
 #include "instr/engine/decode/zydis_view.h"
@@ -23,7 +23,8 @@ uint8_t mask_number(ZydisRegister k) {
   return k > ZYDIS_REGISTER_K0 && k <= ZYDIS_REGISTER_K7 ? static_cast<uint8_t>(k - ZYDIS_REGISTER_K0) : kNoRegister;
 }
 
-// The knights' vgatherpf*, vscatterpf*: opcodes c6 and c7 (even: dword indices). All others: 90..93 and a0..a3 (likewise).
+// The knights' vgatherpf*, vscatterpf*: opcodes c6 and c7 (even: dword indices). All others: 90..93 and a0..a3
+// (likewise).
 void decode_gather(const ZydisView& view, const ZydisDecodedOperand& o, Instruction& out) {
   const bool writes = o.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE;
   const bool prefetches = (view.insn.opcode & 0xfe) == 0xc6;
@@ -37,7 +38,7 @@ void decode_gather(const ZydisView& view, const ZydisDecodedOperand& o, Instruct
   m.lanes = static_cast<uint8_t>(vector_bytes / std::max<uint32_t>(m.index_bytes, m.size));
   if (view.insn.encoding == ZYDIS_INSTRUCTION_ENCODING_EVEX) {
     m.mask_register = mask_number(view.insn.avx.mask.reg);
-  } else {   // AVX2: operands are destination, memory, mask
+  } else {  // AVX2: operands are destination, memory, mask
     m.mask_register = vector_part(view.operands[2].reg.value).number;
     m.mask_lane = static_cast<uint8_t>(m.size);
   }
@@ -55,7 +56,8 @@ void add_vector_masked(const ZydisView& view, const ZydisDecodedOperand& o, Oper
   m.lanes = static_cast<uint8_t>(m.vector_bytes / lane);
 }
 
-// vmaskmov*, vpmaskmov*: the mask is the second operand of the load, also of the store. maskmovq, maskmovdqu: to [rdi], by bytes.
+// vmaskmov*, vpmaskmov*: the mask is the second operand of the load, also of the store. maskmovq, maskmovdqu: to [rdi],
+// by bytes.
 bool decode_vector_masked(const ZydisView& view, Instruction& out) {
   switch (view.mnemonic()) {
     case ZYDIS_MNEMONIC_VMASKMOVPS:
@@ -134,12 +136,13 @@ bool is_packed(ZydisMnemonic m) {
   }
 }
 
-// Mask bits that govern the memory operand: as many as the register side and the memory side can both hold. (A dot product has more
-// elements in memory than lanes; a narrowing conversion has room for more lanes in its destination than it fills.)
+// Mask bits that govern the memory operand: as many as the register side and the memory side can both hold. (A dot
+// product has more elements in memory than lanes; a narrowing conversion has room for more lanes in its destination
+// than it fills.)
 uint32_t lanes_of(const ZydisView& view, const ZydisDecodedOperand& memory) {
   uint32_t lanes = std::max<uint32_t>(memory.element_count, 1);
   const bool into_mask = is_register(view.operands[0]) && !vector_part(view.operands[0].reg.value).bytes;
-  if (into_mask) return lanes;   // comparisons: a result bit per element in memory
+  if (into_mask) return lanes;  // comparisons: a result bit per element in memory
   for (const ZydisDecodedOperand& o : view)
     if (is_register(o) && !is_hidden(o) && vector_part(o.reg.value).bytes)
       lanes = std::min<uint32_t>(lanes, std::max<uint32_t>(o.element_count, 1));
