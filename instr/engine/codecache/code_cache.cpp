@@ -12,6 +12,11 @@
 namespace simrun::engine {
 namespace {
 
+#ifndef MADV_COLLAPSE
+constexpr int MADV_COLLAPSE = 25;   // include/uapi/asm-generic/mman-common.h
+#endif
+constexpr uint32_t kHugePage = 2u << 20;
+
 // The kernel leaves a gap between the top of the mmap area and the stack (arch/x86/mm/mmap.c, mmap_base: at least 128 MiB, at least the
 // stack limit). Mappings without an address never land there, and it is within 2 GiB of the shared libraries.
 uint64_t gap_above_libraries(uint64_t bytes) {
@@ -53,7 +58,26 @@ bool CodeCache::create(uint64_t bytes) {
   if (executable == MAP_FAILED) return false;
   write_base_ = static_cast<uint8_t*>(writable);
   execute_base_ = reinterpret_cast<uint64_t>(executable);
+  // Measured on a compiler and two interpreters: stubs take 0.6 to 0.8 of the bytes of hot code.
+  used_[kCold] = end_[kHot] = static_cast<uint32_t>(capacity_ * 11 / 20) & ~63u;
+  end_[kCold] = static_cast<uint32_t>(capacity_);
   return true;
+}
+
+void CodeCache::commit(Area area, uint32_t bytes) {
+  used_[area] += bytes;
+  if (area == kCold) return;
+  // A filled stretch of 2 MiB becomes one huge page where the kernel can do it (Linux 6.1), else nothing happens. The gain is in
+  // instruction TLB misses of large programs: docs/performance.md.
+  while (used_[kHot] >= collapsed_ + kHugePage) {
+    madvise(reinterpret_cast<void*>(execute_base_ + collapsed_), kHugePage, MADV_COLLAPSE);
+    collapsed_ += kHugePage;
+  }
+}
+
+void CodeCache::flush() {
+  used_[kHot] = kept_;
+  used_[kCold] = end_[kHot];
 }
 
 void CodeCache::patch_displacement(uint32_t at, uint64_t target_code) const {

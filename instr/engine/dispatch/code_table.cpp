@@ -61,16 +61,15 @@ void link(Exit& exit, const Superblock& target) {
 }
 
 // Appends what the translator produced to the registry, and links what can be linked, both ways.
-void record(uint32_t start, uint32_t descriptor) {
+void record(uint32_t start, uint32_t cold_start, uint32_t descriptor, uint32_t indirect_entry, const EntryLiveness& live) {
   State& s = *g_state;
   const TranslationOutput& o = s.output;
   const Instruction& last = s.decoded.instructions[s.decoded.count - 1];
-  const auto liveness = entry_liveness(s.decoded);
   const auto index = static_cast<uint32_t>(s.superblocks.size());
   const auto first_exit = static_cast<uint32_t>(s.exits.size());
-  s.superblocks.push_back({s.decoded.pc, last.pc + last.length, start + o.entry, start + o.check, start + o.size, first_exit, 0,
-                           descriptor, static_cast<uint16_t>(o.exits.size()), static_cast<uint16_t>(s.decoded.count),
-                           o.buffer_register, liveness.flags_dead, liveness.dead});
+  s.superblocks.push_back({s.decoded.pc, last.pc + last.length, start + o.entry, start + o.check, start + o.size, cold_start, first_exit,
+                           indirect_entry, descriptor, static_cast<uint16_t>(o.exits.size()), static_cast<uint16_t>(s.decoded.count),
+                           o.buffer_register, live.flags_dead, live.dead});
   s.by_pc.emplace(raw(s.decoded.pc), index);
   for (const auto& e : o.exits)
     s.exits.push_back({e.target, e.patch ? start + e.patch : 0, e.patch_same_buffer ? start + e.patch_same_buffer : 0, index, e.kind, false});
@@ -89,55 +88,73 @@ void record(uint32_t start, uint32_t descriptor) {
   s.highest = std::max(s.highest, last.pc + last.length);
 }
 
-bool translate(AppAddress pc) {
-  State& s = *g_state;
-  const uint64_t start_time = now();
-  form_superblock(pc, s.options.max_instructions, s.decoded);
-  if (s.decoded.count == 0) return false;
-  const uint32_t start = g_code_cache.used();
-  CHECK(g_code_cache.space() >= Translator::size_bound(s.decoded));
-  Assembler out(g_code_cache.write_pointer(start), g_code_cache.address(start));
-  const auto first_exit = static_cast<uint32_t>(kFirstExit + s.exits.size());
-  s.translator.translate(s.decoded, next_path_id(), first_exit, out, s.output);
-  CHECK(s.output.size <= Translator::size_bound(s.decoded));
-  const uint32_t descriptor = s.options.trace ? append_descriptors(s.decoded, s.output) : 0;
-  g_code_cache.commit(s.output.size);
-  record(start, descriptor);
-  auto& statistics = g_process.header->statistics;
-  statistics.superblocks.fetch_add(1, std::memory_order_relaxed);
-  statistics.translated_instructions.fetch_add(s.decoded.count, std::memory_order_relaxed);
-  statistics.code_bytes.fetch_add(s.output.size, std::memory_order_relaxed);
-  statistics.translation_nanoseconds.fetch_add(now() - start_time, std::memory_order_relaxed);
-  return true;
+Assembler assembler_for(CodeCache::Area area) {
+  const uint32_t start = g_code_cache.used(area);
+  return Assembler(g_code_cache.write_pointer(start), g_code_cache.address(start));
 }
 
-// verify: if (r11 != pc) goto the previous occupant of the table entry, at last the miss; rcx, r11 = the application's; goto entry
-uint32_t emit_indirect_entry(const Superblock& superblock, uint64_t otherwise) {
-  const uint32_t start = g_code_cache.used();
-  Assembler a(g_code_cache.write_pointer(start), g_code_cache.address(start));
-  const uint64_t pc = raw(superblock.pc);
+// verify: if (r11 != pc) goto the previous occupant of the table entry, at last the miss; rcx, r11 = the application's.
+// What follows is the superblock's entry.
+uint32_t emit_indirect_entry(AppAddress address, const EntryLiveness& live) {
+  const uint32_t start = g_code_cache.used(CodeCache::kHot);
+  Assembler a = assembler_for(CodeCache::kHot), cold = assembler_for(CodeCache::kCold);
+  const uint64_t pc = raw(address);
+  uint64_t& entry = g_process.indirect_table[pc & 0xffff];
   const auto spill = [](uint8_t r) { return static_cast<uint32_t>(offsetof(ThreadContext, spill)) + 8u * r; };
-  if (superblock.flags_dead) {
+  if (live.flags_dead) {
     if (pc <= 0x7fffffff) {
       a.cmp_imm32(kR11, static_cast<int32_t>(pc));
     } else {
-      a.mov_imm(kRcx, pc);
-      a.cmp(kR11, kRcx);
+      while (cold.here() & 7) cold.byte(0xcc);
+      a.cmp_code_constant(kR11, cold.here());
+      cold.word64(pc);
     }
-    a.jcc(kNotEqual, otherwise);
+    a.jcc(kNotEqual, entry);
   } else {
     // Without touching the flags: rcx = r11 - pc; jrcxz
     a.mov_imm(kRcx, ~pc + 1);
     a.lea_sum(kRcx, kRcx, kR11);
     a.byte(0xe3);
     a.byte(5);
-    a.jmp(otherwise);
+    a.jmp(entry);
   }
-  if (!(superblock.dead & bit(kRcx))) a.load_gs(kRcx, spill(kRcx));
-  if (!(superblock.dead & bit(kR11))) a.load_gs(kR11, spill(kR11));
-  a.jmp(g_code_cache.address(superblock.entry));
-  g_code_cache.commit(a.size());
+  if (!(live.dead & bit(kRcx))) a.load_gs(kRcx, spill(kRcx));
+  if (!(live.dead & bit(kR11))) a.load_gs(kR11, spill(kR11));
+  g_code_cache.commit(CodeCache::kHot, a.size());
+  g_code_cache.commit(CodeCache::kCold, cold.size());
   return start;
+}
+
+void enter_indirect_table(AppAddress pc, uint32_t indirect_entry) {
+  __atomic_store_n(&g_process.indirect_table[raw(pc) & 0xffff], g_code_cache.address(indirect_entry), __ATOMIC_RELEASE);
+}
+
+// `indirect`: the superblock is wanted by an indirect transfer, so its verification comes right before it.
+bool translate(AppAddress pc, bool indirect) {
+  State& s = *g_state;
+  const uint64_t start_time = now();
+  form_superblock(pc, s.options.max_instructions, s.decoded);
+  if (s.decoded.count == 0) return false;
+  const uint32_t bound = Translator::size_bound(s.decoded) + 128;
+  CHECK(g_code_cache.space(CodeCache::kHot) >= bound && g_code_cache.space(CodeCache::kCold) >= bound);
+  const EntryLiveness live = entry_liveness(s.decoded);
+  const uint32_t indirect_entry = indirect ? emit_indirect_entry(pc, live) : 0;
+  const uint32_t start = g_code_cache.used(CodeCache::kHot), cold_start = g_code_cache.used(CodeCache::kCold);
+  Assembler out = assembler_for(CodeCache::kHot), cold = assembler_for(CodeCache::kCold);
+  const auto first_exit = static_cast<uint32_t>(kFirstExit + s.exits.size());
+  s.translator.translate(s.decoded, next_path_id(), first_exit, out, cold, s.output);
+  CHECK(s.output.size <= bound && s.output.cold_size <= bound);
+  const uint32_t descriptor = s.options.trace ? append_descriptors(s.decoded, s.output) : 0;
+  g_code_cache.commit(CodeCache::kHot, s.output.size);
+  g_code_cache.commit(CodeCache::kCold, s.output.cold_size);
+  record(start, cold_start, descriptor, indirect_entry, live);
+  if (indirect) enter_indirect_table(pc, indirect_entry);
+  auto& statistics = g_process.header->statistics;
+  statistics.superblocks.fetch_add(1, std::memory_order_relaxed);
+  statistics.translated_instructions.fetch_add(s.decoded.count, std::memory_order_relaxed);
+  statistics.code_bytes.fetch_add(s.output.size + s.output.cold_size, std::memory_order_relaxed);
+  statistics.translation_nanoseconds.fetch_add(now() - start_time, std::memory_order_relaxed);
+  return true;
 }
 
 }  // namespace
@@ -148,17 +165,26 @@ void start_code_table(const TranslationOptions& options) {
 }
 
 bool code_cache_is_full() {
-  return g_code_cache.space() < 64 * 1024 || descriptor_tables_are_full();
+  constexpr uint32_t kReserve = 64 * 1024;   // more than one superblock and its indirect entry can need
+  return g_code_cache.space(CodeCache::kHot) < kReserve || g_code_cache.space(CodeCache::kCold) < kReserve || descriptor_tables_are_full();
 }
 
-uint64_t code_for(AppAddress pc) {
+uint64_t code_for(AppAddress pc, bool indirect) {
   State& s = *g_state;
   auto found = s.by_pc.find(raw(pc));
   if (found == s.by_pc.end()) {
-    if (!translate(pc)) return 0;
+    if (!translate(pc, indirect)) return 0;
     found = s.by_pc.find(raw(pc));
   }
-  return g_code_cache.address(s.superblocks[found->second].entry);
+  Superblock& superblock = s.superblocks[found->second];
+  if (indirect && superblock.indirect_entry == 0) {
+    superblock.indirect_entry = emit_indirect_entry(pc, {superblock.flags_dead, superblock.dead});
+    Assembler a = assembler_for(CodeCache::kHot);
+    a.jmp(g_code_cache.address(superblock.entry));
+    g_code_cache.commit(CodeCache::kHot, a.size());
+    enter_indirect_table(pc, superblock.indirect_entry);
+  }
+  return g_code_cache.address(superblock.entry);
 }
 
 Exit exit_facts(uint32_t exit_id) { return g_state->exits[exit_id - kFirstExit]; }
@@ -169,17 +195,6 @@ void link_exit(uint32_t exit_id, uint64_t generation) {
   Exit& exit = s.exits[exit_id - kFirstExit];
   const auto target = s.by_pc.find(raw(exit.target));
   if (target != s.by_pc.end()) link(exit, s.superblocks[target->second]);
-}
-
-void add_indirect_target(AppAddress pc) {
-  State& s = *g_state;
-  const auto found = s.by_pc.find(raw(pc));
-  if (found == s.by_pc.end()) return;
-  Superblock& superblock = s.superblocks[found->second];
-  if (superblock.indirect_entry != 0 || g_code_cache.space() < 256) return;
-  uint64_t& entry = g_process.indirect_table[raw(pc) & 0xffff];
-  superblock.indirect_entry = emit_indirect_entry(superblock, entry);
-  __atomic_store_n(&entry, g_code_cache.address(superblock.indirect_entry), __ATOMIC_RELEASE);
 }
 
 uint64_t code_generation() { return __atomic_load_n(&g_state->generation, __ATOMIC_RELAXED); }
@@ -218,12 +233,12 @@ Recovery recover(uint64_t code) {
   auto decoded = std::make_unique<DecodedSuperblock>();
   form_superblock(superblock.pc, s.options.max_instructions, *decoded);
   if (decoded->count != superblock.instructions) return result;   // the bytes have changed
-  std::vector<uint8_t> scratch(Translator::size_bound(*decoded));
+  std::vector<uint8_t> scratch(Translator::size_bound(*decoded)), cold_scratch(Translator::size_bound(*decoded));
   const uint64_t start = g_code_cache.address(superblock.entry);
-  Assembler out(scratch.data(), start);
+  Assembler out(scratch.data(), start), cold(cold_scratch.data(), g_code_cache.address(superblock.cold));
   Translator translator(s.options);
   TranslationOutput output;
-  translator.translate(*decoded, 0, 0, out, output);
+  translator.translate(*decoded, 0, 0, out, cold, output);
   CHECK(output.size == superblock.code_end - superblock.entry);
   const auto at = static_cast<uint32_t>(code - start);
   const RecoveryPoint* point = nullptr;

@@ -17,16 +17,14 @@ extern std::mutex g_translation_lock;
 
 void start_code_table(const TranslationOptions& options);
 
-// The code of the superblock at `pc`, translated now if need be; 0 when nothing at `pc` can be executed.
-uint64_t code_for(AppAddress pc);
+// The code of the superblock at `pc`, translated now if need be; 0 when nothing at `pc` can be executed. `indirect`: the table of
+// indirect targets is to lead there from now on.
+uint64_t code_for(AppAddress pc, bool indirect);
 
 // The facts of an exit, copied: the exit itself may go when the code cache is flushed.
 Exit exit_facts(uint32_t exit_id);
 // Links the exit to its target's superblock if it exists and the exit is still there (`generation` as of the exit's entry).
 void link_exit(uint32_t exit_id, uint64_t generation);
-
-// Makes the table of indirect targets lead to the superblock at `pc`, which must have been translated.
-void add_indirect_target(AppAddress pc);
 
 // Counts flushes; part of what a thread must know to use an exit id later.
 uint64_t code_generation();

@@ -61,9 +61,8 @@ bool force_check(ThreadContext* c) {
 
 uint64_t find_code(ThreadContext* c, const Departure& d) {
   const std::lock_guard lock(g_translation_lock);
-  const uint64_t code = code_for(AppAddress{c->app.pc});
+  const uint64_t code = code_for(AppAddress{c->app.pc}, d.id == kExitIndirect);
   if (code == 0) return 0;
-  if (d.id == kExitIndirect) add_indirect_target(AppAddress{c->app.pc});
   if (d.id >= kFirstExit && d.exit.kind == ExitKind::kDirect && c->app.pc == raw(d.exit.target)) link_exit(d.id, d.generation);
   return code;
 }

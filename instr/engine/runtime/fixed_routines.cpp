@@ -19,7 +19,7 @@ constexpr uint8_t kCalleeSaved[] = {kRbx, kRbp, kR12, kR13, kR14, kR15};
 
 class FixedEmitter {
  public:
-  FixedEmitter(CodeCache& cache, uint64_t mask) : a_(cache.write_pointer(cache.used()), cache.address(cache.used())), mask_(mask) {}
+  FixedEmitter(CodeCache& cache, uint64_t mask) : a_(cache.write_pointer(cache.used(CodeCache::kHot)), cache.address(cache.used(CodeCache::kHot))), mask_(mask) {}
 
   void emit() {
     align();
@@ -212,7 +212,7 @@ class FixedEmitter {
 void emit_fixed_routines(CodeCache& cache, uint64_t xsave_mask) {
   FixedEmitter emitter(cache, xsave_mask);
   emitter.emit();
-  cache.commit(emitter.size());
+  cache.commit(CodeCache::kHot, emitter.size());
   cache.keep_below();
 }
 

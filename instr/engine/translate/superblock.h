@@ -34,7 +34,8 @@ struct Superblock {
   AppAddress end;               // one past its last application byte
   uint32_t entry;               // code offset: all registers are the application's
   uint32_t check;               // code offset: the buffer register is set up already (trace mode; else equals entry)
-  uint32_t code_end;
+  uint32_t code_end;            // hot code: [entry, code_end)
+  uint32_t cold;                // code offset of its cold code
   uint32_t first_exit;
   uint32_t indirect_entry;      // verifies the target in r11; 0 when it was never an indirect target
   uint32_t descriptor;          // border::SuperblockDescriptor index (trace mode)

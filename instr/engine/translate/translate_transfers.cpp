@@ -7,7 +7,7 @@ namespace {
 constexpr uint32_t spill_slot(uint8_t r) { return static_cast<uint32_t>(offsetof(ThreadContext, spill)) + 8u * r; }
 }  // namespace
 
-// jcc cold exit
+// jcc side exit
 void Translator::conditional(const Instruction& i) {
   const uint32_t exit = new_exit(i.target, ExitKind::kDirect);
   const uint32_t path = new_path();
@@ -15,14 +15,15 @@ void Translator::conditional(const Instruction& i) {
     // Nothing to do on the way out: the jump itself is the one to be linked.
     out_->align_patchable(2);
     result_->exits[exit].patch = out_->size() + 2;
-    cold_.push_back({out_->jcc_forward(i.condition), exit, path, i.target, false, 0});
+    out_->jcc(i.condition, cold_->here());
+    leave_for(exit, *cold_);
     return;
   }
-  cold_.push_back({out_->jcc_forward(i.condition), exit, path, i.target, anchor_in_use_, words_.words()});
+  side_exits_.push_back({out_->jcc_forward(i.condition), exit, path, anchor_in_use_, words_.words()});
 }
 
 // loop/jrcxz: their displacement has 8 bits: they jump over a jump.
-//   op taken; jmp around; taken: jmp cold exit; around:
+//   op taken; jmp around; taken: jmp side exit; around:
 void Translator::counted_jump(const Instruction& i) {
   Assembler& a = *out_;
   const uint32_t exit = new_exit(i.target, ExitKind::kDirect);
@@ -40,21 +41,20 @@ void Translator::counted_jump(const Instruction& i) {
     a.store_gs(spill_slot(kRcx), kRcx);
     a.load_gs(kRcx, offsetof(ThreadContext, buffer));
   }
-  cold_.push_back({a.jmp_forward(), exit, path, i.target, anchor_in_use_, words_.words()});
+  side_exits_.push_back({a.jmp_forward(), exit, path, anchor_in_use_, words_.words()});
   a.bind(around);
 }
 
-// The return address is pushed from a constant behind the code: no register, no flags, one 8-byte store for the return to read.
+// The return address is pushed from a constant in the cold area: no register, no flags, one 8-byte store for the return to read.
 void Translator::push_return_address(const Instruction& i) {
   const uint64_t address = raw(i.pc + i.length);
   if (address == static_cast<uint64_t>(static_cast<int64_t>(static_cast<int32_t>(address)))) {
     out_->push_imm32(static_cast<int32_t>(address));
     return;
   }
-  out_->byte(0xff);   // push qword [rip + constant]
-  out_->byte(0x35);
-  constants_.emplace_back(out_->write_pointer(), address);
-  out_->word32(0);
+  while (cold_->here() & 7) cold_->byte(0xcc);
+  out_->push_code_constant(cold_->here());
+  cold_->word64(address);
 }
 
 void Translator::call(const Instruction& i) {

@@ -21,16 +21,16 @@ uint32_t Translator::size_bound(const DecodedSuperblock& superblock) {
 }
 
 void Translator::translate(const DecodedSuperblock& superblock, uint32_t first_path, uint32_t first_exit, Assembler& out,
-                           TranslationOutput& result) {
+                           Assembler& cold, TranslationOutput& result) {
   superblock_ = &superblock;
   out_ = &out;
+  cold_ = &cold;
   result_ = &result;
   first_path_ = first_path;
   first_exit_ = first_exit;
   words_ = WordMap(options_.share_words);
   anchor_in_use_ = false;
-  cold_.clear();
-  constants_.clear();
+  side_exits_.clear();
   result.clear();
   flags_dead_ = entry_liveness(superblock).flags_dead;
   choose_scratch();
@@ -42,17 +42,12 @@ void Translator::translate(const DecodedSuperblock& superblock, uint32_t first_p
     mark(held());   // a trap (int3) reports the address behind the instruction
     end_at(last.pc + last.length, ExitKind::kDirect);
   }
-  for (const ColdExit& c : cold_) {
-    out.bind(c.jump);
-    direct_exit(c.exit, c.path, c.words, c.anchor_in_use);
-  }
-  slow_check();
-  while ((out.here() & 7) != 0 && !constants_.empty()) out.byte(0xcc);
-  for (const auto& [displacement, value] : constants_) {
-    out.bind(displacement);
-    out.word64(value);
+  for (const SideExit& e : side_exits_) {
+    out.bind(e.jump);
+    direct_exit(e.exit, e.path, e.words, e.anchor_in_use);
   }
   result.size = out.size();
+  result.cold_size = cold.size();
 }
 
 // The buffer register is one that the superblock does not touch, in a fixed order of preference, so that many superblocks
@@ -99,17 +94,19 @@ void Translator::prologue() {
       a.cmp_gs_zero(offsetof(ThreadContext, limit));
   };
   const uint8_t condition = tracing() ? kAboveEqual : kEqual;
-  if (flags_dead_) {
+  const auto check = [&] {
     compare();
-    slow_jump_ = a.jcc_forward(condition);
+    a.jcc(condition, cold_->here());
+  };
+  if (flags_dead_) {
+    check();
   } else if (buffer_ == kRax) {
     // rax is the buffer pointer: compute with it after keeping the flags.
     a.store_gs(offsetof(ThreadContext, flags_spill), kRcx);
     a.lahf_seto();
     a.mov(kRcx, kRax);
     a.load_gs(kRax, offsetof(ThreadContext, buffer));
-    compare();
-    slow_jump_ = a.jcc_forward(condition);
+    check();
     a.mov(kRax, kRcx);
     a.restore_flags_from_rax();
     a.load_gs(kRax, offsetof(ThreadContext, buffer));
@@ -117,17 +114,16 @@ void Translator::prologue() {
   } else {
     a.store_gs(offsetof(ThreadContext, flags_spill), kRax);
     a.lahf_seto();
-    compare();
-    slow_jump_ = a.jcc_forward(condition);
+    check();
     a.restore_flags_from_rax();
     a.load_gs(kRax, offsetof(ThreadContext, flags_spill));
   }
+  slow_check();
 }
 
 // slow: the registers and flags of the entry, then the dispatcher.
 void Translator::slow_check() {
-  Assembler& a = *out_;
-  a.bind(slow_jump_);
+  Assembler& a = *cold_;
   if (!flags_dead_ && buffer_ == kRax) {
     a.mov(kRax, kRcx);
     a.restore_flags_from_rax();
@@ -137,7 +133,7 @@ void Translator::slow_check() {
     a.load_gs(kRax, offsetof(ThreadContext, flags_spill));
   }
   if (tracing()) a.load_gs(buffer_, offsetof(ThreadContext, spill) + 8 * buffer_);
-  leave_for(new_exit(superblock_->pc, ExitKind::kCheck));
+  leave_for(new_exit(superblock_->pc, ExitKind::kCheck), a);
 }
 
 GprSet Translator::held() const {
@@ -197,7 +193,7 @@ void Translator::restore_anchor(bool in_use) {
   if (in_use) out_->load_gs(anchor_, offsetof(ThreadContext, spill) + 8 * anchor_);
 }
 
-// commit; restore the anchor; jmp same (to the next instruction until linked); B = spill[B]; jmp target; target: leave
+// commit; restore the anchor; jmp same (to the next instruction until linked); B = spill[B]; jmp target (the stub until linked)
 void Translator::direct_exit(uint32_t exit, uint32_t path, uint16_t words, bool anchor_in_use) {
   Assembler& a = *out_;
   commit(path, words);
@@ -211,13 +207,14 @@ void Translator::direct_exit(uint32_t exit, uint32_t path, uint16_t words, bool 
   }
   a.align_patchable(1);
   site.patch = a.size() + 1;
-  a.jmp(a.here() + 5);
-  leave_for(exit);
+  a.jmp(cold_->here());
+  leave_for(exit, *cold_);
 }
 
-void Translator::leave_for(uint32_t exit) {
-  out_->store_gs_imm32(offsetof(ThreadContext, exit_id), first_exit_ + exit);
-  out_->jmp(options_.leave);
+// An exit stub: exit_id = exit; jmp leave
+void Translator::leave_for(uint32_t exit, Assembler& a) {
+  a.store_gs_imm32(offsetof(ThreadContext, exit_id), first_exit_ + exit);
+  a.jmp(options_.leave);
 }
 
 void Translator::end_at(AppAddress target, ExitKind kind) {
@@ -230,7 +227,7 @@ void Translator::end_at(AppAddress target, ExitKind kind) {
   commit(path, words_.words());
   restore_anchor(anchor_in_use_);
   if (tracing()) out_->load_gs(buffer_, offsetof(ThreadContext, spill) + 8 * buffer_);
-  leave_for(exit);
+  leave_for(exit, *out_);
 }
 
 }  // namespace simrun::engine

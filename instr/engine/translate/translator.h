@@ -35,7 +35,8 @@ struct RecoveryPoint {
 
 // What one translation needs beside its code.
 struct TranslationOutput {
-  uint32_t entry, check, size;                      // offsets from the superblock's first byte
+  uint32_t entry, check, size;                      // offsets from the superblock's first hot byte
+  uint32_t cold_size;
   uint8_t buffer_register;
   struct ExitSite {
     AppAddress target;
@@ -57,26 +58,27 @@ class Translator {
  public:
   explicit Translator(const TranslationOptions& options) : options_(options) {}
 
-  // Upper bound of the code bytes of a superblock.
+  // Upper bound of the code bytes of a superblock, hot and cold each.
   static uint32_t size_bound(const DecodedSuperblock& superblock);
 
-  // Emits at `out`, whose position is the superblock's first byte. `first_path`: id of the first path, `first_exit`: exit id of the first exit.
-  void translate(const DecodedSuperblock& superblock, uint32_t first_path, uint32_t first_exit, Assembler& out,
+  // Emits at `out` and `cold`, whose positions are the superblock's first bytes. `first_path`: id of the first path, `first_exit`: exit id of
+  // the first exit.
+  void translate(const DecodedSuperblock& superblock, uint32_t first_path, uint32_t first_exit, Assembler& out, Assembler& cold,
                  TranslationOutput& result);
 
  private:
-  struct ColdExit {
+  // A side exit with work to do on the way out, emitted behind the main path.
+  struct SideExit {
     uint8_t* jump;            // displacement to bind
     uint32_t exit;
     uint32_t path;
-    AppAddress target;
     bool anchor_in_use;
     uint16_t words;
   };
 
   void choose_scratch();
   void prologue();
-  void slow_check();
+  void slow_check();          // in the cold area
   GprSet held() const;        // registers that hold something of ours between instructions
   void mark(GprSet in_spill);
   void instruction(const Instruction& i);
@@ -111,7 +113,7 @@ class Translator {
   void commit(uint32_t path, uint16_t words);
   void restore_anchor(bool in_use);
   void direct_exit(uint32_t exit, uint32_t path, uint16_t words, bool anchor_in_use);
-  void leave_for(uint32_t exit);
+  void leave_for(uint32_t exit, Assembler& a);
 
   bool tracing() const { return options_.trace; }
   bool touches(const Instruction& i, uint8_t r) const { return ((i.gpr_read | i.gpr_written) & bit(r)) != 0; }
@@ -121,6 +123,7 @@ class Translator {
   // State of one call of translate().
   const DecodedSuperblock* superblock_ = nullptr;
   Assembler* out_ = nullptr;
+  Assembler* cold_ = nullptr;
   TranslationOutput* result_ = nullptr;
   WordMap words_{true};
   uint32_t first_path_ = 0, first_exit_ = 0;
@@ -130,9 +133,7 @@ class Translator {
   bool anchor_in_use_ = false;
   uint64_t anchor_value_ = 0;
   bool flags_dead_ = false;
-  uint8_t* slow_jump_ = nullptr;
-  std::vector<ColdExit> cold_;
-  std::vector<std::pair<uint8_t*, uint64_t>> constants_;   // displacement to bind, value
+  std::vector<SideExit> side_exits_;
 };
 
 }  // namespace simrun::engine

@@ -130,6 +130,17 @@ class Assembler {
     byte(0x68);
     word32(static_cast<uint32_t>(value));
   }
+  void push_code_constant(uint64_t at) {   // push qword [rip + ...]
+    byte(0xff);
+    byte(0x35);
+    rel32(at);
+  }
+  void cmp_code_constant(uint8_t r, uint64_t at) {   // cmp r, [rip + ...]
+    byte(static_cast<uint8_t>(0x48 | (r >> 3) << 2));
+    byte(0x3b);
+    byte(static_cast<uint8_t>((r & 7) << 3 | 5));
+    rel32(at);
+  }
   void lahf_seto() {   // ah, al
     static constexpr uint8_t k[] = {0x9f, 0x0f, 0x90, 0xc0};
     bytes(k, 4);
