@@ -1,0 +1,47 @@
+// What every guest program includes: a check that ends the program, and the last line of a good run.
+#pragma once
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+// Uses _exit: a guest checks in signal handlers and in children too.
+#define CHECK(condition)                                                          \
+  do {                                                                            \
+    if (!(condition)) {                                                           \
+      dprintf(2, "%s:%d: CHECK(%s) failed\n", __FILE__, __LINE__, #condition);    \
+      _exit(1);                                                                   \
+    }                                                                             \
+  } while (0)
+
+#define CHECK_EQUAL(actual, expected)                                                                          \
+  do {                                                                                                         \
+    const unsigned long long a_ = (unsigned long long)(actual), e_ = (unsigned long long)(expected);           \
+    if (a_ != e_) {                                                                                            \
+      dprintf(2, "%s:%d: %s is %#llx, expected %#llx\n", __FILE__, __LINE__, #actual, a_, e_);                 \
+      _exit(1);                                                                                                \
+    }                                                                                                          \
+  } while (0)
+
+// The processor lacks what the guest is about: the runner reports the guest as skipped.
+static inline void skip_unless(int available, const char* what) {
+  if (available) return;
+  printf("SKIPPED: no %s\n", what);
+  exit(0);
+}
+
+static inline int finish(void) {
+  puts("EXIT-SUCCESS");
+  fflush(stdout);
+  return 0;
+}
+
+static inline uint64_t mix(uint64_t hash, uint64_t value) {
+  hash ^= value + 0x9e3779b97f4a7c15ull + (hash << 6) + (hash >> 2);
+  return hash * 0xff51afd7ed558ccdull;
+}
