@@ -89,15 +89,16 @@ class Merge {
     uint64_t clock = thread.clock;
     const uint64_t turn_end = thread.turn_end;
     while (at != end && clock < turn_end) {
-      const DecodedPath* path = paths_.find(*at);
-      if (path == nullptr) [[unlikely]] {
+      uint32_t length = paths_.length(*at);
+      if (length == 0) [[unlikely]] {
         if (static_cast<uint32_t>(*at) < border::kFirstPath) break;
-        path = &paths_.decode(*at);
+        length = 1 + paths_.decode(*at).words;
       }
-      if (end - at <= path->words) break;
-      replay(*path, at, thread.replay, sink_);
-      clock += path->instructions;
-      at += 1 + path->words;
+      if (end - at < length) break;
+      const DecodedPath& path = paths_[*at];
+      replay(path, at, thread.replay, sink_);
+      clock += path.instructions;
+      at += length;
     }
     thread.clock = clock;
     thread.ring.consume_to(at);

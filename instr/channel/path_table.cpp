@@ -32,7 +32,7 @@ constexpr uint64_t kNoLine = std::numeric_limits<uint64_t>::max();
 [[noreturn]] void bad(uint64_t id, const std::string& what) { throw StreamError(fmt::format("path {}: {}", id, what)); }
 
 bool is_plain(const OperandDescriptor& o) {
-  return o.form == OperandForm::kAddress && (o.flags & (kFsBase | kGsBase | kAddress32)) == 0 &&
+  return o.form == OperandForm::kAddress && o.modifier == OperandModifier::kNone && (o.flags & (kFsBase | kGsBase | kAddress32)) == 0 &&
          o.size <= std::numeric_limits<uint16_t>::max();
 }
 
@@ -61,13 +61,16 @@ bool words_fit(const OperandDescriptor& o, uint32_t words) {
   if (!word_fits(o.word_a, 1, words, true)) return false;
   const bool b_is_optional = o.form != OperandForm::kVectorIndex && o.form != OperandForm::kRepeatString;
   if (!word_fits(o.word_b, span_b(o), words, b_is_optional)) return false;
-  return o.form == OperandForm::kAddress || word_fits(o.word_c, span_c(o), words, false);
+  const bool no_third = o.form == OperandForm::kAddress && o.modifier != OperandModifier::kBitOffset;
+  return no_third || word_fits(o.word_c, span_c(o), words, false);
 }
 
 const char* problem(const OperandDescriptor& o) {
   if (o.kind > OperandKind::kNonTemporalStore) return "unknown kind of operand";
   if (o.form > OperandForm::kXsave) return "unknown form of operand";
+  if (o.modifier > OperandModifier::kByteIndex) return "unknown modifier of an operand";
   if (o.shift > 3) return "shift above 3";
+  if (o.modifier == OperandModifier::kBitOffset && (!std::has_single_bit(o.size) || o.size > 8)) return "operand of a bit offset";
   if (o.size == 0 && o.form != OperandForm::kXsave) return "operand of size 0";
   if (o.size > 1u << 20) return "operand of more than 1 MiB";
   if (o.form != OperandForm::kVectorIndex && o.form != OperandForm::kMasked) return nullptr;
@@ -86,18 +89,20 @@ void count_plain(DecodedPath& path, ReferenceKind kind) {
   path.flushes += static_cast<uint16_t>(one.flushes);
 }
 
+size_t table_bytes(uint64_t capacity) { return (capacity + 1) * (sizeof(DecodedPath) + sizeof(uint16_t)); }
+
 }  // namespace
 
 PathTable::PathTable(const MappedProcess& process, uint32_t line_bytes)
     : process_(process), line_shift_(static_cast<uint32_t>(std::countr_zero(line_bytes))), capacity_(process.path_capacity()) {
   CHECK(std::has_single_bit(line_bytes));
-  void* memory = mmap(nullptr, std::max<size_t>(capacity_, 1) * sizeof(DecodedPath), PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* memory = mmap(nullptr, table_bytes(capacity_), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) throw UserError(fmt::format("no address space for {} decoded paths", capacity_));
   table_ = static_cast<DecodedPath*>(memory);
+  lengths_ = reinterpret_cast<uint16_t*>(table_ + capacity_);
 }
 
-PathTable::~PathTable() { munmap(table_, std::max<size_t>(capacity_, 1) * sizeof(DecodedPath)); }
+PathTable::~PathTable() { munmap(table_, table_bytes(capacity_)); }
 
 PathTable::Source PathTable::source(uint64_t word) const {
   if (word < kFirstPath || word >= process_.paths())
@@ -110,7 +115,7 @@ PathTable::Source PathTable::source(uint64_t word) const {
   if (uint64_t{s.superblock.first_operand} + s.superblock.operands > process_.operand_capacity()) bad(word, "operands out of range");
   if (s.path.instructions == 0 || s.path.instructions > s.superblock.instructions) bad(word, "number of instructions");
   if (s.path.operands > s.superblock.operands) bad(word, "number of operands");
-  if (s.path.words >= process_.chunk_words()) bad(word, "more words than a chunk holds");
+  if (s.path.words >= process_.chunk_words() || s.path.words == std::numeric_limits<uint16_t>::max()) bad(word, "more words than a chunk holds");
   s.instructions = process_.instructions() + s.superblock.first_instruction;
   s.operands = process_.operands() + s.superblock.first_operand;
   return s;
@@ -172,7 +177,7 @@ OwnedPath PathTable::build(const Source& s, uint32_t instructions, uint32_t word
 }
 
 const DecodedPath& PathTable::decode(uint64_t word) {
-  if (const DecodedPath* known = find(word)) return *known;
+  if (length(word) != 0) return table_[word];
   const Source s = source(word);
   OwnedPath made = build(s, s.path.instructions, s.path.words);
   const auto belongs = [&](const OperandDescriptor& o) { return o.instruction < s.path.instructions; };
@@ -182,6 +187,7 @@ const DecodedPath& PathTable::decode(uint64_t word) {
   made.path.references = keep(made.references);
   made.path.specials = keep(made.specials);
   ++decoded_;
+  lengths_[word] = static_cast<uint16_t>(1 + made.path.words);
   return table_[word] = made.path;
 }
 

@@ -3,6 +3,7 @@
 // The words they read were checked by PathTable.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <span>
@@ -43,6 +44,20 @@ class OperandAddress {
   uint64_t segment_;
   uint64_t base_;
 };
+
+// Displacement of one plain address beyond its base: the scaled index, or what the modifier makes of it.
+inline uint64_t address_offset(const border::OperandDescriptor& o, const uint64_t* words) {
+  const uint64_t index = OperandAddress::word_or_zero(words, o.word_b);
+  if (o.modifier == border::OperandModifier::kByteIndex) return index & 0xff;
+  uint64_t offset = index << o.shift;
+  if (o.modifier == border::OperandModifier::kBitOffset) {
+    // Bit offset as a signed number of the operand's size; the operand that holds that bit (Intel SDM vol. 2, BT).
+    const int unused = 64 - static_cast<int>(8 * o.size);
+    const int64_t bits = static_cast<int64_t>(words[o.word_c] << unused) >> unused;
+    offset += static_cast<uint64_t>((bits >> (std::countr_zero(o.size) + 3)) * static_cast<int64_t>(o.size));
+  }
+  return offset;
+}
 
 // Iterations of a repeated string instruction and the distance between them (bytes, negative downwards).
 struct StringRun {
@@ -100,7 +115,11 @@ void expand_vector_index(const border::OperandDescriptor& o, const uint64_t* wor
 // Each run of neighbouring active lanes is one reference: a full mask is one access, as the processor makes it.
 template <class Emit>
 void expand_masked(const border::OperandDescriptor& o, const uint64_t* words, const SegmentBases& bases, Emit&& emit) {
-  const uint64_t mask = lane_mask(o, words);
+  uint64_t mask = lane_mask(o, words);
+  if (o.modifier == border::OperandModifier::kPacked) {
+    const int active = std::popcount(mask);
+    mask = active == 64 ? ~uint64_t{0} : (uint64_t{1} << active) - 1;
+  }
   const OperandAddress address(o, words, bases);
   const uint64_t index = OperandAddress::word_or_zero(words, o.word_b) << o.shift;
   for (uint32_t lane = 0; lane < o.lanes;) {
@@ -131,7 +150,7 @@ uint64_t expand_special(const SpecialOperand* special, const uint64_t* words, co
   const border::OperandDescriptor& o = special->operand;
   switch (o.form) {
     case border::OperandForm::kAddress:
-      emit(o.kind, OperandAddress(o, words, bases).at(OperandAddress::word_or_zero(words, o.word_b) << o.shift), o.size);
+      emit(o.kind, OperandAddress(o, words, bases).at(address_offset(o, words)), o.size);
       return 0;
     case border::OperandForm::kRepeatString: {
       const border::OperandDescriptor* pair[] = {&o, &special[special->interleaved].operand};

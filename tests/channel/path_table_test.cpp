@@ -16,9 +16,10 @@ TEST(PathTable, OneFetchPerRunOfInstructionsOnALine) {
   const uint32_t id = target.add_path(0x1030, {{8, {}, 0}, {6, {}, 0}, {4, {}, 0}, {2, {}, 0}}, 0);
   MappedProcess process(target.mapping());
   PathTable table(process, 64);
-  EXPECT_EQ(table.find(id), nullptr);
+  EXPECT_EQ(table.length(id), 0u);
   const DecodedPath& path = table.decode(id);
-  EXPECT_EQ(table.find(id), &path);
+  EXPECT_EQ(table.length(id), 1u);
+  EXPECT_EQ(&table[id], &path);
   EXPECT_EQ(path.instructions, 4u);
   EXPECT_EQ(path.fetches, 2u);
   EXPECT_EQ(path.first_line, 0x40u);
@@ -93,7 +94,7 @@ TEST_F(BrokenDescriptor, IdOutOfRange) {
   PathTable table(process, 64);
   EXPECT_THROW(table.decode(id_ + 1), StreamError);
   EXPECT_THROW(table.decode(0xdeadbeefdeadbeef), StreamError);
-  EXPECT_EQ(table.find(0xdeadbeefdeadbeef), nullptr);
+  EXPECT_EQ(table.length(0xdeadbeefdeadbeef), 0u);
 }
 TEST_F(BrokenDescriptor, Superblock) { target_.path(id_).superblock = 1u << 30; expect_error(); }
 TEST_F(BrokenDescriptor, TooManyInstructions) { target_.path(id_).instructions = 3; expect_error(); }

@@ -160,5 +160,31 @@ TEST(SpecialOperands, StayInProgramOrderAmongPlainOnes) {
   EXPECT_EQ(outcome.statistics.stores, 2u);
 }
 
+TEST(ModifiedOperand, BitOffsetMovesTheAddressByWholeOperands) {
+  OperandDescriptor o = address_operand(OperandKind::kLoad, 1, 4, 8);
+  o.modifier = OperandModifier::kBitOffset;
+  o.word_c = 2;
+  EXPECT_EQ(run({o}, {0x1000, 31}).references, std::vector{load(0x1008, 4)});
+  EXPECT_EQ(run({o}, {0x1000, 32}).references, std::vector{load(0x100c, 4)});
+  EXPECT_EQ(run({o}, {0x1000, 0xffffffff}).references, std::vector{load(0x1004, 4)}) << "a 32-bit offset of -1";
+  o.size = 8;
+  EXPECT_EQ(run({o}, {0x1000, ~uint64_t{0} - 63}).references, std::vector{load(0x1000, 8)}) << "bit -64";
+}
+
+TEST(ModifiedOperand, ByteIndexIsTheLowestByte) {
+  OperandDescriptor o = address_operand(OperandKind::kLoad, 1, 1, 0, 2);
+  o.modifier = OperandModifier::kByteIndex;
+  EXPECT_EQ(run({o}, {0x1000, 0x12345681}).references, std::vector{load(0x1081, 1)});
+}
+
+TEST(ModifiedOperand, PackedLanesHaveNoGaps) {
+  OperandDescriptor o = address_operand(OperandKind::kStore, 1, 4);
+  o.form = OperandForm::kMasked;
+  o.modifier = OperandModifier::kPacked;
+  o.lanes = 16;
+  o.word_c = 2;
+  EXPECT_EQ(run({o}, {0x1000, 0b1010'0001'0000'0001}).references, std::vector{store(0x1000, 16)});
+}
+
 }  // namespace
 }  // namespace simrun::channel

@@ -250,6 +250,7 @@ Recovery recover(uint64_t code) {
   result.in_spill = point->in_spill;
   result.instructions = point->instruction;
   result.words = point->words;
+  result.whole = point->instruction == decoded->count;
   result.last_path = s.options.trace ? last_path_of(superblock.descriptor) : 0;
   return result;
 }

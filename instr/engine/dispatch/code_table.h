@@ -43,6 +43,7 @@ struct Recovery {
   uint32_t last_path;       // path id of the whole superblock (trace mode)
   uint16_t instructions;    // retired in this execution of the superblock
   uint16_t words;           // address words stored
+  bool whole;               // all instructions retired: a trap behind the last
 };
 Recovery recover(uint64_t code);
 

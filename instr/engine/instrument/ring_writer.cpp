@@ -90,6 +90,12 @@ void append_event(ThreadContext* c, border::Event event, std::initializer_list<u
   append_words(c, event, payload.begin(), static_cast<uint32_t>(payload.size()));
 }
 
+void append_path(ThreadContext* c, uint32_t path, uint32_t words) {
+  const uint64_t at = c->buffer.load(std::memory_order_relaxed);
+  *reinterpret_cast<uint64_t*>(at) = path;
+  c->buffer.store(at + 8 * (words + 1), std::memory_order_release);
+}
+
 void set_thread_state(ThreadContext* c, border::ThreadState state) {
   c->ring.state.store(static_cast<uint32_t>(state), std::memory_order_seq_cst);
   wake_consumer();

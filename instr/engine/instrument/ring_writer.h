@@ -22,6 +22,9 @@ void switch_chunk_if_full(ThreadContext* context);
 void append_event(ThreadContext* context, border::Event event, std::initializer_list<uint64_t> payload);
 void append_words(ThreadContext* context, border::Event event, const uint64_t* payload, uint32_t count);
 
+// Completes a path whose `words` address words are in place already, as the exit of its superblock would have.
+void append_path(ThreadContext* context, uint32_t path, uint32_t words);
+
 // Tells the simulator what the thread is doing, and wakes it if it waits for someone.
 void set_thread_state(ThreadContext* context, border::ThreadState state);
 void wake_consumer();

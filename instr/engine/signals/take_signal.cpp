@@ -84,6 +84,7 @@ void handle_signal(int number, siginfo_t* info, KernelUcontext* u) {
 void publish_fault(ThreadContext* c) {
   if (!g_process.tracing()) return;
   const Recovery& r = t_cut;
+  if (r.whole) return append_path(c, r.last_path, r.words);
   uint64_t payload[border::kMaxSuperblockWords + 3] = {r.last_path, r.instructions, 0};
   const auto* stored = reinterpret_cast<const uint64_t*>(c->buffer.load(std::memory_order_relaxed)) + 1;
   for (uint32_t k = 0; k < r.words; ++k) payload[3 + k] = stored[k];
