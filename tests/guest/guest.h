@@ -1,9 +1,6 @@
 // What every guest program includes: a check that ends the program, and the last line of a good run.
 #pragma once
 
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
