@@ -9,15 +9,20 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <filesystem>
+
 #include "run_child.h"
 
 namespace simrun::host {
 namespace {
 
-void expect_same(const std::vector<std::string>& command, const Setting& setting = {}) {
+void expect_same(const std::vector<std::string>& command, const Setting& setting = {}, const std::string& engine = STUB_ENGINE) {
   SCOPED_TRACE(command[0]);
   const Outcome native = run_natively(command, setting);
-  const Outcome launched = run_launched(command, setting);
+  LaunchOptions options;
+  options.command = command;
+  options.engine_path = engine;
+  const Outcome launched = run_launched(options, setting);
   EXPECT_EQ(launched.refused, "");
   EXPECT_EQ(launched.failure, "");
   EXPECT_EQ(launched.engine_state, 1u);
@@ -25,6 +30,22 @@ void expect_same(const std::vector<std::string>& command, const Setting& setting
   EXPECT_EQ(launched.output, native.output);
   EXPECT_EQ(launched.error, native.error);
 }
+
+// The stand-in where every user can read it: the build may lie in a closed folder.
+class PublicEngine {
+ public:
+  PublicEngine() {
+    char name[] = "/tmp/simrun_engine_XXXXXX";
+    folder_ = mkdtemp(name);
+    std::filesystem::permissions(folder_, std::filesystem::perms{0755});
+    std::filesystem::copy_file(STUB_ENGINE, path());
+  }
+  ~PublicEngine() { std::filesystem::remove_all(folder_); }
+  std::string path() const { return folder_ + "/engine"; }
+
+ private:
+  std::string folder_;
+};
 
 TEST(Launch, RealPrograms) {
   expect_same({"ls", "-l", "/usr"});
@@ -81,6 +102,23 @@ TEST_P(Views, InheritedState) {
 
 INSTANTIATE_TEST_SUITE_P(Guests, Views, ::testing::Values("host_view_pie", "host_view_no_pie", "host_view_static"));
 
+TEST(Launch, SignalStateIsThatOfWhoeverStartedSimrun) {
+  Setting s;
+  s.before = [] {
+    for (const int ignored : {SIGHUP, SIGINT, SIGTRAP, SIGCHLD, SIGPIPE}) signal(ignored, SIG_IGN);
+    sigset_t blocked;
+    sigemptyset(&blocked);
+    for (const int number : {SIGUSR1, SIGTRAP, SIGCHLD, SIGRTMAX}) sigaddset(&blocked, number);
+    sigprocmask(SIG_SETMASK, &blocked, nullptr);
+  };
+  const Outcome native = run_natively({guest("host_view_pie")}, s);
+  const Outcome launched = run_natively({guest("host_launcher"), STUB_ENGINE, guest("host_view_pie")}, s);
+  EXPECT_NE(native.output.find("SigIgn:\t0000000000011013"), std::string::npos) << native.output;
+  // Not the status: with SIGCHLD ignored this test's own process cannot learn it.
+  EXPECT_EQ(launched.error, "");
+  EXPECT_EQ(launched.output, native.output);
+}
+
 TEST(Launch, FirstInstructionSeesInitialRegisters) { expect_same({guest("host_first_instruction")}); }
 
 TEST(Launch, RandomisedAddressesDiffer) {
@@ -113,7 +151,11 @@ TEST(Launch, HardLimitThatCannotBeRaised) {
     if (setgid(65534) != 0 || setuid(65534) != 0) _exit(3);
     prctl(PR_SET_DUMPABLE, 1);  // as in a process that was started by that user
   };
-  const Outcome o = run_launched({"ls", "/"}, s);
+  const PublicEngine engine;
+  LaunchOptions options;
+  options.command = {"ls", "/"};
+  options.engine_path = engine.path();
+  const Outcome o = run_launched(options, s);
   EXPECT_NE(o.refused.find("ulimit -v"), std::string::npos) << o.refused;
   EXPECT_EQ(o.refused_status, 1);
 }
@@ -133,8 +175,10 @@ TEST(Launch, OrdinaryUser) {
   s.before = [] {
     if (setgid(65534) != 0 || setuid(65534) != 0) _exit(3);
     prctl(PR_SET_DUMPABLE, 1);
+    if (chdir("/") != 0) _exit(3);
   };
-  expect_same({"ls", "/"}, s);
+  const PublicEngine engine;
+  expect_same({"ls", "/"}, s, engine.path());
 }
 
 TEST(Launch, ForwardsSignals) {
