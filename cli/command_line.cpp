@@ -17,7 +17,8 @@ namespace {
 constexpr uint64_t kSmallestChunk = 8 * 1024;
 constexpr uint64_t kMostChunks = 8;
 
-const std::map<std::string, RunMode> kModes = {{"null", RunMode::kNull}, {"trace", RunMode::kTrace}, {"sim", RunMode::kSim}};
+const std::map<std::string, RunMode> kModes = {
+    {"null", RunMode::kNull}, {"trace", RunMode::kTrace}, {"sim", RunMode::kSim}};
 
 struct RunFlags {
   std::string statistics;
@@ -28,34 +29,50 @@ struct RunFlags {
 
 void add_run_options(CLI::App& run, RunOptions& o, RunFlags& flags) {
   const CLI::AsSizeValue size(false);
-  run.add_option("-c,--config", o.config, "Machine to simulate: a YAML file, or the name of one that comes with simrun")->type_name("FILE");
+  run.add_option("-c,--config", o.config, "Machine to simulate: a YAML file, or the name of one that comes with simrun")
+      ->type_name("FILE");
   run.add_option("-j,--json", o.json_file, "Write the results as JSON (docs/results.md)")->type_name("FILE");
   run.add_flag("-q,--quiet", o.quiet, "No report and no progress line; warnings and errors only");
-  run.add_option("--mode", o.mode, "null: translate only; trace: count instructions and references; sim: simulate the caches")
+  run.add_option("--mode", o.mode,
+                 "null: translate only; trace: count instructions and references; sim: simulate the caches")
       ->transform(CLI::CheckedTransformer(kModes).description(""))
       ->type_name("null|trace|sim")
       ->default_str("sim");
   run.add_flag("--aslr", o.aslr, "Keep address-space randomisation on (off by default, so that runs repeat)");
   run.add_option("--quantum", o.quantum, "Instructions that a thread advances before it is another's turn")
-      ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 40).description(""))->type_name("N")->capture_default_str();
-  run.add_option("--stats", flags.statistics, "Also report statistics of: engine")->check(CLI::IsMember({"engine"}).description(""))->type_name("engine");
-  run.add_option("--ring-size", o.ring_bytes, "Shared memory for the stream of one thread")->transform(size.description(""))
-      ->type_name("SIZE")->default_str("256KiB")->group("Engine");
-  run.add_option("--code-cache", o.code_cache_bytes, "Size of the code cache")->transform(size.description(""))
-      ->type_name("SIZE")->default_str("64MiB")->group("Engine");
+      ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 40).description(""))
+      ->type_name("N")
+      ->capture_default_str();
+  run.add_option("--stats", flags.statistics, "Also report statistics of: engine")
+      ->check(CLI::IsMember({"engine"}).description(""))
+      ->type_name("engine");
+  run.add_option("--ring-size", o.ring_bytes, "Shared memory for the stream of one thread")
+      ->transform(size.description(""))
+      ->type_name("SIZE")
+      ->default_str("1MiB")
+      ->group("Engine");
+  run.add_option("--code-cache", o.code_cache_bytes, "Size of the code cache")
+      ->transform(size.description(""))
+      ->type_name("SIZE")
+      ->default_str("64MiB")
+      ->group("Engine");
   run.add_option("--max-superblock", o.max_superblock_instructions, "Longest superblock, in instructions")
-      ->check(CLI::Range(1, 128).description(""))->type_name("N")->capture_default_str()->group("Engine");
+      ->check(CLI::Range(1, 128).description(""))
+      ->type_name("N")
+      ->capture_default_str()
+      ->group("Engine");
   run.add_flag("--no-link", flags.no_link, "Every exit of a superblock goes through the dispatcher")->group("Engine");
   run.add_flag("--no-elide", flags.no_elide, "Every operand gets address words of its own")->group("Engine");
   run.add_flag("--verify", flags.verify, "Slow and simple: superblocks of one instruction")->group("Engine");
   run.add_option("--force-safe-points", o.force_safe_points, "Take the slow path of every N-th check on average")
-      ->type_name("N")->capture_default_str()->group("Engine");
-  run.add_flag("--discard", o.discard, "With --mode trace: throw the stream away unread (what tracing alone costs)")->group("Engine");
+      ->type_name("N")
+      ->capture_default_str()
+      ->group("Engine");
+  run.add_flag("--discard", o.discard, "With --mode trace: throw the stream away unread (what tracing alone costs)")
+      ->group("Engine");
 }
 
-[[noreturn]] void usage_error(const std::string& what) {
-  throw UserError(what + "\nTry: simrun --help", 2);
-}
+[[noreturn]] void usage_error(const std::string& what) { throw UserError(what + "\nTry: simrun --help", 2); }
 
 void check_run(RunOptions& o, const RunFlags& flags) {
   o.engine_statistics = flags.statistics == "engine";
@@ -126,7 +143,8 @@ CommandLine parse_run(std::vector<std::string> ours, std::vector<std::string> pr
 }
 
 CommandLine parse_words(Command command, const std::vector<std::string>& words, const char* usage) {
-  if (words.size() == 2 && (words[1] == "-h" || words[1] == "--help")) return {Command::kText, {}, std::string(usage) + "\n"};
+  if (words.size() == 2 && (words[1] == "-h" || words[1] == "--help"))
+    return {Command::kText, {}, std::string(usage) + "\n"};
   if (words.size() != 2) usage_error(usage);
   return {command, {}, words[1]};
 }

@@ -10,7 +10,9 @@ using Json = nlohmann::ordered_json;
 
 Json null_if(bool is_null, Json value) { return is_null ? Json(nullptr) : value; }
 
-double ratio(uint64_t part, uint64_t whole) { return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole); }
+double ratio(uint64_t part, uint64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
 
 // Bytes that are no UTF-8 (file names may hold any) become U+FFFD: the file stays readable.
 std::string valid_text(const std::string& bytes) {
@@ -24,20 +26,34 @@ Json texts(const std::vector<std::string>& list) {
   return json;
 }
 
-const char* mode_word(RunMode mode) { return mode == RunMode::kNull ? "null" : mode == RunMode::kTrace ? "trace" : "sim"; }
+const char* mode_word(RunMode mode) {
+  return mode == RunMode::kNull ? "null" : mode == RunMode::kTrace ? "trace" : "sim";
+}
 
 Json counts(const channel::ThreadStatistics& s) {
-  return {{"instructions", s.instructions}, {"loads", s.loads}, {"stores", s.stores}, {"prefetches", s.prefetches},
-          {"flushes", s.flushes}, {"fetch_lines", s.fetch_lines}, {"string_iterations", s.string_iterations},
-          {"syscalls", s.syscalls}, {"signals", s.signals}, {"blocks", s.paths}, {"stream_words", s.words}, {"stalls", s.stalls},
+  return {{"instructions", s.instructions},
+          {"loads", s.loads},
+          {"stores", s.stores},
+          {"prefetches", s.prefetches},
+          {"flushes", s.flushes},
+          {"fetch_lines", s.fetch_lines},
+          {"string_iterations", s.string_iterations},
+          {"syscalls", s.syscalls},
+          {"signals", s.signals},
+          {"blocks", s.paths},
+          {"stream_words", s.words},
+          {"stalls", s.stalls},
           {"truncated_words", s.truncated_words}};
 }
 
 Json threads(const RunResult& r) {
   Json list = Json::array();
   for (const auto& thread : r.threads) {
-    Json json = {{"index", thread.index}, {"tid", thread.tid}, {"ended", thread.ended},
-                 {"start_clock", thread.start_clock}, {"end_clock", thread.end_clock}};
+    Json json = {{"index", thread.index},
+                 {"tid", thread.tid},
+                 {"ended", thread.ended},
+                 {"start_clock", thread.start_clock},
+                 {"end_clock", thread.end_clock}};
     if (r.machine) json["core"] = core_of_thread(thread.index, r.machine->cores);
     json.update(counts(thread.statistics));
     list.push_back(std::move(json));
@@ -50,17 +66,26 @@ Json accesses(const sim::AccessCounts& c) {
 }
 
 Json requests(const sim::RequestStatistics& q, uint64_t instructions) {
-  return {{"accesses", q.accesses.demand()}, {"misses", q.misses.demand()},
+  return {{"accesses", q.accesses.demand()},
+          {"misses", q.misses.demand()},
           {"miss_rate", ratio(q.misses.demand(), q.accesses.demand())},
           {"mpki", 1000 * ratio(q.misses.demand(), instructions)},
-          {"accesses_by_kind", accesses(q.accesses)}, {"misses_by_kind", accesses(q.misses)}};
+          {"accesses_by_kind", accesses(q.accesses)},
+          {"misses_by_kind", accesses(q.misses)}};
 }
 
 Json events(const sim::CacheStatistics& c) {
-  return {{"evictions", c.evictions}, {"write_backs_out", c.write_backs_out}, {"write_backs_in", c.write_backs_in},
-          {"back_invalidations", c.back_invalidations}, {"flushed_lines", c.flushed_lines}, {"upgrades", c.upgrades},
-          {"invalidations_sent", c.invalidations_sent}, {"invalidations_received", c.invalidations_received},
-          {"downgrades", c.downgrades}, {"interventions", c.interventions}, {"dirty_interventions", c.dirty_interventions}};
+  return {{"evictions", c.evictions},
+          {"write_backs_out", c.write_backs_out},
+          {"write_backs_in", c.write_backs_in},
+          {"back_invalidations", c.back_invalidations},
+          {"flushed_lines", c.flushed_lines},
+          {"upgrades", c.upgrades},
+          {"invalidations_sent", c.invalidations_sent},
+          {"invalidations_received", c.invalidations_received},
+          {"downgrades", c.downgrades},
+          {"interventions", c.interventions},
+          {"dirty_interventions", c.dirty_interventions}};
 }
 
 const char* side_word(sim::Side side) {
@@ -97,25 +122,43 @@ Json cores(const RunResult& r) {
   const std::vector<uint64_t> by_core = r.instructions_by_core();
   for (uint32_t i = 0; i < r.caches.cores.size(); ++i) {
     const sim::CoreStatistics& c = r.caches.cores[i];
-    list.push_back({{"core", i}, {"instructions", by_core.at(i)}, {"fetches", c.fetches}, {"loads", c.loads}, {"stores", c.stores},
-                    {"read_modify_writes", c.read_modify_writes}, {"prefetches", c.prefetches}, {"flushes", c.flushes},
+    list.push_back({{"core", i},
+                    {"instructions", by_core.at(i)},
+                    {"fetches", c.fetches},
+                    {"loads", c.loads},
+                    {"stores", c.stores},
+                    {"read_modify_writes", c.read_modify_writes},
+                    {"prefetches", c.prefetches},
+                    {"flushes", c.flushes},
                     {"line_crossings", c.line_crossings}});
   }
   return list;
 }
 
 Json engine(const EngineCounts& e) {
-  return {{"superblocks", e.superblocks}, {"paths", e.paths}, {"translated_instructions", e.translated_instructions},
-          {"code_bytes", e.code_bytes}, {"links", e.links},
-          {"dispatches", {{"new", e.dispatches_new}, {"link", e.dispatches_link}, {"indirect", e.dispatches_indirect},
-                          {"syscall", e.dispatches_syscall}, {"check", e.dispatches_check}, {"other", e.dispatches_other}}},
-          {"signals", e.signals}, {"faults", e.faults}, {"flushes", e.flushes}, {"translation_seconds", e.translation_seconds}};
+  return {{"superblocks", e.superblocks},
+          {"paths", e.paths},
+          {"translated_instructions", e.translated_instructions},
+          {"code_bytes", e.code_bytes},
+          {"links", e.links},
+          {"dispatches",
+           {{"new", e.dispatches_new},
+            {"link", e.dispatches_link},
+            {"indirect", e.dispatches_indirect},
+            {"syscall", e.dispatches_syscall},
+            {"check", e.dispatches_check},
+            {"other", e.dispatches_other}}},
+          {"signals", e.signals},
+          {"faults", e.faults},
+          {"flushes", e.flushes},
+          {"translation_seconds", e.translation_seconds}};
 }
 
 Json speed(const RunResult& r) {
   const channel::ThreadStatistics t = r.totals();
   const double seconds = r.wall_seconds > 0 ? r.wall_seconds : 1e-9;
-  return {{"wall_seconds", r.wall_seconds}, {"mips", static_cast<double>(t.instructions) / seconds / 1e6},
+  return {{"wall_seconds", r.wall_seconds},
+          {"mips", static_cast<double>(t.instructions) / seconds / 1e6},
           {"million_references_per_second", static_cast<double>(t.loads + t.stores + t.fetch_lines) / seconds / 1e6}};
 }
 
@@ -136,12 +179,15 @@ Json json_report(const RunResult& r) {
   json["counted"] = r.counted;
   json["speed"] = speed(r);
   json["totals"] = counts(r.totals());
-  json["process"] = {{"native_children", r.events.forks}, {"execs", r.events.execs}, {"markers", r.events.markers},
+  json["process"] = {{"native_children", r.events.forks},
+                     {"execs", r.events.execs},
+                     {"markers", r.events.markers},
                      {"discarded_words", r.drained_words}};
   json["threads"] = threads(r);
   json["levels"] = levels(r);
   json["cores"] = cores(r);
-  json["memory"] = null_if(!r.machine, {{"reads", r.caches.memory.reads}, {"writes", r.caches.memory.writes},
+  json["memory"] = null_if(!r.machine, {{"reads", r.caches.memory.reads},
+                                        {"writes", r.caches.memory.writes},
                                         {"invalidations_sent", r.caches.memory.invalidations_sent}});
   json["engine"] = engine(r.engine);
   json["configuration"] = r.machine ? Json(configs::to_json(*r.machine)) : Json(nullptr);

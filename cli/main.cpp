@@ -36,10 +36,14 @@ int run(const std::vector<std::string>& arguments) {
   const CommandLine line = parse_command_line(arguments);
   find_machines();
   switch (line.command) {
-    case Command::kText: return print(line.argument);
-    case Command::kConfig: return print(configs::to_json(configs::read_machine(line.argument)).dump(2) + "\n");
-    case Command::kCompletion: return print(completion_script(line.argument));
-    case Command::kRun: return run_command(line.run);
+    case Command::kText:
+      return print(line.argument);
+    case Command::kConfig:
+      return print(configs::to_json(configs::read_machine(line.argument)).dump(2) + "\n");
+    case Command::kCompletion:
+      return print(completion_script(line.argument));
+    case Command::kRun:
+      return run_command(line.run);
   }
   return 1;
 }

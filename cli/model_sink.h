@@ -27,8 +27,9 @@ class ModelSink final {
   // The first six kinds are the same in both; non-temporal accesses are simulated as ordinary ones.
   static sim::Access access_of(channel::ReferenceKind kind) {
     using channel::ReferenceKind;
-    constexpr std::array kAccess = {sim::Access::kFetch, sim::Access::kLoad,  sim::Access::kStore, sim::Access::kReadModifyWrite,
-                                    sim::Access::kPrefetch, sim::Access::kFlush, sim::Access::kLoad,  sim::Access::kStore};
+    constexpr std::array kAccess = {
+        sim::Access::kFetch,    sim::Access::kLoad,  sim::Access::kStore, sim::Access::kReadModifyWrite,
+        sim::Access::kPrefetch, sim::Access::kFlush, sim::Access::kLoad,  sim::Access::kStore};
     static_assert(kAccess[static_cast<size_t>(ReferenceKind::kFlush)] == sim::Access::kFlush);
     static_assert(kAccess[static_cast<size_t>(ReferenceKind::kNonTemporalStore)] == sim::Access::kStore);
     return kAccess[static_cast<size_t>(kind)];

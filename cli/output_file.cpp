@@ -21,8 +21,9 @@ namespace {
 
 }  // namespace
 
-OutputFile::OutputFile(std::string path) : path_(std::move(path)), temporary_(fmt::format("{}.tmp{}", path_, getpid())) {
-  struct stat existing{};
+OutputFile::OutputFile(std::string path)
+    : path_(std::move(path)), temporary_(fmt::format("{}.tmp{}", path_, getpid())) {
+  struct stat existing {};
   if (stat(path_.c_str(), &existing) == 0) {
     if (S_ISDIR(existing.st_mode)) fail(path_, EISDIR);
     if (!S_ISREG(existing.st_mode)) temporary_ = path_;  // /dev/stdout, a pipe: nothing to rename

@@ -1,4 +1,5 @@
-// A result file: written under a temporary name beside its own, renamed when it is complete. Who reads results never sees half of one.
+// A result file: written under a temporary name beside its own, renamed when it is complete. Who reads results never
+// sees half of one.
 #pragma once
 
 #include <string>
@@ -7,7 +8,8 @@ namespace simrun::cli {
 
 class OutputFile {
  public:
-  // Creates the temporary file at once, so that a path that cannot be written is found before the run. Throws UserError.
+  // Creates the temporary file at once, so that a path that cannot be written is found before the run. Throws
+  // UserError.
   explicit OutputFile(std::string path);
   ~OutputFile();  // not committed: the temporary file goes
   OutputFile(const OutputFile&) = delete;

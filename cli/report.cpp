@@ -26,7 +26,8 @@ std::string short_command(const RunResult& r) {
   std::string text = fmt::format("{}", fmt::join(r.command, " "));
   constexpr size_t kWidth = 100;
   if (text.size() > kWidth) text = text.substr(0, kWidth - 3) + "...";
-  std::replace_if(text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
+  std::replace_if(
+      text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
   return text;
 }
 
@@ -40,36 +41,41 @@ void put_header(Buffer& out, const RunResult& r) {
   put(out, "\n== simrun: {} ({})\n", short_command(r), ending(r));
   if (!r.error.empty()) put(out, "   NOT COMPLETE: {}\n", r.error);
   if (r.machine)
-    put(out, "   machine {}: {} core{}, {}-byte lines\n", r.machine->name, r.machine->cores, r.machine->cores == 1 ? "" : "s", r.machine->line_bytes);
+    put(out, "   machine {}: {} core{}, {}-byte lines\n", r.machine->name, r.machine->cores,
+        r.machine->cores == 1 ? "" : "s", r.machine->line_bytes);
 }
 
 void put_totals(Buffer& out, const RunResult& r) {
   const channel::ThreadStatistics t = r.totals();
   if (!r.counted) {
     put(out, "   wall time {:.3f} s; {}\n", r.wall_seconds,
-        r.mode == RunMode::kNull ? "translation only, nothing was traced" : grouped(r.drained_words) + " words of stream thrown away");
+        r.mode == RunMode::kNull ? "translation only, nothing was traced"
+                                 : grouped(r.drained_words) + " words of stream thrown away");
     return;
   }
   put(out, "   {:<16}{:>20}\n", "threads", r.threads.size());
   put(out, "   {:<16}{:>20}\n", "instructions", grouped(t.instructions));
   put(out, "   {:<16}{:>20}\n", "loads", grouped(t.loads));
   put(out, "   {:<16}{:>20}\n", "stores", grouped(t.stores));
-  if (t.prefetches + t.flushes != 0) put(out, "   {:<16}{:>20}\n", "prefetch, flush", fmt::format("{}, {}", grouped(t.prefetches), grouped(t.flushes)));
+  if (t.prefetches + t.flushes != 0)
+    put(out, "   {:<16}{:>20}\n", "prefetch, flush", fmt::format("{}, {}", grouped(t.prefetches), grouped(t.flushes)));
   put(out, "   {:<16}{:>20}\n", "system calls", grouped(t.syscalls));
   if (t.signals != 0) put(out, "   {:<16}{:>20}\n", "signals", grouped(t.signals));
   const double seconds = std::max(r.wall_seconds, 1e-9);
   put(out, "   wall time {:.3f} s: {:.1f} MIPS, {:.1f} million references/s\n", r.wall_seconds,
-      static_cast<double>(t.instructions) / seconds / 1e6, static_cast<double>(t.loads + t.stores + t.fetch_lines) / seconds / 1e6);
+      static_cast<double>(t.instructions) / seconds / 1e6,
+      static_cast<double>(t.loads + t.stores + t.fetch_lines) / seconds / 1e6);
 }
 
 void put_row(Buffer& out, const std::string& name, const sim::RequestStatistics& requests, uint64_t instructions) {
   const uint64_t accesses = requests.accesses.demand(), misses = requests.misses.demand();
-  put(out, "   {:<12}{:>20}{:>18}{:>11.3f}%{:>12.3f}\n", name, grouped(accesses), grouped(misses), per(misses, accesses, 100),
-      per(misses, instructions, 1000));
+  put(out, "   {:<12}{:>20}{:>18}{:>11.3f}%{:>12.3f}\n", name, grouped(accesses), grouped(misses),
+      per(misses, accesses, 100), per(misses, instructions, 1000));
 }
 
 // The level, then each core that used it when more than one core ran.
-void put_level(Buffer& out, const sim::LevelStatistics& level, const std::vector<uint64_t>& by_core, uint64_t instructions) {
+void put_level(Buffer& out, const sim::LevelStatistics& level, const std::vector<uint64_t>& by_core,
+               uint64_t instructions) {
   put_row(out, level.name, level.total.requests, instructions);
   const auto used = std::count_if(by_core.begin(), by_core.end(), [](uint64_t n) { return n != 0; });
   if (used < 2) return;
@@ -85,26 +91,33 @@ void put_caches(Buffer& out, const RunResult& r) {
   const uint64_t instructions = r.totals().instructions;
   put(out, "\n   {:<12}{:>20}{:>18}{:>12}{:>12}\n", "level", "accesses", "misses", "miss rate", "MPKI");
   for (const auto& level : r.caches.levels) put_level(out, level, by_core, instructions);
-  put(out, "   {:<12}{:>20} lines read, {} written back\n", "memory", grouped(r.caches.memory.reads), grouped(r.caches.memory.writes));
+  put(out, "   {:<12}{:>20} lines read, {} written back\n", "memory", grouped(r.caches.memory.reads),
+      grouped(r.caches.memory.writes));
 }
 
 void put_coherence(Buffer& out, const RunResult& r) {
   if (!r.machine) return;
-  put(out, "\n   {:<12}{:>16}{:>16}{:>16}{:>16}{:>16}\n", "coherence", "upgrades", "invalidations", "interventions", "dirty ones", "back-invalid.");
+  put(out, "\n   {:<12}{:>16}{:>16}{:>16}{:>16}{:>16}\n", "coherence", "upgrades", "invalidations", "interventions",
+      "dirty ones", "back-invalid.");
   for (const auto& level : r.caches.levels) {
     const sim::CacheStatistics& c = level.total;
-    put(out, "   {:<12}{:>16}{:>16}{:>16}{:>16}{:>16}\n", level.name, grouped(c.upgrades), grouped(c.invalidations_received),
-        grouped(c.interventions), grouped(c.dirty_interventions), grouped(c.back_invalidations));
+    put(out, "   {:<12}{:>16}{:>16}{:>16}{:>16}{:>16}\n", level.name, grouped(c.upgrades),
+        grouped(c.invalidations_received), grouped(c.interventions), grouped(c.dirty_interventions),
+        grouped(c.back_invalidations));
   }
 }
 
 void put_notes(Buffer& out, const RunResult& r) {
   const channel::ThreadStatistics t = r.totals();
-  if (r.events.forks != 0) put(out, "   note: {} child process{} ran natively and {} not simulated\n", r.events.forks,
-                               r.events.forks == 1 ? "" : "es", r.events.forks == 1 ? "is" : "are");
-  if (r.events.execs != 0) put(out, "   note: the program replaced itself (exec); what came after ran natively and is not simulated\n");
-  if (t.stalls != 0) put(out, "   note: threads without progress were set aside {} time{}\n", t.stalls, t.stalls == 1 ? "" : "s");
-  if (t.truncated_words != 0) put(out, "   note: {} words at the ends of streams were cut off amid a block\n", t.truncated_words);
+  if (r.events.forks != 0)
+    put(out, "   note: {} child process{} ran natively and {} not simulated\n", r.events.forks,
+        r.events.forks == 1 ? "" : "es", r.events.forks == 1 ? "is" : "are");
+  if (r.events.execs != 0)
+    put(out, "   note: the program replaced itself (exec); what came after ran natively and is not simulated\n");
+  if (t.stalls != 0)
+    put(out, "   note: threads without progress were set aside {} time{}\n", t.stalls, t.stalls == 1 ? "" : "s");
+  if (t.truncated_words != 0)
+    put(out, "   note: {} words at the ends of streams were cut off amid a block\n", t.truncated_words);
 }
 
 }  // namespace
@@ -118,11 +131,12 @@ std::string grouped(uint64_t number) {
 std::string engine_report(const RunResult& r) {
   Buffer out;
   const EngineCounts& e = r.engine;
-  put(out, "\n   engine: {} superblocks of {:.1f} instructions, {} paths, {} KiB of code, {} links\n", grouped(e.superblocks),
-      per(e.translated_instructions, e.superblocks, 1), grouped(e.paths), e.code_bytes >> 10, grouped(e.links));
-  put(out, "   dispatches: {} new, {} to link, {} indirect, {} system calls, {} checks, {} other\n", grouped(e.dispatches_new),
-      grouped(e.dispatches_link), grouped(e.dispatches_indirect), grouped(e.dispatches_syscall), grouped(e.dispatches_check),
-      grouped(e.dispatches_other));
+  put(out, "\n   engine: {} superblocks of {:.1f} instructions, {} paths, {} KiB of code, {} links\n",
+      grouped(e.superblocks), per(e.translated_instructions, e.superblocks, 1), grouped(e.paths), e.code_bytes >> 10,
+      grouped(e.links));
+  put(out, "   dispatches: {} new, {} to link, {} indirect, {} system calls, {} checks, {} other\n",
+      grouped(e.dispatches_new), grouped(e.dispatches_link), grouped(e.dispatches_indirect),
+      grouped(e.dispatches_syscall), grouped(e.dispatches_check), grouped(e.dispatches_other));
   put(out, "   {} signals, {} faults, {} flushes; translation {:.3f} s ({:.2f} us a superblock)\n", grouped(e.signals),
       grouped(e.faults), grouped(e.flushes), e.translation_seconds,
       e.superblocks == 0 ? 0.0 : e.translation_seconds * 1e6 / static_cast<double>(e.superblocks));

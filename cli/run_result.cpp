@@ -11,7 +11,8 @@ channel::ThreadStatistics RunResult::totals() const {
 std::vector<uint64_t> RunResult::instructions_by_core() const {
   if (!machine) return {};
   std::vector<uint64_t> sums(machine->cores);
-  for (const auto& thread : threads) sums[core_of_thread(thread.index, machine->cores)] += thread.statistics.instructions;
+  for (const auto& thread : threads)
+    sums[core_of_thread(thread.index, machine->cores)] += thread.statistics.instructions;
   return sums;
 }
 

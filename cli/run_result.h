@@ -17,28 +17,28 @@ namespace simrun::cli {
 // Copied from border::EngineStatistics when the program has ended.
 struct EngineCounts {
   uint64_t superblocks = 0, translated_instructions = 0, code_bytes = 0, links = 0;
-  uint64_t dispatches_new = 0, dispatches_link = 0, dispatches_indirect = 0, dispatches_syscall = 0, dispatches_check = 0,
-           dispatches_other = 0;
+  uint64_t dispatches_new = 0, dispatches_link = 0, dispatches_indirect = 0, dispatches_syscall = 0,
+           dispatches_check = 0, dispatches_other = 0;
   uint64_t signals = 0, faults = 0, flushes = 0;
   double translation_seconds = 0;
-  uint64_t paths = 0;                          // in the descriptor table
+  uint64_t paths = 0;  // in the descriptor table
 };
 
 struct RunResult {
   std::vector<std::string> command;
   RunMode mode = RunMode::kSim;
-  std::string started;                         // UTC, ISO 8601
-  double wall_seconds = 0;                     // from launch to the end of the simulation
-  int exit_code = 0;                           // when signal == 0
-  int signal = 0;                              // that ended the program
-  bool counted = true;                         // false: nothing was read of the stream (null, discard)
-  std::string error;                           // not empty: the simulation is not complete, and why
+  std::string started;      // UTC, ISO 8601
+  double wall_seconds = 0;  // from launch to the end of the simulation
+  int exit_code = 0;        // when signal == 0
+  int signal = 0;           // that ended the program
+  bool counted = true;      // false: nothing was read of the stream (null, discard)
+  std::string error;        // not empty: the simulation is not complete, and why
   std::vector<std::string> warnings;
   std::vector<channel::ThreadReport> threads;  // by index
   channel::ProcessEvents events;
-  uint64_t drained_words = 0;                  // thrown away (discard, or after an error)
-  std::optional<sim::MachineConfig> machine;   // kSim
-  sim::Statistics caches;                      // kSim
+  uint64_t drained_words = 0;                 // thrown away (discard, or after an error)
+  std::optional<sim::MachineConfig> machine;  // kSim
+  sim::Statistics caches;                     // kSim
   EngineCounts engine;
   bool show_engine = false;
 

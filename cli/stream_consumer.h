@@ -1,4 +1,5 @@
-// The loop of a run: advance the merge while there are words, sleep while there are none, notice the end of the program.
+// The loop of a run: advance the merge while there are words, sleep while there are none, notice the end of the
+// program.
 #pragma once
 
 #include <chrono>
@@ -45,7 +46,8 @@ class StreamConsumer {
   void loop(Advance&& advance, Show&& show, IsBehind&& is_behind, RunResult& result) {
     using channel::Status;
     for (int idle = 0;;) {
-      // While words come, whether the program lives does not matter; asked before advance(), so that its last words are not missed.
+      // While words come, whether the program lives does not matter; asked before advance(), so that its last words are
+      // not missed.
       const bool alive = idle == 0 || writes();
       const Status status = advance(alive);
       if (progress_.due()) show();
@@ -58,8 +60,9 @@ class StreamConsumer {
     }
   }
 
-  // First some naps without the bell, so that a program that makes many short system calls need not wake us at each; then sleeps
-  // until the bell rings. A thread that is behind rings only when its chunk is full or its state changes: look again soon.
+  // First some naps without the bell, so that a program that makes many short system calls need not wake us at each;
+  // then sleeps until the bell rings. A thread that is behind rings only when its chunk is full or its state changes:
+  // look again soon.
   template <class Advance, class IsBehind>
   void sleep(int& idle, Advance&& advance, IsBehind&& is_behind) {
     constexpr int kNaps = 4, kNapsForRunnable = 40;

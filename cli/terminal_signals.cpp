@@ -42,7 +42,7 @@ void on_end_request(int signal, siginfo_t* info, void*) {
 void on_child(int, siginfo_t*, void*) { wake(); }
 
 void install(int signal, void (*handler)(int, siginfo_t*, void*)) {
-  struct sigaction action{};
+  struct sigaction action {};
   action.sa_sigaction = handler;
   action.sa_flags = SA_SIGINFO | (signal == SIGCHLD ? 0 : SA_RESTART);
   sigaction(signal, &action, nullptr);
@@ -52,7 +52,7 @@ void install(int signal, void (*handler)(int, siginfo_t*, void*)) {
 
 void install_signal_handlers() {
   for (int signal : {SIGINT, SIGQUIT, SIGTERM, SIGHUP}) {
-    struct sigaction before{};
+    struct sigaction before {};
     sigaction(signal, nullptr, &before);
     if (before.sa_handler != SIG_IGN) install(signal, on_end_request);
   }

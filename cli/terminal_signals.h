@@ -1,6 +1,7 @@
-// What signals at simrun mean. From the terminal (Ctrl-C, Ctrl-\, hang-up) they reach the program too, which is in the same process
-// group: nothing to do but to survive and report. Sent to simrun by someone's kill(2), they are passed on to the program. A signal
-// that simrun found ignored (nohup) stays ignored. SIGCHLD wakes the consumer, so that the end of the program is noticed at once.
+// What signals at simrun mean. From the terminal (Ctrl-C, Ctrl-\, hang-up) they reach the program too, which is in the
+// same process group: nothing to do but to survive and report. Sent to simrun by someone's kill(2), they are passed on
+// to the program. A signal that simrun found ignored (nohup) stays ignored. SIGCHLD wakes the consumer, so that the end
+// of the program is noticed at once.
 #pragma once
 
 #include <sys/types.h>
@@ -13,8 +14,8 @@ namespace simrun::cli {
 // Before the launch: from here on simrun survives SIGINT, SIGQUIT, SIGTERM and SIGHUP.
 void install_signal_handlers();
 
-// After the launch: where signals go, and who is woken. Signals that came in between are passed on now. Both must outlive
-// the call of watch_nothing().
+// After the launch: where signals go, and who is woken. Signals that came in between are passed on now. Both must
+// outlive the call of watch_nothing().
 void watch(host::Target& target, channel::Doorbell& bell);
 void watch_nothing();
 

@@ -1,5 +1,5 @@
-// The merge without a model: rings full of a hit-dominated mix, replayed into sinks that do next to nothing. What is measured is the
-// cost of reading words, looking paths up, evaluating references and choosing whose turn it is.
+// The merge without a model: rings full of a hit-dominated mix, replayed into sinks that do next to nothing. What is
+// measured is the cost of reading words, looking paths up, evaluating references and choosing whose turn it is.
 #include <benchmark/benchmark.h>
 
 #include <array>
@@ -22,7 +22,9 @@ class ChecksumSink final {
   static constexpr bool kWantsReferences = true;
   uint32_t start_thread(const ThreadReport& thread) { return thread.index; }
   void fetch(uint32_t, uint64_t line) { sum_ += line, ++references_; }
-  void data(uint32_t handle, ReferenceKind, uint64_t address, uint32_t bytes) { sum_ += address ^ bytes ^ handle, ++references_; }
+  void data(uint32_t handle, ReferenceKind, uint64_t address, uint32_t bytes) {
+    sum_ += address ^ bytes ^ handle, ++references_;
+  }
   uint64_t references() const { return references_; }
   uint64_t sum() const { return sum_; }
 
@@ -30,11 +32,12 @@ class ChecksumSink final {
   uint64_t sum_ = 0, references_ = 0;
 };
 
-// 16 paths per thread of 6 to 21 instructions, every third with an operand, one address word for two operands (what the translator makes
-// of ordinary code); `fill` repeats them until the rings hold `chunks` chunks.
+// 16 paths per thread of 6 to 21 instructions, every third with an operand, one address word for two operands (what the
+// translator makes of ordinary code); `fill` repeats them until the rings hold `chunks` chunks.
 class FilledTarget {
  public:
-  FilledTarget(uint32_t threads, uint32_t chunk_bytes, uint32_t chunks) : target_(chunk_bytes, chunks), threads_(threads) {
+  FilledTarget(uint32_t threads, uint32_t chunk_bytes, uint32_t chunks)
+      : target_(chunk_bytes, chunks), threads_(threads) {
     for (uint32_t p = 0; p < 16; ++p) {
       std::vector<FakeInstruction> instructions(6 + p);
       uint16_t words = 0;
@@ -101,7 +104,13 @@ void replay_all(benchmark::State& state) {
   state.counters["words/s"] = benchmark::Counter(static_cast<double>(words), benchmark::Counter::kIsRate);
 }
 
-BENCHMARK(replay_all<ChecksumSink>)->Name("merge/references")->Arg(1)->Arg(8)->Arg(64)->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK(replay_all<ChecksumSink>)
+    ->Name("merge/references")
+    ->Arg(1)
+    ->Arg(8)
+    ->Arg(64)
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
 BENCHMARK(replay_all<CountingSink>)->Name("merge/counts")->Arg(1)->Arg(8)->Unit(benchmark::kMillisecond)->UseRealTime();
 
 void drain_all(benchmark::State& state) {

@@ -14,7 +14,8 @@ class CountingSink final {
   // False: fetch() and data() are never called.
   static constexpr bool kWantsReferences = false;
 
-  // A thread becomes eligible, in the order of virtual time. The result is passed back with each of its references (a core, say).
+  // A thread becomes eligible, in the order of virtual time. The result is passed back with each of its references (a
+  // core, say).
   uint32_t start_thread(const ThreadReport& thread) { return thread.index; }
   // `line`: address / line size of the PathTable. One call for each run of instructions on one line.
   void fetch(uint32_t /*handle*/, uint64_t /*line*/) {}

@@ -11,7 +11,8 @@
 namespace simrun::channel {
 
 void futex_wait(std::atomic<uint32_t>& word, uint32_t expected, std::chrono::microseconds time_out) {
-  timespec limit{static_cast<time_t>(time_out.count() / 1'000'000), static_cast<long>(time_out.count() % 1'000'000 * 1000)};
+  timespec limit{static_cast<time_t>(time_out.count() / 1'000'000),
+                 static_cast<long>(time_out.count() % 1'000'000 * 1000)};
   syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAIT, expected, &limit, nullptr, 0);
 }
 

@@ -1,5 +1,5 @@
-// How the consumer sleeps. One word in the shared mapping (ProcessHeader::consumer_sleeps) is 1 while it does; who has news
-// exchanges it for 0 and wakes. The futexes are shared ones: both sides map the same memfd at different addresses.
+// How the consumer sleeps. One word in the shared mapping (ProcessHeader::consumer_sleeps) is 1 while it does; who has
+// news exchanges it for 0 and wakes. The futexes are shared ones: both sides map the same memfd at different addresses.
 //
 //   bell.arm(); look once more for work; if there is none: bell.sleep(time-out); bell.disarm();
 //

@@ -1,4 +1,5 @@
-// Throws the streams of a target away as fast as they come: what tracing costs when nothing reads it. No order, no counts but words.
+// Throws the streams of a target away as fast as they come: what tracing costs when nothing reads it. No order, no
+// counts but words.
 #pragma once
 
 #include <cstdint>

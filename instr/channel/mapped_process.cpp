@@ -29,7 +29,8 @@ const Entry* table(char* base, uint64_t offset, uint32_t capacity, uint64_t mapp
 
 }  // namespace
 
-MappedProcess::MappedProcess(void* mapping) : base_(static_cast<char*>(mapping)), header_(static_cast<ProcessHeader*>(mapping)) {
+MappedProcess::MappedProcess(void* mapping)
+    : base_(static_cast<char*>(mapping)), header_(static_cast<ProcessHeader*>(mapping)) {
   const ProcessHeader& h = *header_;
   require(h.magic == kMagic, "magic number");
   require(h.version == kVersion && h.header_bytes == sizeof(ProcessHeader), "engine and simrun of different versions");
@@ -44,7 +45,8 @@ MappedProcess::MappedProcess(void* mapping) : base_(static_cast<char*>(mapping))
   require(chunk_bytes_ % 8 == 0 && chunk_bytes_ / 8 >= kMinChunkWords && chunk_bytes_ <= 1u << 30, "chunk size");
   ring_bytes_ = uint64_t{chunk_bytes_} * ring_chunks_;
   require(slot_bytes_ >= sizeof(ThreadSlot) && slot_bytes_ <= mapping_bytes_ / kMaxThreads, "slot size");
-  require(slots_offset_ % alignof(ThreadSlot) == 0 && slots_offset_ <= mapping_bytes_ - slot_bytes_ * kMaxThreads, "slots");
+  require(slots_offset_ % alignof(ThreadSlot) == 0 && slots_offset_ <= mapping_bytes_ - slot_bytes_ * kMaxThreads,
+          "slots");
   require(rings_offset_ % 8 == 0 && ring_bytes_ <= mapping_bytes_ / kMaxThreads, "ring size");
   require(rings_offset_ <= mapping_bytes_ - ring_bytes_ * kMaxThreads, "rings");
   path_capacity_ = h.path_capacity;
@@ -71,7 +73,9 @@ const uint64_t* MappedProcess::ring(uint32_t index) const {
   return reinterpret_cast<const uint64_t*>(base_ + rings_offset_ + ring_bytes_ * index);
 }
 
-uint64_t MappedProcess::ring_target_address(uint32_t index) const { return target_base_ + rings_offset_ + ring_bytes_ * index; }
+uint64_t MappedProcess::ring_target_address(uint32_t index) const {
+  return target_base_ + rings_offset_ + ring_bytes_ * index;
+}
 
 uint32_t MappedProcess::paths() const {
   return std::min(header_->paths.load(std::memory_order_acquire), path_capacity_);

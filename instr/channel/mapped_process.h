@@ -1,5 +1,5 @@
-// The shared mapping of one target process, as seen from the simrun process. The set-up fields of the header are copied and checked
-// once: the target can overwrite them at any time, and no bound used here may change under our feet.
+// The shared mapping of one target process, as seen from the simrun process. The set-up fields of the header are copied
+// and checked once: the target can overwrite them at any time, and no bound used here may change under our feet.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,8 @@ namespace simrun::channel {
 
 class MappedProcess {
  public:
-  // `mapping`: start of the mapping here, already laid out by the launcher. Throws StreamError when the layout does not hold together.
+  // `mapping`: start of the mapping here, already laid out by the launcher. Throws StreamError when the layout does not
+  // hold together.
   explicit MappedProcess(void* mapping);
 
   border::ProcessHeader& header() const { return *header_; }
@@ -22,7 +23,7 @@ class MappedProcess {
   uint32_t slots_used() const;
 
   border::ThreadSlot& slot(uint32_t index) const;
-  const uint64_t* ring(uint32_t index) const;         // first word of the slot's ring
+  const uint64_t* ring(uint32_t index) const;          // first word of the slot's ring
   uint64_t ring_target_address(uint32_t index) const;  // the same in the target's address space
 
   // Entries published so far (acquire: everything below is readable), never above the capacity.

@@ -2,9 +2,9 @@
 //
 //   Merge<CountingSink> merge(process, sink, options);
 //   for (;;) {
-//     const bool alive = ...;                        // asked before advance(), or words written in between would be lost
-//     if (const Status s = merge.advance(alive); s == Status::kFinished) break;
-//     else if (s == Status::kIdle) ...               // sleep (doorbell.h)
+//     const bool alive = ...;                        // asked before advance(), or words written in between would be
+//     lost if (const Status s = merge.advance(alive); s == Status::kFinished) break; else if (s == Status::kIdle) ...
+//     // sleep (doorbell.h)
 //   }
 #pragma once
 
@@ -27,8 +27,8 @@ enum class Status { kAdvanced, kIdle, kFinished };
 
 // Events that concern the process rather than a thread.
 struct ProcessEvents {
-  uint64_t forks = 0;     // children that went on outside this simulation
-  uint64_t execs = 0;     // that succeeded or were not seen to fail
+  uint64_t forks = 0;  // children that went on outside this simulation
+  uint64_t execs = 0;  // that succeeded or were not seen to fail
   uint64_t markers = 0;
 };
 
@@ -41,14 +41,16 @@ class Merge {
         sink_(sink),
         time_(process, options, [this](const ThreadReport& thread) { return sink_.start_thread(thread); }) {}
 
-  // Up to some hundred turns. `alive`: the target may still write (known before the call). Throws StreamError: the message names the thread.
+  // Up to some hundred turns. `alive`: the target may still write (known before the call). Throws StreamError: the
+  // message names the thread.
   Status advance(bool alive) {
     constexpr int kTurns = 256;
     for (int turn = 0; turn < kTurns; ++turn) {
       MergeThread* thread = nullptr;
       try {
         thread = time_.next(alive);
-        if (thread == nullptr) return time_.finished(alive) ? Status::kFinished : turn != 0 ? Status::kAdvanced : Status::kIdle;
+        if (thread == nullptr)
+          return time_.finished(alive) ? Status::kFinished : turn != 0 ? Status::kAdvanced : Status::kIdle;
         run_turn(*thread);
       } catch (const StreamError& error) {
         if (thread == nullptr) throw;
@@ -116,7 +118,8 @@ class Merge {
   }
 
   static void require_payload(std::span<const uint64_t> payload, size_t words, const char* event) {
-    if (payload.size() < words) throw StreamError(fmt::format("event {} with {} words, not {}", event, payload.size(), words));
+    if (payload.size() < words)
+      throw StreamError(fmt::format("event {} with {} words, not {}", event, payload.size(), words));
   }
 
   void handle_event(MergeThread& thread, border::Event event, std::span<const uint64_t> payload) {
@@ -131,7 +134,9 @@ class Merge {
       case Event::kThreadEnd:
         thread.report.ended = true;
         return time_.end(thread);
-      case Event::kThreadCreate: require_payload(payload, 1, "thread create"); return time_.create_child(thread, payload[0]);
+      case Event::kThreadCreate:
+        require_payload(payload, 1, "thread create");
+        return time_.create_child(thread, payload[0]);
       case Event::kThreadCreateFailed:
         require_payload(payload, 1, "thread create failed");
         return time_.drop_child(thread, payload[0]);
@@ -140,20 +145,40 @@ class Merge {
         // Runnable again when it is back, whatever the delay was: so the order does not depend on how soon we look.
         if (payload.size() > 1 && payload[1] != 0) time_.leave(thread);
         return;
-      case Event::kSyscallExit: return;
-      case Event::kFsBase: require_payload(payload, 1, "FS base"); replay.bases.fs = payload[0]; return;
-      case Event::kGsBase: require_payload(payload, 1, "GS base"); replay.bases.gs = payload[0]; return;
-      case Event::kSignal: ++replay.statistics.signals; return;
-      case Event::kCut: require_payload(payload, 3, "cut"); return replay_cut(thread, payload);
-      case Event::kMarker: ++events_.markers; return;
-      case Event::kExec: ++events_.execs; return time_.leave(thread);
-      case Event::kExecFailed: --events_.execs; return;
-      case Event::kProcessFork: ++events_.forks; return;
+      case Event::kSyscallExit:
+        return;
+      case Event::kFsBase:
+        require_payload(payload, 1, "FS base");
+        replay.bases.fs = payload[0];
+        return;
+      case Event::kGsBase:
+        require_payload(payload, 1, "GS base");
+        replay.bases.gs = payload[0];
+        return;
+      case Event::kSignal:
+        ++replay.statistics.signals;
+        return;
+      case Event::kCut:
+        require_payload(payload, 3, "cut");
+        return replay_cut(thread, payload);
+      case Event::kMarker:
+        ++events_.markers;
+        return;
+      case Event::kExec:
+        ++events_.execs;
+        return time_.leave(thread);
+      case Event::kExecFailed:
+        --events_.execs;
+        return;
+      case Event::kProcessFork:
+        ++events_.forks;
+        return;
     }
     throw StreamError(fmt::format("unknown event {}", static_cast<uint32_t>(event)));
   }
 
-  // A superblock that a fault ended after payload[1] instructions; payload[2] iterations of the string instruction that was next.
+  // A superblock that a fault ended after payload[1] instructions; payload[2] iterations of the string instruction that
+  // was next.
   void replay_cut(MergeThread& thread, std::span<const uint64_t> payload) {
     std::vector<uint64_t> words{payload[0]};
     words.insert(words.end(), payload.begin() + 3, payload.end());
@@ -169,13 +194,14 @@ class Merge {
   }
 
   // The direction of a string instruction that did not get to its end is unknown: upwards, as (nearly) all are.
-  void replay_started_string(MergeThread& thread, const std::vector<border::OperandDescriptor>& operands, uint64_t iterations,
-                             const std::vector<uint64_t>& words) {
+  void replay_started_string(MergeThread& thread, const std::vector<border::OperandDescriptor>& operands,
+                             uint64_t iterations, const std::vector<uint64_t>& words) {
     std::vector<const border::OperandDescriptor*> present;
     for (const auto& o : operands)
       if (o.word_a == border::kNoWord || o.word_a < words.size()) present.push_back(&o);
     if (present.empty()) return;
-    if (iterations > kMaxStringBytes / present[0]->size) throw StreamError("a cut string instruction of more than 4 TiB");
+    if (iterations > kMaxStringBytes / present[0]->size)
+      throw StreamError("a cut string instruction of more than 4 TiB");
     const StringRun run{iterations, static_cast<int64_t>(present[0]->size)};
     thread.replay.statistics.string_iterations += iterations;
     expand_string(std::span<const border::OperandDescriptor* const>(present), run, words.data(), thread.replay.bases,

@@ -32,8 +32,8 @@ constexpr uint64_t kNoLine = std::numeric_limits<uint64_t>::max();
 [[noreturn]] void bad(uint64_t id, const std::string& what) { throw StreamError(fmt::format("path {}: {}", id, what)); }
 
 bool is_plain(const OperandDescriptor& o) {
-  return o.form == OperandForm::kAddress && o.modifier == OperandModifier::kNone && (o.flags & (kFsBase | kGsBase | kAddress32)) == 0 &&
-         o.size <= std::numeric_limits<uint16_t>::max();
+  return o.form == OperandForm::kAddress && o.modifier == OperandModifier::kNone &&
+         (o.flags & (kFsBase | kGsBase | kAddress32)) == 0 && o.size <= std::numeric_limits<uint16_t>::max();
 }
 
 uint32_t words_of_vector(uint32_t lanes, uint32_t lane_bytes) { return (lanes * lane_bytes + 7) / 8; }
@@ -45,9 +45,12 @@ uint32_t span_b(const OperandDescriptor& o) {
 uint32_t span_c(const OperandDescriptor& o) {
   switch (o.form) {
     case OperandForm::kVectorIndex:
-    case OperandForm::kMasked: return o.mask_lane == 0 ? 1 : words_of_vector(o.lanes, o.mask_lane);
-    case OperandForm::kXsave: return 2;
-    default: return 1;
+    case OperandForm::kMasked:
+      return o.mask_lane == 0 ? 1 : words_of_vector(o.lanes, o.mask_lane);
+    case OperandForm::kXsave:
+      return 2;
+    default:
+      return 1;
   }
 }
 
@@ -70,7 +73,8 @@ const char* problem(const OperandDescriptor& o) {
   if (o.form > OperandForm::kXsave) return "unknown form of operand";
   if (o.modifier > OperandModifier::kByteIndex) return "unknown modifier of an operand";
   if (o.shift > 3) return "shift above 3";
-  if (o.modifier == OperandModifier::kBitOffset && (!std::has_single_bit(o.size) || o.size > 8)) return "operand of a bit offset";
+  if (o.modifier == OperandModifier::kBitOffset && (!std::has_single_bit(o.size) || o.size > 8))
+    return "operand of a bit offset";
   if (o.size == 0 && o.form != OperandForm::kXsave) return "operand of size 0";
   if (o.size > 1u << 20) return "operand of more than 1 MiB";
   if (o.form != OperandForm::kVectorIndex && o.form != OperandForm::kMasked) return nullptr;
@@ -94,9 +98,12 @@ size_t table_bytes(uint64_t capacity) { return (capacity + 1) * (sizeof(DecodedP
 }  // namespace
 
 PathTable::PathTable(const MappedProcess& process, uint32_t line_bytes)
-    : process_(process), line_shift_(static_cast<uint32_t>(std::countr_zero(line_bytes))), capacity_(process.path_capacity()) {
+    : process_(process),
+      line_shift_(static_cast<uint32_t>(std::countr_zero(line_bytes))),
+      capacity_(process.path_capacity()) {
   CHECK(std::has_single_bit(line_bytes));
-  void* memory = mmap(nullptr, table_bytes(capacity_), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* memory =
+      mmap(nullptr, table_bytes(capacity_), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) throw UserError(fmt::format("no address space for {} decoded paths", capacity_));
   table_ = static_cast<DecodedPath*>(memory);
   lengths_ = reinterpret_cast<uint16_t*>(table_ + capacity_);
@@ -112,10 +119,12 @@ PathTable::Source PathTable::source(uint64_t word) const {
   s.superblock = process_.superblocks()[s.path.superblock];
   if (uint64_t{s.superblock.first_instruction} + s.superblock.instructions > process_.instruction_capacity())
     bad(word, "instructions out of range");
-  if (uint64_t{s.superblock.first_operand} + s.superblock.operands > process_.operand_capacity()) bad(word, "operands out of range");
+  if (uint64_t{s.superblock.first_operand} + s.superblock.operands > process_.operand_capacity())
+    bad(word, "operands out of range");
   if (s.path.instructions == 0 || s.path.instructions > s.superblock.instructions) bad(word, "number of instructions");
   if (s.path.operands > s.superblock.operands) bad(word, "number of operands");
-  if (s.path.words >= process_.chunk_words() || s.path.words == std::numeric_limits<uint16_t>::max()) bad(word, "more words than a chunk holds");
+  if (s.path.words >= process_.chunk_words() || s.path.words == std::numeric_limits<uint16_t>::max())
+    bad(word, "more words than a chunk holds");
   s.instructions = process_.instructions() + s.superblock.first_instruction;
   s.operands = process_.operands() + s.superblock.first_operand;
   return s;
@@ -128,7 +137,8 @@ void PathTable::add_fetches(OwnedPath& to, uint64_t first_byte, uint32_t length,
     if (to.path.first_line == kNoLine) to.path.first_line = line;
     to.path.last_line = line;
     ++to.path.fetches;
-    to.references.push_back({static_cast<int64_t>(line - 2 * id), 0, 0, static_cast<uint16_t>(1u << line_shift_), 0, ReferenceKind::kFetch});
+    to.references.push_back({static_cast<int64_t>(line - 2 * id), 0, 0, static_cast<uint16_t>(1u << line_shift_), 0,
+                             ReferenceKind::kFetch});
   }
 }
 
@@ -143,8 +153,8 @@ void PathTable::add_operand(OwnedPath& to, const OperandDescriptor& o, uint64_t 
   if (o.word_b == kNoWord) disp -= id;
   const auto index = [](uint16_t word) { return word == kNoWord ? uint16_t{0} : word; };
   const auto shift = static_cast<uint8_t>(o.word_b == kNoWord ? 0 : o.shift);
-  to.references.push_back({static_cast<int64_t>(disp), index(o.word_a), index(o.word_b), static_cast<uint16_t>(o.size), shift,
-                           to_reference_kind(o.kind)});
+  to.references.push_back({static_cast<int64_t>(disp), index(o.word_a), index(o.word_b), static_cast<uint16_t>(o.size),
+                           shift, to_reference_kind(o.kind)});
   count_plain(to.path, to_reference_kind(o.kind));
 }
 
@@ -161,11 +171,13 @@ OwnedPath PathTable::build(const Source& s, uint32_t instructions, uint32_t word
     for (; operand < s.superblock.operands && s.operands[operand].instruction == i; ++operand) {
       const OperandDescriptor o = s.operands[operand];
       if (const char* what = problem(o)) bad(s.id, what);
-      if (!words_fit(o, words)) bad(s.id, fmt::format("operand {} reads words beyond the {} of the path", operand, words));
+      if (!words_fit(o, words))
+        bad(s.id, fmt::format("operand {} reads words beyond the {} of the path", operand, words));
       add_operand(made, o, s.id);
     }
     const bool repeats = operand - first == 2 && s.operands[first].form == OperandForm::kRepeatString;
-    if (repeats && s.operands[first + 1].form == OperandForm::kRepeatString) made.specials[made.specials.size() - 2].interleaved = 1;
+    if (repeats && s.operands[first + 1].form == OperandForm::kRepeatString)
+      made.specials[made.specials.size() - 2].interleaved = 1;
   }
   made.path.references = made.references.data();
   made.path.reference_count = static_cast<uint32_t>(made.references.size());
@@ -195,7 +207,8 @@ OwnedPath PathTable::decode_prefix(uint64_t word, uint64_t instructions, uint64_
                                    std::vector<OperandDescriptor>* next_string) const {
   const Source s = source(word);
   if (instructions >= s.superblock.instructions) bad(word, "cut behind its end");
-  OwnedPath made = build(s, static_cast<uint32_t>(instructions), static_cast<uint32_t>(std::min<uint64_t>(words, 0x7fff)));
+  OwnedPath made =
+      build(s, static_cast<uint32_t>(instructions), static_cast<uint32_t>(std::min<uint64_t>(words, 0x7fff)));
   next_string->clear();
   for (uint32_t i = 0; i < s.superblock.operands; ++i) {
     const OperandDescriptor o = s.operands[i];

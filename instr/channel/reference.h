@@ -13,16 +13,16 @@ enum class ReferenceKind : uint8_t {
   kFetch,
   kLoad,
   kStore,
-  kReadModifyWrite,   // one reference; a load and a store in the totals
+  kReadModifyWrite,  // one reference; a load and a store in the totals
   kPrefetch,
   kFlush,
   kNonTemporalLoad,   // a load in the totals
   kNonTemporalStore,  // a store in the totals
 };
 
-// A reference that is one sum: address = word[a] + (word[b] << shift) + disp, with the words of one execution of the path; word[0]
-// is the path's id, a constant, so an absent word reads it and `disp` takes it back: no branch. For kFetch the sum is
-// the number of a line (address / line size), else a byte address.
+// A reference that is one sum: address = word[a] + (word[b] << shift) + disp, with the words of one execution of the
+// path; word[0] is the path's id, a constant, so an absent word reads it and `disp` takes it back: no branch. For
+// kFetch the sum is the number of a line (address / line size), else a byte address.
 struct Reference {
   int64_t disp;
   uint16_t a;
@@ -39,9 +39,9 @@ inline uint64_t evaluate(const Reference& r, const uint64_t* words) {
 
 // OperandKind in the terms of sinks and totals.
 inline ReferenceKind to_reference_kind(border::OperandKind kind) {
-  constexpr std::array kKinds = {ReferenceKind::kLoad,     ReferenceKind::kStore, ReferenceKind::kReadModifyWrite,
-                                 ReferenceKind::kPrefetch, ReferenceKind::kFlush, ReferenceKind::kNonTemporalLoad,
-                                 ReferenceKind::kNonTemporalStore};
+  constexpr std::array kKinds = {
+      ReferenceKind::kLoad,  ReferenceKind::kStore,           ReferenceKind::kReadModifyWrite, ReferenceKind::kPrefetch,
+      ReferenceKind::kFlush, ReferenceKind::kNonTemporalLoad, ReferenceKind::kNonTemporalStore};
   return kKinds[static_cast<size_t>(kind)];
 }
 

@@ -1,5 +1,5 @@
-// One execution of a path, turned into calls of a sink and into counts. The loop over plain references is the hot one of the
-// whole reader: no branch but the fetch/data one, 16 bytes of description per reference. Measured by
+// One execution of a path, turned into calls of a sink and into counts. The loop over plain references is the hot one
+// of the whole reader: no branch but the fetch/data one, 16 bytes of description per reference. Measured by
 // bench/channel/merge_benchmark.cpp.
 #pragma once
 
@@ -15,8 +15,8 @@ namespace simrun::channel {
 
 // What replaying needs to know of a thread.
 struct ReplayState {
-  uint32_t handle = 0;                                          // what the sink's start_thread returned
-  uint64_t last_line = std::numeric_limits<uint64_t>::max();    // of instructions, fetched last
+  uint32_t handle = 0;                                        // what the sink's start_thread returned
+  uint64_t last_line = std::numeric_limits<uint64_t>::max();  // of instructions, fetched last
   SegmentBases bases;
   ThreadStatistics statistics;
 };
@@ -34,8 +34,8 @@ void replay_plain(const Reference* from, const Reference* to, const uint64_t* wo
 
 // Plain references with the special operands at their places between them: program order.
 template <class Sink>
-[[gnu::noinline]] void replay_special(const DecodedPath& path, const Reference* from, const uint64_t* words, ReplayState& thread,
-                                      Sink& sink) {
+[[gnu::noinline]] void replay_special(const DecodedPath& path, const Reference* from, const uint64_t* words,
+                                      ReplayState& thread, Sink& sink) {
   const auto emit = [&](border::OperandKind operand_kind, uint64_t address, uint32_t bytes) {
     const ReferenceKind kind = to_reference_kind(operand_kind);
     count_reference(thread.statistics, kind);
@@ -49,11 +49,12 @@ template <class Sink>
     thread.statistics.string_iterations += expand_special(&special, words, thread.bases, emit);
     i += special.interleaved;
   }
-  if constexpr (Sink::kWantsReferences) replay_plain(from, path.references + path.reference_count, words, thread.handle, sink);
+  if constexpr (Sink::kWantsReferences)
+    replay_plain(from, path.references + path.reference_count, words, thread.handle, sink);
 }
 
-// `words`: the block word and the address words. A fetch of the line that the thread fetched last is left out, so that the number of
-// fetches does not depend on where superblocks were cut.
+// `words`: the block word and the address words. A fetch of the line that the thread fetched last is left out, so that
+// the number of fetches does not depend on where superblocks were cut.
 template <class Sink>
 inline void replay(const DecodedPath& path, const uint64_t* words, ReplayState& thread, Sink& sink) {
   const uint32_t skip = path.first_line == thread.last_line ? 1 : 0;

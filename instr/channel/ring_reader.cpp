@@ -57,7 +57,8 @@ bool RingReader::read_current_chunk(uint64_t produced, bool writer_is_gone) {
     return words > have;
   }
   if (!writer_is_gone) return false;
-  // It died between moving `buffer` and `produced`: `fill` was written before both. (Or before it ever set `buffer`: no words.)
+  // It died between moving `buffer` and `produced`: `fill` was written before both. (Or before it ever set `buffer`: no
+  // words.)
   const uint64_t fill = buffer == 0 ? have : slot_.ring.fill[index_].load(std::memory_order_acquire);
   take(fill >= have && fill <= chunk_words_ ? fill : have, false);
   return static_cast<uint64_t>(end_ - chunk_) > have;
@@ -74,14 +75,16 @@ void RingReader::next_chunk() {
   if (++index_ == ring_chunks_) index_ = 0;
   chunk_ = position_ = end_ = ring_ + uint64_t{index_} * chunk_words_;
   final_ = false;
-  // Sequentially consistent: the producer stores producer_sleeps, then loads consumed; we store consumed, then load producer_sleeps.
+  // Sequentially consistent: the producer stores producer_sleeps, then loads consumed; we store consumed, then load
+  // producer_sleeps.
   slot_.ring.consumed.store(sequence_, std::memory_order_seq_cst);
   wake_producer();
 }
 
 void RingReader::wake_producer() {
   if (slot_.ring.producer_sleeps.load(std::memory_order_seq_cst) == 0) return;
-  if (slot_.ring.producer_sleeps.exchange(0, std::memory_order_seq_cst) != 0) futex_wake_all(slot_.ring.producer_sleeps);
+  if (slot_.ring.producer_sleeps.exchange(0, std::memory_order_seq_cst) != 0)
+    futex_wake_all(slot_.ring.producer_sleeps);
 }
 
 void RingReader::reset() {

@@ -1,5 +1,5 @@
-// One thread's ring, consumer side: the words that are there, in order, as contiguous spans; chunks go back to the producer when
-// they are read. The protocol stands at the top of instr/border/shared_memory.h.
+// One thread's ring, consumer side: the words that are there, in order, as contiguous spans; chunks go back to the
+// producer when they are read. The protocol stands at the top of instr/border/shared_memory.h.
 #pragma once
 
 #include <cstdint>
@@ -24,12 +24,13 @@ class RingReader {
   // `next`: first word not consumed, within words().
   void consume_to(const uint64_t* next) { position_ = next; }
 
-  // Looks for more words behind those in hand, gives a finished chunk back. True when there are any that were not there before.
-  // Throws StreamError. `writer_is_gone`: the process is dead, a switch of chunks in progress will not be finished.
+  // Looks for more words behind those in hand, gives a finished chunk back. True when there are any that were not there
+  // before. Throws StreamError. `writer_is_gone`: the process is dead, a switch of chunks in progress will not be
+  // finished.
   bool refresh(bool writer_is_gone);
 
-  // After the last word, when the producer is dead: makes the ring empty for the slot's next user (buffer, produced and consumed are 0),
-  // who sees it when the caller then stores ThreadState::kFree (release).
+  // After the last word, when the producer is dead: makes the ring empty for the slot's next user (buffer, produced and
+  // consumed are 0), who sees it when the caller then stores ThreadState::kFree (release).
   void reset();
 
   border::ThreadSlot& slot() const { return slot_; }
@@ -47,12 +48,12 @@ class RingReader {
   uint64_t ring_target_address_;
   uint32_t chunk_words_;
   uint32_t ring_chunks_;
-  uint64_t sequence_ = 0;        // of the chunk being read
-  uint32_t index_ = 0;           // sequence_ % ring_chunks_
-  const uint64_t* chunk_;        // its first word
+  uint64_t sequence_ = 0;  // of the chunk being read
+  uint32_t index_ = 0;     // sequence_ % ring_chunks_
+  const uint64_t* chunk_;  // its first word
   const uint64_t* position_;
   const uint64_t* end_;
-  bool final_ = false;           // end_ is the end of what this chunk will ever hold
+  bool final_ = false;  // end_ is the end of what this chunk will ever hold
   uint64_t words_before_chunk_ = 0;
 };
 

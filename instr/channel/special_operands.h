@@ -1,6 +1,6 @@
-// Operands that are not one plain sum, expanded into references as the comments of instr/border/descriptors.h define them:
-// segment bases and 32-bit addresses, repeated strings, gathers and scatters, masked vectors, xsave areas.
-// The words they read were checked by PathTable.
+// Operands that are not one plain sum, expanded into references as the comments of instr/border/descriptors.h define
+// them: segment bases and 32-bit addresses, repeated strings, gathers and scatters, masked vectors, xsave areas. The
+// words they read were checked by PathTable.
 #pragma once
 
 #include <bit>
@@ -21,7 +21,8 @@ struct SegmentBases {
   uint64_t gs = 0;
 };
 
-// Bytes of one repeated string instruction beyond which the words are taken for garbage (a loop over them would never end).
+// Bytes of one repeated string instruction beyond which the words are taken for garbage (a loop over them would never
+// end).
 inline constexpr uint64_t kMaxStringBytes = uint64_t{1} << 42;
 
 // Where an operand's addresses come from in one execution.
@@ -29,7 +30,9 @@ class OperandAddress {
  public:
   OperandAddress(const border::OperandDescriptor& o, const uint64_t* words, const SegmentBases& bases)
       : narrow_((o.flags & border::kAddress32) != 0),
-        segment_((o.flags & border::kFsBase) != 0 ? bases.fs : (o.flags & border::kGsBase) != 0 ? bases.gs : 0),
+        segment_((o.flags & border::kFsBase) != 0   ? bases.fs
+                 : (o.flags & border::kGsBase) != 0 ? bases.gs
+                                                    : 0),
         base_(word_or_zero(words, o.word_a) + static_cast<uint64_t>(o.disp)) {}
 
   // Effective address base + `offset`, truncated if the instruction says so, plus the segment's base.
@@ -37,7 +40,9 @@ class OperandAddress {
     const uint64_t effective = base_ + offset;
     return (narrow_ ? effective & 0xffffffff : effective) + segment_;
   }
-  static uint64_t word_or_zero(const uint64_t* words, uint16_t index) { return index == border::kNoWord ? 0 : words[index]; }
+  static uint64_t word_or_zero(const uint64_t* words, uint16_t index) {
+    return index == border::kNoWord ? 0 : words[index];
+  }
 
  private:
   bool narrow_;
@@ -86,15 +91,16 @@ void expand_string(std::span<const border::OperandDescriptor* const> operands, S
 inline uint64_t lane_mask(const border::OperandDescriptor& o, const uint64_t* words) {
   const uint64_t all = o.lanes >= 64 ? ~uint64_t{0} : (uint64_t{1} << o.lanes) - 1;
   if (o.mask_lane == 0) return words[o.word_c] & all;
-  const auto* bytes = reinterpret_cast<const unsigned char*>(words + o.word_c);  // little-endian, as the vector register
+  const auto* bytes =
+      reinterpret_cast<const unsigned char*>(words + o.word_c);  // little-endian, as the vector register
   uint64_t mask = 0;
-  for (uint32_t lane = 0; lane < o.lanes; ++lane)
-    mask |= uint64_t{bytes[(lane + 1) * o.mask_lane - 1]} >> 7 << lane;
+  for (uint32_t lane = 0; lane < o.lanes; ++lane) mask |= uint64_t{bytes[(lane + 1) * o.mask_lane - 1]} >> 7 << lane;
   return mask;
 }
 
 template <class Emit>
-void expand_vector_index(const border::OperandDescriptor& o, const uint64_t* words, const SegmentBases& bases, Emit&& emit) {
+void expand_vector_index(const border::OperandDescriptor& o, const uint64_t* words, const SegmentBases& bases,
+                         Emit&& emit) {
   const uint64_t mask = lane_mask(o, words);
   const auto* indices = reinterpret_cast<const char*>(words + o.word_b);
   const OperandAddress address(o, words, bases);
@@ -158,9 +164,15 @@ uint64_t expand_special(const SpecialOperand* special, const uint64_t* words, co
       expand_string(std::span(pair, 1 + special->interleaved), run, words, bases, emit);
       return run.iterations;
     }
-    case border::OperandForm::kVectorIndex: expand_vector_index(o, words, bases, emit); return 0;
-    case border::OperandForm::kMasked: expand_masked(o, words, bases, emit); return 0;
-    case border::OperandForm::kXsave: expand_xsave(o, words, bases, emit); return 0;
+    case border::OperandForm::kVectorIndex:
+      expand_vector_index(o, words, bases, emit);
+      return 0;
+    case border::OperandForm::kMasked:
+      expand_masked(o, words, bases, emit);
+      return 0;
+    case border::OperandForm::kXsave:
+      expand_xsave(o, words, bases, emit);
+      return 0;
   }
   return 0;
 }

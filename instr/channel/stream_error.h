@@ -1,5 +1,5 @@
-// StreamError: the shared memory holds what the protocol does not allow (a defect of the engine, or the application wrote over
-// it). The reader stops at the first one; nothing that follows it can be trusted.
+// StreamError: the shared memory holds what the protocol does not allow (a defect of the engine, or the application
+// wrote over it). The reader stops at the first one; nothing that follows it can be trusted.
 #pragma once
 
 #include <stdexcept>

@@ -7,48 +7,60 @@
 
 namespace simrun::channel {
 
-// Definitions: docs/stream.md. A read-modify-write counts as one load and one store; prefetches and flushes are neither. A repeated string
-// instruction is one instruction; each of its iterations makes its references.
+// Definitions: docs/stream.md. A read-modify-write counts as one load and one store; prefetches and flushes are
+// neither. A repeated string instruction is one instruction; each of its iterations makes its references.
 struct ThreadStatistics {
   uint64_t instructions = 0;
   uint64_t loads = 0;
   uint64_t stores = 0;
   uint64_t prefetches = 0;
   uint64_t flushes = 0;
-  uint64_t fetch_lines = 0;        // runs of instructions on one line
-  uint64_t paths = 0;              // executions of superblocks
+  uint64_t fetch_lines = 0;  // runs of instructions on one line
+  uint64_t paths = 0;        // executions of superblocks
   uint64_t string_iterations = 0;
   uint64_t syscalls = 0;
   uint64_t signals = 0;
-  uint64_t cuts = 0;               // superblocks cut short by a fault
-  uint64_t words = 0;              // of the stream, 8 bytes each
-  uint64_t stalls = 0;             // times it was set aside because it made no progress
-  uint64_t truncated_words = 0;    // read but not understood when the process died amid a path
+  uint64_t cuts = 0;             // superblocks cut short by a fault
+  uint64_t words = 0;            // of the stream, 8 bytes each
+  uint64_t stalls = 0;           // times it was set aside because it made no progress
+  uint64_t truncated_words = 0;  // read but not understood when the process died amid a path
 
   ThreadStatistics& operator+=(const ThreadStatistics& o);
 };
 
 inline void count_reference(ThreadStatistics& to, ReferenceKind kind) {
   switch (kind) {
-    case ReferenceKind::kFetch: ++to.fetch_lines; break;
+    case ReferenceKind::kFetch:
+      ++to.fetch_lines;
+      break;
     case ReferenceKind::kLoad:
-    case ReferenceKind::kNonTemporalLoad: ++to.loads; break;
+    case ReferenceKind::kNonTemporalLoad:
+      ++to.loads;
+      break;
     case ReferenceKind::kStore:
-    case ReferenceKind::kNonTemporalStore: ++to.stores; break;
-    case ReferenceKind::kReadModifyWrite: ++to.loads, ++to.stores; break;
-    case ReferenceKind::kPrefetch: ++to.prefetches; break;
-    case ReferenceKind::kFlush: ++to.flushes; break;
+    case ReferenceKind::kNonTemporalStore:
+      ++to.stores;
+      break;
+    case ReferenceKind::kReadModifyWrite:
+      ++to.loads, ++to.stores;
+      break;
+    case ReferenceKind::kPrefetch:
+      ++to.prefetches;
+      break;
+    case ReferenceKind::kFlush:
+      ++to.flushes;
+      break;
   }
 }
 
 // A thread, once known. Times are virtual: retired instructions.
 struct ThreadReport {
-  uint32_t index = 0;      // in order of creation in virtual time, from 0
+  uint32_t index = 0;  // in order of creation in virtual time, from 0
   uint32_t slot = 0;
   uint32_t tid = 0;
   uint64_t start_clock = 0;
   uint64_t end_clock = 0;
-  bool ended = false;      // its stream is complete (kThreadEnd was read)
+  bool ended = false;  // its stream is complete (kThreadEnd was read)
   ThreadStatistics statistics;
 };
 

@@ -21,7 +21,8 @@ MergeThread* VirtualTime::next(bool alive) {
   if (waiting_ != 0) poll_all(alive);
   waits_for_runnable_ = false;
   for (;;) {
-    const bool goes_on = current_ != nullptr && current_->stage == Stage::kRunnable && current_->clock < current_->turn_end;
+    const bool goes_on =
+        current_ != nullptr && current_->stage == Stage::kRunnable && current_->clock < current_->turn_end;
     MergeThread* thread = goes_on ? current_ : smallest_clock();
     if (thread == nullptr) {
       current_ = nullptr;
@@ -55,7 +56,8 @@ MergeThread* VirtualTime::smallest_clock() {
   MergeThread* best = nullptr;
   for (MergeThread* t : known_) {
     if (t->stage != Stage::kRunnable) continue;
-    if (best == nullptr || t->clock < best->clock || (t->clock == best->clock && t->report.index < best->report.index)) best = t;
+    if (best == nullptr || t->clock < best->clock || (t->clock == best->clock && t->report.index < best->report.index))
+      best = t;
   }
   return best;
 }
@@ -89,7 +91,9 @@ bool VirtualTime::stalled(MergeThread& thread, bool alive) {
     return false;
   }
   if (now - thread.waited_since < options_.stall_time_out) return false;
-  const auto waits = [&](MergeThread* t) { return t != &thread && t->stage == Stage::kRunnable && has_words(*t, alive); };
+  const auto waits = [&](MergeThread* t) {
+    return t != &thread && t->stage == Stage::kRunnable && has_words(*t, alive);
+  };
   if (std::none_of(known_.begin(), known_.end(), waits)) return false;
   ++thread.replay.statistics.stalls;
   set_stage(thread, Stage::kAside);
@@ -108,18 +112,23 @@ void VirtualTime::poll(MergeThread& thread, bool alive) {
   const auto state = static_cast<ThreadState>(thread.ring.slot().ring.state.load(std::memory_order_acquire));
   switch (thread.stage) {
     case Stage::kHeld:
-      if (thread.created && has_words(thread, alive)) start(thread);
-      else if (thread.created && !alive) end(thread);
+      if (thread.created && has_words(thread, alive))
+        start(thread);
+      else if (thread.created && !alive)
+        end(thread);
       return;
     case Stage::kBlocked:
     case Stage::kAside:
-      if (has_words(thread, alive)) rejoin(thread);
-      else if (!alive || state == ThreadState::kDead) end(thread);
+      if (has_words(thread, alive))
+        rejoin(thread);
+      else if (!alive || state == ThreadState::kDead)
+        end(thread);
       return;
     case Stage::kEnding:
       if (!alive || state == ThreadState::kDead) release(thread);
       return;
-    case Stage::kRunnable: return;
+    case Stage::kRunnable:
+      return;
   }
 }
 
@@ -128,10 +137,12 @@ void VirtualTime::look_for_roots(bool alive) {
   MergeThread* orphan = nullptr;
   for (uint32_t slot = 0; slot < process_.slots_used(); ++slot) {
     if (by_slot_[slot] != nullptr && (by_slot_[slot]->stage != Stage::kHeld || by_slot_[slot]->created)) continue;
-    if (process_.slot(slot).ring.state.load(std::memory_order_acquire) == static_cast<uint32_t>(ThreadState::kFree)) continue;
+    if (process_.slot(slot).ring.state.load(std::memory_order_acquire) == static_cast<uint32_t>(ThreadState::kFree))
+      continue;
     MergeThread& thread = know(slot);
     const auto words = has_words(thread, alive) ? thread.ring.words() : std::span<const uint64_t>{};
-    const bool starts = words.size() > 2 && static_cast<uint32_t>(words[0]) == static_cast<uint32_t>(border::Event::kThreadStart);
+    const bool starts =
+        words.size() > 2 && static_cast<uint32_t>(words[0]) == static_cast<uint32_t>(border::Event::kThreadStart);
     if (starts && static_cast<uint32_t>(words[2]) == ~uint32_t{0})
       name_and_start(thread);
     else if (orphan == nullptr && !alive)
@@ -162,7 +173,8 @@ MergeThread& VirtualTime::know(uint32_t slot) {
   return *known;
 }
 
-// Numbers a thread and gives it to the sink: at its creation in virtual time, so that cores do not depend on host timing.
+// Numbers a thread and gives it to the sink: at its creation in virtual time, so that cores do not depend on host
+// timing.
 void VirtualTime::name(MergeThread& thread, uint64_t clock) {
   thread.created = true;
   thread.clock = thread.report.start_clock = clock;
@@ -196,7 +208,8 @@ void VirtualTime::create_child(MergeThread& thread, uint64_t slot) {
 
 void VirtualTime::drop_child(MergeThread& thread, uint64_t slot) {
   const auto found = std::find(thread.unborn.begin(), thread.unborn.end(), slot);
-  if (found == thread.unborn.end()) throw StreamError(fmt::format("takes back a thread in slot {} that it did not create", slot));
+  if (found == thread.unborn.end())
+    throw StreamError(fmt::format("takes back a thread in slot {} that it did not create", slot));
   thread.unborn.erase(found);
   MergeThread& child = *by_slot_[slot];
   --live_;

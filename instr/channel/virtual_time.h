@@ -1,7 +1,7 @@
-// Whose turn it is: virtual time over the threads of a target (ARCHITECTURE.md, section 5; docs/stream.md has the rules in full).
-// Each thread has a clock of retired instructions. The runnable thread with the smallest clock advances by one quantum; a runnable
-// thread whose words have not come yet is waited for. This class knows who is runnable, held, blocked, set aside or ending;
-// it never looks at references.
+// Whose turn it is: virtual time over the threads of a target (ARCHITECTURE.md, section 5; docs/stream.md has the rules
+// in full). Each thread has a clock of retired instructions. The runnable thread with the smallest clock advances by
+// one quantum; a runnable thread whose words have not come yet is waited for. This class knows who is runnable, held,
+// blocked, set aside or ending; it never looks at references.
 #pragma once
 
 #include <chrono>
@@ -18,31 +18,34 @@
 namespace simrun::channel {
 
 struct MergeOptions {
-  uint64_t quantum = 1000;                      // instructions
-  uint32_t line_bytes = 64;                     // of instruction fetches
-  std::chrono::milliseconds stall_time_out{50};  // a runnable thread without progress while others have words is then set aside
+  uint64_t quantum = 1000;   // instructions
+  uint32_t line_bytes = 64;  // of instruction fetches
+  std::chrono::milliseconds stall_time_out{
+      50};  // a runnable thread without progress while others have words is then set aside
 };
 
 struct MergeThread {
   enum class Stage : uint8_t {
-    kHeld,      // known, not eligible: its parent has not got there
+    kHeld,  // known, not eligible: its parent has not got there
     kRunnable,
-    kBlocked,   // in the kernel, waiting in the engine, or about to be replaced by exec; all its words are read
-    kAside,     // made no progress while the others waited for it
-    kEnding,    // its stream is read to the end; the slot is freed when the producer says that it is dead
+    kBlocked,  // in the kernel, waiting in the engine, or about to be replaced by exec; all its words are read
+    kAside,    // made no progress while the others waited for it
+    kEnding,   // its stream is read to the end; the slot is freed when the producer says that it is dead
   };
 
-  MergeThread(const MappedProcess& process, uint32_t slot_index) : ring(process, slot_index) { report.slot = slot_index; }
+  MergeThread(const MappedProcess& process, uint32_t slot_index) : ring(process, slot_index) {
+    report.slot = slot_index;
+  }
 
   RingReader ring;
   ReplayState replay;
-  ThreadReport report;              // statistics live in `replay` until the end
+  ThreadReport report;  // statistics live in `replay` until the end
   Stage stage = Stage::kHeld;
-  bool created = false;             // kThreadCreate was read: eligible as soon as it has words
-  bool needs_more = false;          // the words in hand end amid a path
+  bool created = false;     // kThreadCreate was read: eligible as soon as it has words
+  bool needs_more = false;  // the words in hand end amid a path
   uint64_t clock = 0;
   uint64_t turn_end = 0;
-  std::vector<uint32_t> unborn;     // slots of children created and not yet made eligible
+  std::vector<uint32_t> unborn;                          // slots of children created and not yet made eligible
   std::chrono::steady_clock::time_point waited_since{};  // 0: nobody waits for it
 };
 
@@ -90,10 +93,10 @@ class VirtualTime {
   MergeOptions options_;
   Start start_;
   std::vector<std::unique_ptr<MergeThread>> by_slot_;
-  std::vector<MergeThread*> known_;     // in order of discovery
-  MergeThread* current_ = nullptr;      // its turn is not over
-  uint32_t live_ = 0;                   // known and not yet ending
-  uint32_t waiting_ = 0;                // known and not runnable: have to be polled
+  std::vector<MergeThread*> known_;  // in order of discovery
+  MergeThread* current_ = nullptr;   // its turn is not over
+  uint32_t live_ = 0;                // known and not yet ending
+  uint32_t waiting_ = 0;             // known and not runnable: have to be polled
   uint32_t next_index_ = 0;
   bool waits_for_runnable_ = false;
   std::vector<ThreadReport> ended_;

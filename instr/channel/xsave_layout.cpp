@@ -15,7 +15,8 @@ std::vector<XsaveComponent> ask_processor() {
   const uint64_t enabled = low | uint64_t{high} << 32;
   for (uint32_t i = 2; i < 63; ++i) {
     uint32_t bytes = 0, offset = 0, flags = 0, unused = 0;
-    if ((enabled >> i & 1) == 0 || __get_cpuid_count(0xd, i, &bytes, &offset, &flags, &unused) == 0 || bytes == 0) continue;
+    if ((enabled >> i & 1) == 0 || __get_cpuid_count(0xd, i, &bytes, &offset, &flags, &unused) == 0 || bytes == 0)
+      continue;
     components.push_back({i, offset, bytes});
   }
   return components;

@@ -1,5 +1,5 @@
-// Where the processor puts the extended state components in an xsave area of the standard format (Intel SDM vol. 1, 13.4;
-// CPUID leaf 0xD). The target runs on this very machine, so we ask its processor.
+// Where the processor puts the extended state components in an xsave area of the standard format (Intel SDM vol.
+// 1, 13.4; CPUID leaf 0xD). The target runs on this very machine, so we ask its processor.
 #pragma once
 
 #include <cstdint>

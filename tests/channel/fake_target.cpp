@@ -22,8 +22,8 @@ constexpr uint64_t page_up(uint64_t bytes) { return (bytes + 4095) & ~uint64_t{4
 
 }  // namespace
 
-OperandDescriptor address_operand(OperandKind kind, uint16_t word_a, uint32_t size, int64_t disp, uint16_t word_b, uint8_t shift,
-                                  uint8_t flags) {
+OperandDescriptor address_operand(OperandKind kind, uint16_t word_a, uint32_t size, int64_t disp, uint16_t word_b,
+                                  uint8_t shift, uint8_t flags) {
   OperandDescriptor o{};
   o.kind = kind;
   o.form = OperandForm::kAddress;
@@ -65,7 +65,8 @@ FakeTarget::FakeTarget(uint32_t chunk_bytes, uint32_t chunks) {
   header_->operands_offset = operands;
   header_->superblocks_offset = superblocks;
   header_->paths_offset = paths;
-  header_->instruction_capacity = header_->operand_capacity = header_->superblock_capacity = header_->path_capacity = kEntries;
+  header_->instruction_capacity = header_->operand_capacity = header_->superblock_capacity = header_->path_capacity =
+      kEntries;
   header_->paths = kFirstPath;
   header_->engine_state = 1;
 }
@@ -95,8 +96,8 @@ uint32_t FakeTarget::add_path(uint64_t pc, const std::vector<FakeInstruction>& i
   SuperblockDescriptor superblock{pc, header_->instructions, header_->operands, 0, 0, 0};
   int32_t offset = 0;
   for (const FakeInstruction& i : instructions) {
-    instruction_table[superblock.first_instruction + superblock.instructions] = {offset, i.length, i.flags,
-                                                                                 static_cast<uint16_t>(i.operands.size())};
+    instruction_table[superblock.first_instruction + superblock.instructions] = {
+        offset, i.length, i.flags, static_cast<uint16_t>(i.operands.size())};
     for (OperandDescriptor o : i.operands) {
       o.instruction = superblock.instructions;
       operand(superblock.first_operand + superblock.operands++) = o;
@@ -119,9 +120,11 @@ uint32_t FakeTarget::add_prefix(uint32_t of, uint16_t instructions, uint16_t wor
   path(id) = path(of);
   path(id).instructions = instructions;
   path(id).words = words;
-  const auto& superblock = reinterpret_cast<SuperblockDescriptor*>(memory_ + header_->superblocks_offset)[path(of).superblock];
+  const auto& superblock =
+      reinterpret_cast<SuperblockDescriptor*>(memory_ + header_->superblocks_offset)[path(of).superblock];
   uint16_t operands = 0;
-  while (operands < superblock.operands && operand(superblock.first_operand + operands).instruction < instructions) ++operands;
+  while (operands < superblock.operands && operand(superblock.first_operand + operands).instruction < instructions)
+    ++operands;
   path(id).operands = operands;
   header_->paths.store(id + 1, std::memory_order_release);
   return id;

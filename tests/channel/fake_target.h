@@ -1,5 +1,5 @@
-// A target process without a process: the shared mapping in this one's memory, descriptors made by hand, and producers that follow the
-// ring protocol from real threads (or from the test's own, when the ring is large enough not to block).
+// A target process without a process: the shared mapping in this one's memory, descriptors made by hand, and producers
+// that follow the ring protocol from real threads (or from the test's own, when the ring is large enough not to block).
 #pragma once
 
 #include <cstdint>

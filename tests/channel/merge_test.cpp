@@ -259,7 +259,8 @@ TEST_F(MergeTest, CutStringGivesTheIterationsThatWereDone) {
   a.start();
   a.event(Event::kCut, {id, 0, 2, 0x7ff8});
   settle(true);
-  EXPECT_EQ(sink_.all, (std::vector{Recorded{0, ReferenceKind::kStore, 0x7ff8, 4}, Recorded{0, ReferenceKind::kStore, 0x7ffc, 4}}));
+  EXPECT_EQ(sink_.all, (std::vector{Recorded{0, ReferenceKind::kStore, 0x7ff8, 4},
+                                    Recorded{0, ReferenceKind::kStore, 0x7ffc, 4}}));
   EXPECT_EQ(report(0).statistics.instructions, 0u);
   EXPECT_EQ(report(0).statistics.string_iterations, 2u);
 }
@@ -317,7 +318,8 @@ TEST(MergeFuzz, RandomWordsEndInAnErrorOrAnEnd) {
     FakeTarget target;
     const auto load = address_operand(OperandKind::kLoad, 1, 8);
     for (int i = 0; i < 3; ++i) target.add_path(next(), {{4, {load}, 0}, {3, {}, 0}}, 1);
-    for (int byte = 0; byte < round % 4; ++byte) reinterpret_cast<char*>(&target.operand(0))[next() % 32] = static_cast<char>(next());
+    for (int byte = 0; byte < round % 4; ++byte)
+      reinterpret_cast<char*>(&target.operand(0))[next() % 32] = static_cast<char>(next());
     Producer a(target, 0, 1);
     a.start();
     for (int i = 0; i < 200; ++i) {
@@ -363,7 +365,8 @@ TEST(MergeThreads, RealProducersInTheOneOrder) {
     Doorbell bell(target.header().consumer_sleeps);
     const auto ended = [&] {
       const auto reports = merge.reports();
-      return reports.size() == kThreads && std::all_of(reports.begin(), reports.end(), [](const auto& r) { return r.ended; });
+      return reports.size() == kThreads &&
+             std::all_of(reports.begin(), reports.end(), [](const auto& r) { return r.ended; });
     };
     while (!ended()) {
       if (merge.advance(true) != Status::kIdle) continue;
@@ -375,8 +378,9 @@ TEST(MergeThreads, RealProducersInTheOneOrder) {
     return sink.all;
   };
   const auto first = run();
-  EXPECT_EQ(std::count_if(first.begin(), first.end(), [](const Recorded& r) { return r.kind == ReferenceKind::kStore; }),
-            kThreads * kSteps);
+  EXPECT_EQ(
+      std::count_if(first.begin(), first.end(), [](const Recorded& r) { return r.kind == ReferenceKind::kStore; }),
+      kThreads * kSteps);
   EXPECT_TRUE(run() == first);
 }
 

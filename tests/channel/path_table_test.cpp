@@ -46,9 +46,13 @@ TEST(PathTable, FetchOfALineComesBeforeTheReferencesOfItsInstructions) {
 TEST(PathTable, CountsKindsApart) {
   FakeTarget target;
   const auto of = [](OperandKind kind) { return address_operand(kind, kNoWord, 8, 0x5000); };
-  const uint32_t id = target.add_path(
-      0x1000, {{4, {of(OperandKind::kLoad), of(OperandKind::kStore)}, 0}, {4, {of(OperandKind::kReadModifyWrite)}, 0},
-               {4, {of(OperandKind::kPrefetch)}, 0}, {4, {of(OperandKind::kFlush)}, 0}, {4, {of(OperandKind::kNonTemporalStore)}, 0}}, 0);
+  const uint32_t id = target.add_path(0x1000,
+                                      {{4, {of(OperandKind::kLoad), of(OperandKind::kStore)}, 0},
+                                       {4, {of(OperandKind::kReadModifyWrite)}, 0},
+                                       {4, {of(OperandKind::kPrefetch)}, 0},
+                                       {4, {of(OperandKind::kFlush)}, 0},
+                                       {4, {of(OperandKind::kNonTemporalStore)}, 0}},
+                                      0);
   MappedProcess process(target.mapping());
   PathTable table(process, 64);
   const DecodedPath& path = table.decode(id);
@@ -79,7 +83,9 @@ TEST(PathTable, PrefixesAreTheirOwnPaths) {
 // Each way to break a descriptor is found before it is used.
 class BrokenDescriptor : public testing::Test {
  protected:
-  BrokenDescriptor() { id_ = target_.add_path(0x1000, {{4, {address_operand(OperandKind::kLoad, 1, 8)}, 0}, {4, {}, 0}}, 1); }
+  BrokenDescriptor() {
+    id_ = target_.add_path(0x1000, {{4, {address_operand(OperandKind::kLoad, 1, 8)}, 0}, {4, {}, 0}}, 1);
+  }
   void expect_error() {
     MappedProcess process(target_.mapping());
     PathTable table(process, 64);
@@ -96,16 +102,46 @@ TEST_F(BrokenDescriptor, IdOutOfRange) {
   EXPECT_THROW(table.decode(0xdeadbeefdeadbeef), StreamError);
   EXPECT_EQ(table.length(0xdeadbeefdeadbeef), 0u);
 }
-TEST_F(BrokenDescriptor, Superblock) { target_.path(id_).superblock = 1u << 30; expect_error(); }
-TEST_F(BrokenDescriptor, TooManyInstructions) { target_.path(id_).instructions = 3; expect_error(); }
-TEST_F(BrokenDescriptor, NoInstructions) { target_.path(id_).instructions = 0; expect_error(); }
-TEST_F(BrokenDescriptor, OperandsOfAnotherPrefix) { target_.path(id_).operands = 0; expect_error(); }
-TEST_F(BrokenDescriptor, WordBeyondThePath) { target_.operand(0).word_a = 2; expect_error(); }
-TEST_F(BrokenDescriptor, BlockWordAsAddress) { target_.operand(0).word_a = 0; expect_error(); }
-TEST_F(BrokenDescriptor, Shift) { target_.operand(0).shift = 4; expect_error(); }
-TEST_F(BrokenDescriptor, SizeZero) { target_.operand(0).size = 0; expect_error(); }
-TEST_F(BrokenDescriptor, Form) { target_.operand(0).form = static_cast<OperandForm>(9); expect_error(); }
-TEST_F(BrokenDescriptor, Kind) { target_.operand(0).kind = static_cast<OperandKind>(9); expect_error(); }
+TEST_F(BrokenDescriptor, Superblock) {
+  target_.path(id_).superblock = 1u << 30;
+  expect_error();
+}
+TEST_F(BrokenDescriptor, TooManyInstructions) {
+  target_.path(id_).instructions = 3;
+  expect_error();
+}
+TEST_F(BrokenDescriptor, NoInstructions) {
+  target_.path(id_).instructions = 0;
+  expect_error();
+}
+TEST_F(BrokenDescriptor, OperandsOfAnotherPrefix) {
+  target_.path(id_).operands = 0;
+  expect_error();
+}
+TEST_F(BrokenDescriptor, WordBeyondThePath) {
+  target_.operand(0).word_a = 2;
+  expect_error();
+}
+TEST_F(BrokenDescriptor, BlockWordAsAddress) {
+  target_.operand(0).word_a = 0;
+  expect_error();
+}
+TEST_F(BrokenDescriptor, Shift) {
+  target_.operand(0).shift = 4;
+  expect_error();
+}
+TEST_F(BrokenDescriptor, SizeZero) {
+  target_.operand(0).size = 0;
+  expect_error();
+}
+TEST_F(BrokenDescriptor, Form) {
+  target_.operand(0).form = static_cast<OperandForm>(9);
+  expect_error();
+}
+TEST_F(BrokenDescriptor, Kind) {
+  target_.operand(0).kind = static_cast<OperandKind>(9);
+  expect_error();
+}
 TEST_F(BrokenDescriptor, IndexVectorBeyondThePath) {
   target_.operand(0).form = OperandForm::kVectorIndex;
   target_.operand(0).lanes = 8;

@@ -19,7 +19,8 @@ struct Recorded {
 };
 
 inline std::ostream& operator<<(std::ostream& out, const Recorded& r) {
-  return out << "{thread " << r.thread << ", kind " << int(r.kind) << ", 0x" << std::hex << r.address << std::dec << ", " << r.bytes << "}";
+  return out << "{thread " << r.thread << ", kind " << int(r.kind) << ", 0x" << std::hex << r.address << std::dec
+             << ", " << r.bytes << "}";
 }
 
 class RecordingSink final {
@@ -32,7 +33,9 @@ class RecordingSink final {
   void fetch(uint32_t handle, uint64_t line) {
     if (fetches) all.push_back({handle, ReferenceKind::kFetch, line, 0});
   }
-  void data(uint32_t handle, ReferenceKind kind, uint64_t address, uint32_t bytes) { all.push_back({handle, kind, address, bytes}); }
+  void data(uint32_t handle, ReferenceKind kind, uint64_t address, uint32_t bytes) {
+    all.push_back({handle, kind, address, bytes});
+  }
 
   std::vector<ThreadReport> starts;
   std::vector<Recorded> all;

@@ -56,7 +56,8 @@ TEST(PlainOperand, SumsWordsShiftAndDisplacement) {
 TEST(PlainOperand, AbsentWordsContributeNothing) {
   EXPECT_EQ(run({address_operand(OperandKind::kStore, kNoWord, 4, 0x7fff12345678)}, {}).references,
             std::vector{store(0x7fff12345678, 4)});
-  EXPECT_EQ(run({address_operand(OperandKind::kLoad, kNoWord, 4, 64, 1, 2)}, {0x100}).references, std::vector{load(0x440, 4)});
+  EXPECT_EQ(run({address_operand(OperandKind::kLoad, kNoWord, 4, 64, 1, 2)}, {0x100}).references,
+            std::vector{load(0x440, 4)});
 }
 
 TEST(SegmentOperand, AddsTheBaseOfTheThread) {
@@ -70,8 +71,9 @@ TEST(SegmentOperand, TruncatesTheEffectiveAddressBeforeTheBase) {
 }
 
 TEST(RepeatString, MovsAlternatesAndCountsIterations) {
-  const auto outcome = run({string_operand(OperandKind::kLoad, 1, 2, 3, 8), string_operand(OperandKind::kStore, 2, 2, 3, 8)},
-                           {0x1000, 0x2000, 0x2010});
+  const auto outcome =
+      run({string_operand(OperandKind::kLoad, 1, 2, 3, 8), string_operand(OperandKind::kStore, 2, 2, 3, 8)},
+          {0x1000, 0x2000, 0x2010});
   EXPECT_EQ(outcome.references, (std::vector{load(0x1000, 8), store(0x2000, 8), load(0x1008, 8), store(0x2008, 8)}));
   EXPECT_EQ(outcome.statistics.string_iterations, 2u);
   EXPECT_EQ(outcome.statistics.instructions, 1u);
@@ -112,7 +114,8 @@ TEST(VectorIndex, MaskByTopBitsOfAVector) {
   o.index_bytes = 8;
   o.mask_lane = 8;
   o.word_c = 4;
-  EXPECT_EQ(run({o}, {0x1000, 0x10, 0x20, 0x7fffffffffffffff, 0x8000000000000000}).references, std::vector{load(0x1020, 8)});
+  EXPECT_EQ(run({o}, {0x1000, 0x10, 0x20, 0x7fffffffffffffff, 0x8000000000000000}).references,
+            std::vector{load(0x1020, 8)});
 }
 
 TEST(Masked, NeighbouringLanesAreOneReference) {

@@ -45,9 +45,10 @@ TEST(CommandLine, ProgramNamedLikeASubcommand) {
 }
 
 TEST(CommandLine, EveryEngineOption) {
-  const RunOptions o = run_of({"--mode", "null", "--aslr", "--ring-size", "128KiB", "--quantum", "7", "--code-cache", "16MiB", "--stats",
-                               "engine", "--max-superblock", "9", "--no-link", "--no-elide", "--force-safe-points", "5", "-q", "-j",
-                               "r.json", "--", "true"});
+  const RunOptions o = run_of(
+      {"--mode", "null",    "--aslr", "--ring-size",      "128KiB", "--quantum", "7",          "--code-cache",
+       "16MiB",  "--stats", "engine", "--max-superblock", "9",      "--no-link", "--no-elide", "--force-safe-points",
+       "5",      "-q",      "-j",     "r.json",           "--",     "true"});
   EXPECT_EQ(o.mode, RunMode::kNull);
   EXPECT_TRUE(o.aslr && o.quiet && o.engine_statistics);
   EXPECT_EQ(o.ring_bytes, 128u * 1024);
@@ -82,8 +83,9 @@ TEST(CommandLine, HelpHasEveryOptionAndTheExamples) {
   const CommandLine help = parse_command_line({"--help"});
   EXPECT_EQ(help.command, Command::kText);
   const std::string bash = completion_script("bash");
-  for (const char* option : {"--config", "--json", "--quiet", "--mode", "--aslr", "--ring-size", "--quantum", "--code-cache", "--stats",
-                             "--max-superblock", "--no-link", "--no-elide", "--verify", "--force-safe-points"}) {
+  for (const char* option :
+       {"--config", "--json", "--quiet", "--mode", "--aslr", "--ring-size", "--quantum", "--code-cache", "--stats",
+        "--max-superblock", "--no-link", "--no-elide", "--verify", "--force-safe-points"}) {
     EXPECT_NE(help.argument.find(option), std::string::npos) << option;
     EXPECT_NE(bash.find(option), std::string::npos) << option;
   }

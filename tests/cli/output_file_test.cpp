@@ -18,7 +18,9 @@ class OutputFileTest : public testing::Test {
  protected:
   OutputFileTest() { fs::create_directory(directory_); }
   ~OutputFileTest() override { fs::remove_all(directory_); }
-  size_t files() const { return static_cast<size_t>(std::distance(fs::directory_iterator(directory_), fs::directory_iterator{})); }
+  size_t files() const {
+    return static_cast<size_t>(std::distance(fs::directory_iterator(directory_), fs::directory_iterator{}));
+  }
   std::string read(const std::string& path) const {
     std::ifstream in(path);
     return {std::istreambuf_iterator<char>(in), {}};

@@ -62,8 +62,9 @@ TEST(ModelSink, KindsArriveAsWhatTheyAre) {
   sim::Hierarchy model(small_machine());
   ModelSink sink(model);
   using channel::ReferenceKind;
-  for (auto kind : {ReferenceKind::kLoad, ReferenceKind::kStore, ReferenceKind::kReadModifyWrite, ReferenceKind::kPrefetch,
-                    ReferenceKind::kFlush, ReferenceKind::kNonTemporalLoad, ReferenceKind::kNonTemporalStore})
+  for (auto kind :
+       {ReferenceKind::kLoad, ReferenceKind::kStore, ReferenceKind::kReadModifyWrite, ReferenceKind::kPrefetch,
+        ReferenceKind::kFlush, ReferenceKind::kNonTemporalLoad, ReferenceKind::kNonTemporalStore})
     sink.data(1, kind, 0x2000, 4);
   sink.fetch(1, 0x99);
   const auto statistics = model.statistics();

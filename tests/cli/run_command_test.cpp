@@ -1,0 +1,175 @@
+// simrun from outside: streams, exit statuses, signals, results.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+namespace fs = std::filesystem;
+using Words = std::vector<std::string>;
+
+std::string read_file(const fs::path& path) {
+  std::ifstream in(path);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+class RunCommand : public testing::Test {
+ protected:
+  RunCommand() { fs::create_directory(directory_); }
+  ~RunCommand() override { fs::remove_all(directory_); }
+
+  // Starts simrun in a process group of its own; standard output and error go to files.
+  pid_t start(const Words& arguments) {
+    const pid_t pid = fork();
+    if (pid != 0) return pid;
+    setpgid(0, 0);
+    dup2(open(out().c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), 1);
+    dup2(open(err().c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), 2);
+    std::vector<char*> argv{const_cast<char*>(SIMRUN_EXECUTABLE)};
+    for (const std::string& a : arguments) argv.push_back(const_cast<char*>(a.c_str()));
+    argv.push_back(nullptr);
+    execv(SIMRUN_EXECUTABLE, argv.data());
+    _exit(99);
+  }
+  static int wait_for(pid_t pid) {
+    int status = 0;
+    waitpid(pid, &status, 0);
+    return status;
+  }
+  int run(const Words& arguments) { return wait_for(start(arguments)); }
+  // Until the program has written a line.
+  bool wait_for_output() {
+    for (int i = 0; i < 3000; ++i) {
+      if (read_file(out()).find('\n') != std::string::npos) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return false;
+  }
+  nlohmann::json results() const { return nlohmann::json::parse(read_file(json())); }
+  std::string out() const { return directory_ / "out"; }
+  std::string err() const { return directory_ / "err"; }
+  std::string json() const { return directory_ / "result.json"; }
+
+  const fs::path directory_ = fs::temp_directory_path() / ("simrun_run_command_test" + std::to_string(getpid()));
+};
+
+#define EXPECT_EXIT(status, code)                \
+  do {                                           \
+    const int s = (status);                      \
+    EXPECT_TRUE(WIFEXITED(s)) << "status " << s; \
+    EXPECT_EQ(WEXITSTATUS(s), code);             \
+  } while (0)
+
+#define EXPECT_SIGNALED(status, signal)            \
+  do {                                             \
+    const int s = (status);                        \
+    EXPECT_TRUE(WIFSIGNALED(s)) << "status " << s; \
+    EXPECT_EQ(WTERMSIG(s), signal);                \
+    EXPECT_FALSE(WCOREDUMP(s));                    \
+  } while (0)
+
+TEST_F(RunCommand, OutputAndStatusAreTheProgramsOwn) {
+  EXPECT_EXIT(
+      run({"-c", "l3_8core.yaml", "-j", json(), "--", "/bin/sh", "-c", "echo to out; echo to err >&2; exit 42"}), 42);
+  EXPECT_EQ(read_file(out()), "to out\n");
+  const std::string error = read_file(err());
+  EXPECT_EQ(error.substr(0, 7), "to err\n");
+  EXPECT_NE(error.find("exit status 42"), std::string::npos);
+  const auto r = results();
+  EXPECT_EQ(r.at("exit_status"), 42);
+  EXPECT_EQ(r.at("complete"), true);
+  EXPECT_GT(r.at("totals").at("instructions").get<uint64_t>(), 10'000u);
+  EXPECT_GT(r.at("levels").at(0).at("misses").get<uint64_t>(), 0u);
+}
+
+TEST_F(RunCommand, QuietSaysNothing) {
+  EXPECT_EXIT(run({"-q", "--mode", "trace", "--", "/bin/true"}), 0);
+  EXPECT_EQ(read_file(err()), "");
+}
+
+TEST_F(RunCommand, CountsRepeat) {
+  const auto count = [&](const Words& more) {
+    Words arguments{"-q", "--mode", "trace", "-j", json()};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    arguments.insert(arguments.end(), {"--", "/bin/echo", "x"});
+    EXPECT_EXIT(run(arguments), 0);
+    const auto totals = results().at("totals");
+    return std::vector<uint64_t>{totals.at("instructions"), totals.at("loads"), totals.at("stores"),
+                                 totals.at("fetch_lines")};
+  };
+  const auto once = count({});
+  EXPECT_EQ(count({}), once);
+  // Not a matter of how the engine cuts, links or traces, nor of how large the ring is.
+  EXPECT_EQ(count({"--max-superblock", "1"}), once);
+  EXPECT_EQ(count({"--no-link", "--no-elide", "--ring-size", "16KiB"}), once);
+}
+
+TEST_F(RunCommand, SignalOfTheProgramEndsSimrunToo) {
+  EXPECT_SIGNALED(run({"--mode", "trace", "-j", json(), "--", "/bin/sh", "-c", "kill -SEGV $$"}), SIGSEGV);
+  EXPECT_EQ(results().at("signal"), SIGSEGV);
+  EXPECT_EQ(results().at("exit_status"), 128 + SIGSEGV);
+  EXPECT_NE(read_file(err()).find("SIGSEGV"), std::string::npos);
+}
+
+TEST_F(RunCommand, KilledProgramStillGetsItsReport) {
+  EXPECT_SIGNALED(run({"--mode", "trace", "-j", json(), "--", "/bin/sh", "-c", "kill -KILL $$"}), SIGKILL);
+  EXPECT_GT(results().at("totals").at("instructions").get<uint64_t>(), 10'000u);
+}
+
+TEST_F(RunCommand, SigtermAtSimrunIsPassedOn) {
+  const pid_t pid = start({"--mode", "trace", "-j", json(), "--", "/bin/sh", "-c",
+                           "trap 'echo caught; exit 7' TERM; echo ready; while :; do :; done"});
+  ASSERT_TRUE(wait_for_output());
+  kill(pid, SIGTERM);
+  EXPECT_EXIT(wait_for(pid), 7);
+  EXPECT_EQ(read_file(out()), "ready\ncaught\n");
+}
+
+TEST_F(RunCommand, SignalToTheGroupEndsBothWithAReport) {
+  const pid_t pid = start({"--mode", "trace", "-j", json(), "--", "/bin/sh", "-c", "echo ready; while :; do :; done"});
+  ASSERT_TRUE(wait_for_output());
+  kill(-pid, SIGINT);
+  EXPECT_SIGNALED(wait_for(pid), SIGINT);
+  EXPECT_EQ(results().at("signal"), SIGINT);
+}
+
+TEST_F(RunCommand, MissingThingsAreOneMessageAndAStatus) {
+  EXPECT_EXIT(run({"--mode", "trace", "--", "/nonexistent/program"}), 127);
+  EXPECT_EXIT(run({"--mode", "trace", "--", "/etc/passwd"}), 126);
+  EXPECT_EXIT(run({"-c", "no_such_machine.yaml", "--", "/bin/true"}), 2);
+  EXPECT_EXIT(run({"-c", "l3_8core.yaml", "-j", "/nonexistent/r.json", "--", "/bin/true"}), 1);
+  EXPECT_EXIT(run({"--", "/bin/true"}), 2);
+  EXPECT_EQ(read_file(err()).find("simrun: "), 0u);
+}
+
+TEST_F(RunCommand, NullAndDiscardCountNothing) {
+  EXPECT_EXIT(run({"--mode", "null", "-j", json(), "--", "/bin/true"}), 0);
+  EXPECT_EQ(results().at("counted"), false);
+  EXPECT_EXIT(run({"--mode", "trace", "--discard", "-j", json(), "--", "/bin/true"}), 0);
+  EXPECT_GT(results().at("process").at("discarded_words").get<uint64_t>(), 1000u);
+}
+
+TEST_F(RunCommand, StoppedAndContinued) {
+  const pid_t pid = start({"-q", "--mode", "trace", "-j", json(), "--", "/bin/sh", "-c",
+                           "echo $$; i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done"});
+  ASSERT_TRUE(wait_for_output());
+  const pid_t program = std::stoi(read_file(out()));
+  kill(program, SIGSTOP);
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  EXPECT_EQ(waitpid(pid, nullptr, WNOHANG), 0);
+  kill(program, SIGCONT);
+  EXPECT_EXIT(wait_for(pid), 0);
+}
+
+}  // namespace
