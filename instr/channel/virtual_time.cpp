@@ -244,6 +244,7 @@ void VirtualTime::release(MergeThread& thread) {
 
 ThreadReport VirtualTime::report_of(const MergeThread& thread) const {
   ThreadReport report = thread.report;
+  if (report.tid == 0) report.tid = thread.ring.slot().ring.tid.load(std::memory_order_relaxed);
   report.end_clock = thread.clock;
   report.statistics = thread.replay.statistics;
   report.statistics.words = thread.ring.words_consumed();
@@ -254,6 +255,7 @@ std::vector<ThreadReport> VirtualTime::reports() const {
   std::vector<ThreadReport> all = ended_;
   for (const MergeThread* t : known_)
     if (t->created && t->stage != Stage::kEnding) all.push_back(report_of(*t));
+  std::sort(all.begin(), all.end(), [](const ThreadReport& a, const ThreadReport& b) { return a.index < b.index; });
   return all;
 }
 

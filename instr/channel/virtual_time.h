@@ -68,7 +68,7 @@ class VirtualTime {
   void leave(MergeThread& thread);                      // no longer runnable until words appear
   void end(MergeThread& thread);                        // kThreadEnd
 
-  // Ended threads in order of their end, then the living. Statistics up to date.
+  // Ended and living threads, by index. Statistics up to date.
   std::vector<ThreadReport> reports() const;
 
  private:
