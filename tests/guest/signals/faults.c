@@ -67,7 +67,7 @@ static void repairs(void) {
     calls = 0;
     uint64_t sum = 5, n = 8;
     const uint8_t* from = page + 40;
-    page[0] = 1;
+    *(volatile uint8_t*)page = 1;
     CHECK_EQUAL(calls, 1);
     CHECK(mprotect(page, 4096, PROT_NONE) == 0);
     uint8_t copy[8] = {0};
