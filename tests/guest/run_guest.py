@@ -8,6 +8,7 @@ tests the guests and this script. Exit status: 0 equal, 1 different, 77 not poss
 
 import argparse
 import ctypes
+import difflib
 import fnmatch
 import os
 import shlex
@@ -56,7 +57,7 @@ class Run:
             found.append("status %s, natively %s" % (describe(self.status), describe(native.status)))
         for what, ours, theirs in (("output", self.output, native.output), ("errors", self.errors, native.errors)):
             if ours != theirs:
-                found.append("%s: %s\nnatively: %s" % (what, tail(ours), tail(theirs)))
+                found.append("%s differ:\n%s" % (what, difference(theirs, ours)))
         return found
 
 
@@ -71,6 +72,11 @@ def describe(status):
 
 def tail(data):
     return data[-2000:].decode(errors="replace")
+
+
+def difference(native, ours):
+    lines = [text.decode(errors="replace").splitlines() for text in (native, ours)]
+    return "\n".join(list(difflib.unified_diff(*lines, "native", "simrun", lineterm="", n=1))[:40])
 
 
 def simrun_command(given):
