@@ -6,7 +6,7 @@
 // chunk being filled. For s < produced, fill[s % ring_chunks] words of it are valid and final. For s == produced, the words below
 // `buffer` are valid (x86 total store order: `buffer` is stored after them). The consumer reads produced, buffer, produced again,
 // and retries when they differ; a `buffer` outside the chunk means that a switch is going on. Order of a switch: fill, wait until
-// produced + 1 - consumed < ring_chunks, buffer, produced.
+// produced + 1 - consumed < ring_chunks, buffer, produced. The consumer that frees a slot sets buffer, produced and consumed to 0 first.
 #pragma once
 
 #include <atomic>

@@ -2,8 +2,7 @@
 // in the dispatcher; emitted code spills into it and reads the buffer pointer and limit from it. It lies in a slot of the shared mapping, so
 // that the simulator sees `ThreadSlot` without any help from the thread.
 //
-// Who writes what: the thread itself everything, except `limit` (anyone may store 0 to call the thread to a safe point, after setting
-// `stop_requested`) and the ring fields of the consumer.
+// Who writes what: the thread itself everything, except `limit` (anyone may store 0 to call the thread to a safe point) and the ring fields of the consumer.
 #pragma once
 
 #include <signal.h>
@@ -54,17 +53,14 @@ struct ThreadContext : border::ThreadSlot {
   uint64_t engine_fs_base;
   uint64_t engine_sp;          // top of the engine stack; nothing lives on it across a run in the code cache
   ThreadContext* self;         // target address of this context
-  uint64_t saved_engine_sp;    // inside the system-call gate
 
   // Read by the engine's C++ only.
   PendingSignal pending;
   uint64_t app_mask;           // the application's signal mask
-  uint64_t suspended_mask;     // mask to restore after sigsuspend-like calls: unused when has_suspended_mask is 0
-  uint32_t has_suspended_mask;
   stack_t app_altstack;
-  std::atomic<uint32_t> stop_requested;   // set before `limit` is lowered
   std::atomic<uint32_t> in_cache;         // 1 from the last look-up before entering the code cache until the exit was read
   uint32_t slot;
+  uint32_t parent_slot;
   uint32_t tid;
   uint64_t normal_limit;       // what `limit` is when nobody wants the thread to stop
   ThreadIdentity* identity;

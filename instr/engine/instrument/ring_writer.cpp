@@ -75,11 +75,12 @@ void switch_chunk_if_full(ThreadContext* c) {
 void append_words(ThreadContext* c, border::Event event, const uint64_t* payload, uint32_t count) {
   if (!g_process.tracing()) return;
   uint64_t at = c->buffer.load(std::memory_order_relaxed);
-  if (at + 8 * (count + 1) > chunk_end(c)) {
+  // Never quite to the end: a buffer pointer there would look to the consumer like a switch that is going on.
+  if (at + 8 * (count + 1) >= chunk_end(c)) {
     switch_chunk(c);
     at = c->buffer.load(std::memory_order_relaxed);
   }
-  CHECK(at + 8 * (count + 1) <= chunk_end(c));
+  CHECK(at + 8 * (count + 1) < chunk_end(c));
   auto* words = reinterpret_cast<uint64_t*>(at);
   words[0] = border::event_word(event, count);
   for (uint32_t k = 0; k < count; ++k) words[k + 1] = payload[k];

@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "instr/engine/context/engine_area.h"
 #include "instr/engine/context/fixed_routines.h"
 #include "instr/engine/context/process.h"
 #include "instr/engine/context/raw_syscall.h"
@@ -70,7 +71,7 @@ void read_vector_layout() {
 }
 
 void make_indirect_table() {
-  void* table = mmap(nullptr, border::kIndirectTableBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  void* table = map_engine_memory(border::kIndirectTableBytes, MAP_SHARED);
   CHECK(table != MAP_FAILED);
   g_process.indirect_table = static_cast<uint64_t*>(table);
 }
@@ -81,7 +82,7 @@ ThreadContext* adopt_first_thread() {
   CHECK(c != nullptr);
   asm volatile("rdfsbase %0" : "=r"(c->engine_fs_base));
   c->engine_sp = word(static_cast<char*>(__builtin_frame_address(0)) - 4096) & ~63ull;
-  void* signal_stack = mmap(nullptr, kSignalStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* signal_stack = map_engine_memory(kSignalStackBytes);
   CHECK(signal_stack != MAP_FAILED);
   use_signal_stack(signal_stack, kSignalStackBytes);
   c->app = {};
@@ -98,6 +99,20 @@ ThreadContext* adopt_first_thread() {
   return c;
 }
 
+// What the private C library told the kernel in the application's name.
+void forget_private_library() {
+  restore_unowned_actions();
+  raw_syscall(SYS_set_robust_list, 0, 24);
+  raw_syscall(SYS_set_tid_address, 0);
+}
+
+void remove_blanket() {
+  const border::ProcessHeader& h = *g_process.header;
+  if (h.blanket_bytes != 0) munmap(reinterpret_cast<void*>(h.blanket_base), h.blanket_bytes);
+  for (const border::AddressRange& gap : h.blanket_gaps)
+    if (gap.bytes != 0) munmap(reinterpret_cast<void*>(gap.base), gap.bytes);
+}
+
 [[noreturn]] void run(uint64_t mapping) {
   g_process.header = reinterpret_cast<border::ProcessHeader*>(mapping);
   g_process.base = reinterpret_cast<uint8_t*>(mapping);
@@ -106,9 +121,6 @@ ThreadContext* adopt_first_thread() {
     fail("the engine and simrun are of different versions: build both again");
   set_check_reporter(&report_check);
   g_process.simulator_pid = getppid();
-  if (h.blanket_bytes != 0) munmap(reinterpret_cast<void*>(h.blanket_base), h.blanket_bytes);
-  for (const border::AddressRange& gap : h.blanket_gaps)
-    if (gap.bytes != 0) munmap(reinterpret_cast<void*>(gap.base), gap.bytes);
   read_vector_layout();
   make_indirect_table();
   if (!g_code_cache.create(h.code_cache_bytes)) fail("no memory for a code cache of %lu bytes: %s", h.code_cache_bytes, std::strerror(errno));
@@ -117,7 +129,10 @@ ThreadContext* adopt_first_thread() {
   start_code_table({h.mode == border::Mode::kTrace, h.elide_words != 0, std::clamp(h.max_superblock_instructions, 1u, kMaxSuperblockInstructions),
                     has_feature(7, 'b', 30), has_feature(7, 'b', 8), g_routines.leave});
   start_signals();
+  make_first_identity();
+  forget_private_library();
   ThreadContext* c = adopt_first_thread();
+  remove_blanket();
   h.engine_state.store(1);
   enter_code_cache(c, dispatch(c));
 }

@@ -59,6 +59,11 @@ void start_signals() {
   }
 }
 
+void restore_unowned_actions() {
+  for (int s = 1; s <= 64; ++s)
+    if (s != SIGKILL && s != SIGSTOP && !is_fault_signal(s)) set_kernel_action(s, g_actions[s]);
+}
+
 void restore_native_actions() {
   for (int s = 1; s <= 64; ++s)
     if (s != SIGKILL && s != SIGSTOP) set_kernel_action(s, g_actions[s]);

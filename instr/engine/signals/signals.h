@@ -42,6 +42,8 @@ static_assert(sizeof(SignalFrame) == 440);
 
 // Takes over the faults' handlers and remembers what the application inherits.
 void start_signals();
+// The kernel gets back the actions that start_signals found, but for those that the engine owns.
+void restore_unowned_actions();
 // Gives this kernel thread the engine's signal stack.
 void use_signal_stack(void* base, uint64_t bytes);
 

@@ -2,10 +2,10 @@
 
 #include <linux/futex.h>
 #include <pthread.h>
-#include <sys/mman.h>
 
 #include <mutex>
 
+#include "instr/engine/context/engine_area.h"
 #include "instr/engine/context/raw_syscall.h"
 
 namespace simrun::engine {
@@ -28,21 +28,25 @@ void* publish_and_leave(void* argument) {
 ThreadIdentity* make_identity() {
   auto* identity = new ThreadIdentity{};
   identity->alive.store(1);
-  void* stack = mmap(nullptr, kSignalStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  // The signal stack lies below the engine stack, in one mapping.
+  void* stacks = map_engine_memory(kSignalStackBytes + kEngineStackBytes, MAP_NORESERVE);
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
-  pthread_attr_setstacksize(&attributes, kEngineStackBytes);
   pthread_t thread;
-  const bool made = stack != MAP_FAILED && pthread_create(&thread, &attributes, &publish_and_leave, identity) == 0;
+  bool made = stacks != MAP_FAILED;
+  if (made) {
+    pthread_attr_setstack(&attributes, static_cast<char*>(stacks) + kSignalStackBytes, kEngineStackBytes);
+    made = pthread_create(&thread, &attributes, &publish_and_leave, identity) == 0;
+    if (!made) munmap(stacks, kSignalStackBytes + kEngineStackBytes);
+  }
   pthread_attr_destroy(&attributes);
   if (!made) {
-    if (stack != MAP_FAILED) munmap(stack, kSignalStackBytes);
     delete identity;
     return nullptr;
   }
   // The kernel clears `alive` when the thread no longer uses its stack (CLONE_CHILD_CLEARTID, kernel/fork.c mm_release).
   while (identity->alive.load() != 0) raw_syscall(SYS_futex, word(&identity->alive), FUTEX_WAIT, 1, 0);
-  identity->signal_stack = stack;
+  identity->signal_stack = stacks;
   return identity;
 }
 
@@ -60,6 +64,12 @@ ThreadIdentity* take_identity() {
   identity->next = g_identities;
   g_identities = identity;
   return identity;
+}
+
+void make_first_identity() {
+  const std::lock_guard lock(g_lock);
+  g_identities = make_identity();
+  if (g_identities != nullptr) g_identities->released = 1;
 }
 
 }  // namespace simrun::engine

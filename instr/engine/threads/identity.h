@@ -18,6 +18,9 @@ struct ThreadIdentity {
 
 inline constexpr uint64_t kSignalStackBytes = 64 * 1024;
 
+// The C library's first pthread_create installs a signal handler of its own: to be done before the application's actions count.
+void make_first_identity();
+
 // A released identity, or a new one; nullptr when the system has no room for a thread. Call with all signals blocked. Dispatcher only.
 ThreadIdentity* take_identity();
 

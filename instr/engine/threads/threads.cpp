@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "instr/engine/context/app_memory.h"
+#include "instr/engine/context/engine_area.h"
 #include "instr/engine/context/fixed_routines.h"
 #include "instr/engine/context/process.h"
 #include "instr/engine/context/raw_syscall.h"
@@ -38,7 +39,6 @@ void reset_context(ThreadContext* c, uint32_t slot) {
   c->exit_id = kExitStart;
   c->pending.number = 0;
   c->app_altstack = stack_t{nullptr, SS_DISABLE, 0};
-  c->stop_requested = 0;
   c->in_cache = 0;
   c->last_event = 0;
   c->check_countdown = slot * 7919u + 1;
@@ -96,12 +96,13 @@ int64_t clone_thread(ThreadContext* c, CloneRequest& request, uint64_t mask) {
   std::memcpy(child->vector_state, c->vector_state, sizeof child->vector_state);
   child->app_mask = mask;
   append_event(c, border::Event::kThreadCreate, {child->slot});
-  append_event(child, border::Event::kThreadStart, {0, c->slot, child->app_fs_base});
+  child->parent_slot = c->slot;
   request.set_stack(identity->stack_top);
   const int64_t result = g_routines.clone(request.registers, g_routines.thread_start, child);
   if (result < 0) {
     __atomic_store_n(&identity->released, 1u, __ATOMIC_RELEASE);
     append_event(c, border::Event::kThreadCreateFailed, {child->slot});
+    append_event(child, border::Event::kThreadStart, {0, c->slot, child->app_fs_base});
     append_event(child, border::Event::kThreadEnd, {});
     set_thread_state(child, g_process.tracing() ? border::ThreadState::kDead : border::ThreadState::kFree);
   }
@@ -118,7 +119,7 @@ struct LaunchArea {
 
 // A child that goes on natively: of fork, or of vfork (which shares memory, but has signal handlers and registers of its own).
 int64_t clone_native(ThreadContext* c, CloneRequest& request, uint64_t mask) {
-  void* memory = mmap(nullptr, sizeof(LaunchArea), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* memory = map_engine_memory(sizeof(LaunchArea));
   if (memory == MAP_FAILED) return -ENOMEM;
   auto* area = static_cast<LaunchArea*>(memory);
   write_vector_frame(c, area->vectors);
@@ -204,6 +205,7 @@ void start_thread(ThreadContext* c) {
   use_signal_stack(c->identity->signal_stack, kSignalStackBytes);
   c->tid = static_cast<uint32_t>(raw_syscall(SYS_gettid));
   c->ring.tid.store(c->tid);
+  append_event(c, border::Event::kThreadStart, {c->tid, c->parent_slot, c->app_fs_base});
   set_thread_state(c, border::ThreadState::kRunning);
   // The mask was blocked around the clone: what the parent had is the child's.
   set_signal_mask(c->app_mask);
