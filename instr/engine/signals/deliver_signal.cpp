@@ -48,7 +48,7 @@ void default_action(int number, const siginfo_t& info, uint64_t mask) {
   set_signal_mask(mask);
 }
 
-void force_fatal(ThreadContext* c, int number) {
+[[noreturn]] void force_fatal(ThreadContext* c, int number) {
   siginfo_t info{};
   info.si_signo = number;
   info.si_code = SI_KERNEL;
@@ -114,7 +114,7 @@ void deliver_signal(ThreadContext* c) {
     return;
   }
   uint64_t frame;
-  if (!build_frame(c, action, frame)) return force_fatal(c, SIGSEGV);
+  if (!build_frame(c, action, frame)) force_fatal(c, SIGSEGV);
   append_event(c, border::Event::kSignal, {static_cast<uint64_t>(number)});
   if (c->app_altstack.ss_flags & kAutoDisarm) c->app_altstack = stack_t{nullptr, SS_DISABLE, 0};
   c->app.gpr[kRdi] = static_cast<uint64_t>(number);
@@ -132,11 +132,14 @@ void deliver_signal(ThreadContext* c) {
 }
 
 // The frame lies where the handler's `ret` to the restorer left rsp.
-void do_sigreturn(ThreadContext* c) {
+bool do_sigreturn(ThreadContext* c) {
   KernelUcontext u;
+  // A signal that came after the dispatcher last looked has the mask that the handler had: it must be delivered before the mask changes.
+  const uint64_t mask = set_signal_mask(kAllSignals);
+  if (c->pending.number.load(std::memory_order_relaxed) != 0) return false;
   if (!read_app(&u, c->app.gpr[kRsp], sizeof u)) {
-    c->app_mask = set_signal_mask(kAllSignals);
-    return force_fatal(c, SIGSEGV);
+    c->app_mask = mask;
+    force_fatal(c, SIGSEGV);
   }
   uint64_t* g = c->app.gpr;
   g[8] = u.r8, g[9] = u.r9, g[10] = u.r10, g[11] = u.r11, g[12] = u.r12, g[13] = u.r13, g[14] = u.r14, g[15] = u.r15;
@@ -150,8 +153,8 @@ void do_sigreturn(ThreadContext* c) {
     const bool extended = is_extended(image) && read_app(image, u.fpstate, g_process.xsave_standard_bytes);
     read_vector_frame(c, image, extended);
   } else {
-    c->app_mask = set_signal_mask(kAllSignals);
-    return force_fatal(c, SIGSEGV);
+    c->app_mask = mask;
+    force_fatal(c, SIGSEGV);
   }
   if (!(u.stack.ss_flags & SS_ONSTACK) || !on_altstack(c, g[kRsp])) {
     if (u.stack.ss_flags & SS_DISABLE)
@@ -160,6 +163,7 @@ void do_sigreturn(ThreadContext* c) {
       c->app_altstack = stack_t{u.stack.ss_sp, u.stack.ss_flags & kAutoDisarm, u.stack.ss_size};
   }
   set_signal_mask(u.mask);
+  return true;
 }
 
 // sigaltstack(ss, old_ss): kernel/signal.c, do_sigaltstack

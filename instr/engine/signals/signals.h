@@ -58,7 +58,8 @@ void deliver_signal(ThreadContext* context);
 // The application's system calls.
 int64_t do_sigaction(ThreadContext* context);
 int64_t do_sigaltstack(ThreadContext* context);
-void do_sigreturn(ThreadContext* context);
+// False: a signal comes first, nothing happened.
+bool do_sigreturn(ThreadContext* context);
 
 // Faults that the dispatcher finds: nothing executable at pc; an instruction that the engine does not translate.
 void raise_not_executable(ThreadContext* context);

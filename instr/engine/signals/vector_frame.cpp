@@ -50,6 +50,8 @@ void write_vector_frame(ThreadContext* c, uint8_t* out) {
   std::memset(out, 0, vector_frame_bytes());
   asm volatile("xrstor64 (%0)\n xsave64 (%1)\n xrstor64 (%2)"
                : : "r"(c->vector_state), "r"(out), "r"(kInitialImage), SIMRUN_MASKS : SIMRUN_VECTORS);
+  // x87 and SSE always count as present, so that a handler's changes of their registers take effect (kernel: save_xstate_epilog).
+  out[512] |= 3;
   const SoftwareBytes marks{kMagic1, static_cast<uint32_t>(vector_frame_bytes()), mask, g_process.xsave_standard_bytes, {}};
   std::memcpy(out + 464, &marks, sizeof marks);
   std::memcpy(out + g_process.xsave_standard_bytes, &kMagic2, 4);

@@ -1,6 +1,7 @@
 #include "instr/engine/syscalls/syscalls.h"
 
 #include <asm/prctl.h>
+#include <linux/sched.h>
 #include <sys/mman.h>
 
 #include <cerrno>
@@ -56,11 +57,12 @@ int64_t do_arch_prctl(ThreadContext* c) {
   }
 }
 
-// The image is replaced when this succeeds: the simulator sees kExec last.
-void do_exec(ThreadContext* c) {
+// The image is replaced when this succeeds: the simulator sees kExec last. Returns false when a signal came first.
+bool do_exec(ThreadContext* c) {
   append_event(c, border::Event::kExec, {});
-  if (!pass_through(c)) append_event(c, border::Event::kExecFailed, {});
-  else append_event(c, border::Event::kExecFailed, {});
+  const bool done = pass_through(c);
+  append_event(c, border::Event::kExecFailed, {});
+  return done;
 }
 
 // Calls whose effect on the engine follows the kernel's own work.
@@ -81,18 +83,28 @@ void after_pass_through(ThreadContext* c, uint64_t number, uint64_t first, uint6
   }
 }
 
-// True when the engine answered the call itself.
-bool answered(ThreadContext* c, uint64_t number) {
+// A call through the gate, and what the engine does about it. False: a signal came first.
+bool watched_call(ThreadContext* c, uint64_t number) {
+  const uint64_t first = c->app.gpr[kRdi], second = c->app.gpr[kRsi];
+  if (!pass_through(c)) return false;
+  after_pass_through(c, number, first, second);
+  return true;
+}
+
+// Does the call, or has the kernel do it. False: a signal came first, nothing happened.
+bool perform(ThreadContext* c, uint64_t number) {
   switch (number) {
     case SYS_rt_sigaction: set_result(c, do_sigaction(c)); return true;
     case SYS_sigaltstack: set_result(c, do_sigaltstack(c)); return true;
     case SYS_arch_prctl: set_result(c, do_arch_prctl(c)); return true;
     case SYS_rseq: set_result(c, -ENOSYS); return true;   // the C library falls back; restartable sequences cannot be kept in a code cache
-    case SYS_clone: do_clone(c); return true;
-    case SYS_clone3: do_clone3(c); return true;
-    case SYS_fork: do_fork(c, 0); return true;
-    case SYS_vfork: do_fork(c, 0x4000 | 0x100 /* CLONE_VFORK | CLONE_VM */); return true;
-    default: return false;
+    case SYS_clone: return do_clone(c);
+    case SYS_clone3: return do_clone3(c);
+    case SYS_fork: return do_fork(c, 0);
+    case SYS_vfork: return do_fork(c, CLONE_VFORK | CLONE_VM);
+    case SYS_execve:
+    case SYS_execveat: return do_exec(c);
+    default: return watched_call(c, number);
   }
 }
 
@@ -102,24 +114,22 @@ bool pass_through(ThreadContext* c) { return g_routines.gate(c) != 0; }
 
 void do_syscall(ThreadContext* c) {
   uint64_t* g = c->app.gpr;
-  const uint64_t number = g[kRax], first = g[kRdi], second = g[kRsi];
-  c->events[c->last_event++ % 32] = {1000 + number, first};
-  if (number == SYS_rt_sigreturn) return do_sigreturn(c);
+  const uint64_t number = g[kRax];
+  c->events[c->last_event++ % 32] = {1000 + number, g[kRdi]};
   if (number == SYS_exit) return end_thread(c);
+  // The signal comes first, before any call that could unblock another one.
   if (c->pending.number.load(std::memory_order_relaxed) != 0) {
     c->app.pc -= kSyscallInstructionBytes;
+    return;
+  }
+  if (number == SYS_rt_sigreturn) {
+    if (!do_sigreturn(c)) c->app.pc -= kSyscallInstructionBytes;
     return;
   }
   const bool blocks = may_block(c, number);
   append_event(c, border::Event::kSyscallEnter, {number, blocks ? 1ull : 0ull});
   if (blocks) set_thread_state(c, border::ThreadState::kInKernel);
-  bool done = true;
-  if (number == SYS_execve || number == SYS_execveat)
-    do_exec(c);
-  else if (!answered(c, number)) {
-    done = pass_through(c);
-    if (done) after_pass_through(c, number, first, second);
-  }
+  const bool done = perform(c, number);
   if (blocks) set_thread_state(c, border::ThreadState::kRunning);
   append_event(c, border::Event::kSyscallExit, {number, g[kRax]});
   if (!done) {

@@ -140,52 +140,51 @@ int64_t clone_native(ThreadContext* c, CloneRequest& request, uint64_t mask) {
   return result;
 }
 
-void finish_clone(ThreadContext* c, CloneRequest& request) {
-  // No signal may come to a child that has no context, or to a helper thread.
+bool finish_clone(ThreadContext* c, CloneRequest& request) {
+  // No signal may come to a child that has no context, or to a helper thread. One that came just before has the application's mask.
   const uint64_t mask = set_signal_mask(kAllSignals);
+  if (c->pending.number.load(std::memory_order_relaxed) != 0) return false;
   const bool shares_memory = (request.flags & CLONE_VM) != 0 && (request.flags & CLONE_VFORK) == 0;
   const int64_t result = shares_memory ? clone_thread(c, request, mask) : clone_native(c, request, mask);
   c->app.gpr[kRax] = static_cast<uint64_t>(result);
-  // A signal that was taken before the mask was set has all others blocked until it is delivered.
-  if (c->pending.number.load() == 0) set_signal_mask(mask);
+  set_signal_mask(mask);
+  return true;
 }
 
 }  // namespace
 
 ThreadContext* take_slot() {
   auto& used = g_process.header->slots_used;
+  static bool windows[border::kMaxThreads];   // an element belongs to who claimed the slot
   for (uint32_t k = 0; k < border::kMaxThreads; ++k) {
     ThreadContext* c = g_process.slot(k);
-    if (k < used.load()) {
-      if (!claim(c)) continue;
-    } else {
-      uint32_t expected = k;
-      if (!used.compare_exchange_strong(expected, k + 1)) {
-        --k;
-        continue;
-      }
-      c->ring.state.store(static_cast<uint32_t>(border::ThreadState::kStarting));
-      if (!map_indirect_window(c)) return nullptr;
+    if (!claim(c)) continue;
+    if (!windows[k] && !map_indirect_window(c)) {
+      release_unused_slot(c);
+      return nullptr;
     }
+    windows[k] = true;
     reset_context(c, k);
+    uint32_t seen = used.load();
+    while (seen < k + 1 && !used.compare_exchange_weak(seen, k + 1)) continue;
     return c;
   }
   return nullptr;
 }
 
-void do_clone(ThreadContext* c) {
+bool do_clone(ThreadContext* c) {
   const uint64_t* g = c->app.gpr;
   CloneRequest request{{SYS_clone, g[kRdi], g[kRsi], g[kRdx], g[kR10], g[kR8], 0}, {}, g[kRdi], g[kRsi], g[kR8]};
-  finish_clone(c, request);
+  return finish_clone(c, request);
 }
 
-void do_clone3(ThreadContext* c) {
+bool do_clone3(ThreadContext* c) {
   const uint64_t size = c->app.gpr[kRsi];
   CloneRequest request{};
   // Unknown larger sizes: the kernel checks that what it does not know is zero; so does it for us, with our copy truncated.
   if (size < 64 || !read_app(&request.arguments, c->app.gpr[kRdi], std::min<uint64_t>(size, sizeof request.arguments))) {
     c->app.gpr[kRax] = static_cast<uint64_t>(size < 64 ? -EINVAL : -EFAULT);
-    return;
+    return true;
   }
   request.registers[0] = SYS_clone3;
   request.registers[1] = word(&request.arguments);
@@ -193,12 +192,12 @@ void do_clone3(ThreadContext* c) {
   request.flags = request.arguments.flags;
   request.stack = request.arguments.stack == 0 ? 0 : request.arguments.stack + request.arguments.stack_size;
   request.tls = request.arguments.tls;
-  finish_clone(c, request);
+  return finish_clone(c, request);
 }
 
-void do_fork(ThreadContext* c, uint64_t flags) {
+bool do_fork(ThreadContext* c, uint64_t flags) {
   CloneRequest request{{SYS_clone, flags | 17 /* SIGCHLD */, 0, 0, 0, 0, 0}, {}, flags, 0, 0};
-  finish_clone(c, request);
+  return finish_clone(c, request);
 }
 
 void start_thread(ThreadContext* c) {

@@ -9,10 +9,11 @@
 
 namespace simrun::engine {
 
-void do_clone(ThreadContext* context);
-void do_clone3(ThreadContext* context);
+// False: a signal comes first, nothing happened.
+bool do_clone(ThreadContext* context);
+bool do_clone3(ThreadContext* context);
 // flags: CLONE_VFORK | CLONE_VM or 0
-void do_fork(ThreadContext* context, uint64_t flags);
+bool do_fork(ThreadContext* context, uint64_t flags);
 
 // exit(2) of one thread. Does not return.
 [[noreturn]] void end_thread(ThreadContext* context);
