@@ -4,6 +4,7 @@
 #include <ctime>
 #include <memory>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "base/check.h"
@@ -18,6 +19,8 @@ std::mutex g_translation_lock;
 
 namespace {
 
+constexpr int kPageShift = 12;
+
 struct State {
   explicit State(const TranslationOptions& o) : options(o), translator(o) {}
   TranslationOptions options;
@@ -28,8 +31,9 @@ struct State {
   std::unordered_multimap<uint64_t, uint32_t> waiting;   // exits by target that does not exist yet
   std::vector<Superblock> superblocks;
   std::vector<Exit> exits;
+  std::unordered_map<uint32_t, std::vector<uint8_t>> bytes;   // what changeable superblocks were translated from
   uint64_t generation = 1;
-  AppAddress lowest{~0ull}, highest{0};                  // application addresses that translations cover
+  std::unordered_set<uint64_t> pages;                    // application pages with translated code
 };
 
 State* g_state;
@@ -71,6 +75,11 @@ void record(uint32_t start, uint32_t cold_start, uint32_t descriptor, uint32_t i
                            indirect_entry, descriptor, static_cast<uint16_t>(o.exits.size()), static_cast<uint16_t>(s.decoded.count),
                            o.buffer_register, live.flags_dead, live.dead});
   s.by_pc.emplace(raw(s.decoded.pc), index);
+  if (s.decoded.changeable) {
+    auto& copy = s.bytes[index];
+    for (uint32_t k = 0; k < s.decoded.count; ++k)
+      copy.insert(copy.end(), s.decoded.instructions[k].bytes, s.decoded.instructions[k].bytes + s.decoded.instructions[k].length);
+  }
   for (const auto& e : o.exits)
     s.exits.push_back({e.target, e.patch ? start + e.patch : 0, e.patch_same_buffer ? start + e.patch_same_buffer : 0, index, e.kind, false});
   for (uint32_t k = first_exit; k < s.exits.size(); ++k) {
@@ -84,8 +93,7 @@ void record(uint32_t start, uint32_t cold_start, uint32_t descriptor, uint32_t i
   const auto [first, last_waiting] = s.waiting.equal_range(raw(s.decoded.pc));
   for (auto it = first; it != last_waiting; ++it) link(s.exits[it->second], s.superblocks[index]);
   s.waiting.erase(first, last_waiting);
-  s.lowest = std::min(s.lowest, s.decoded.pc);
-  s.highest = std::max(s.highest, last.pc + last.length);
+  for (uint64_t page = raw(s.decoded.pc) >> kPageShift; page <= (raw(last.pc) + last.length - 1) >> kPageShift; ++page) s.pages.insert(page);
 }
 
 Assembler assembler_for(CodeCache::Area area) {
@@ -206,18 +214,64 @@ void drop_translations() {
   s.waiting.clear();
   s.superblocks.clear();
   s.exits.clear();
-  s.lowest = AppAddress{~0ull};
-  s.highest = AppAddress{0};
+  s.bytes.clear();
+  s.pages.clear();
   __atomic_fetch_add(&s.generation, 1, __ATOMIC_RELAXED);
   g_code_cache.flush();
   g_process.header->statistics.flushes.fetch_add(1, std::memory_order_relaxed);
 }
 
+namespace {
+
+// check: goto forward; forward (cold): B = the application's; goto the new translation, at first the dispatcher. Old links and
+// indirect entries stay as they are and arrive there.
+void forward(uint32_t index) {
+  State& s = *g_state;
+  Superblock& superblock = s.superblocks[index];
+  const uint32_t start = g_code_cache.used(CodeCache::kCold);
+  Assembler cold = assembler_for(CodeCache::kCold);
+  if (superblock.buffer_register != kNoRegister)
+    cold.load_gs(superblock.buffer_register, static_cast<uint32_t>(offsetof(ThreadContext, spill)) + 8u * superblock.buffer_register);
+  cold.align_patchable(1);
+  const uint32_t patch = start + cold.size() + 1;
+  cold.jmp(cold.here() + 5);
+  const auto id = static_cast<uint32_t>(kFirstExit + s.exits.size());
+  cold.store_gs_imm32(offsetof(ThreadContext, exit_id), id);
+  cold.jmp(g_routines.leave);
+  g_code_cache.commit(CodeCache::kCold, cold.size());
+  Assembler at_check(g_code_cache.write_pointer(superblock.check), g_code_cache.address(superblock.check));
+  at_check.jmp(g_code_cache.address(start));
+  s.exits.push_back({superblock.pc, patch, 0, index, ExitKind::kDirect, false});
+  s.waiting.emplace(raw(superblock.pc), id - kFirstExit);
+}
+
+}  // namespace
+
+void invalidate_translations(AppAddress from, AppAddress to) {
+  State& s = *g_state;
+  for (uint32_t k = 0; k < s.superblocks.size(); ++k) {
+    const Superblock& superblock = s.superblocks[k];
+    if (superblock.pc >= to || superblock.end <= from) continue;
+    const auto current = s.by_pc.find(raw(superblock.pc));
+    if (current == s.by_pc.end() || current->second != k) continue;   // forwards already
+    s.by_pc.erase(current);
+    if (g_code_cache.space(CodeCache::kCold) < 128) return drop_translations();
+    forward(k);
+  }
+  // Whole pages only: code may be left on the first and the last.
+  for (uint64_t page = (raw(from) + 4095) >> kPageShift; page < raw(to) >> kPageShift && !s.pages.empty(); ++page) s.pages.erase(page);
+  g_process.header->statistics.flushes.fetch_add(1, std::memory_order_relaxed);
+}
+
 bool has_translations(AppAddress from, AppAddress to) {
   State& s = *g_state;
-  if (to <= s.lowest || from >= s.highest) return false;
-  return std::any_of(s.superblocks.begin(), s.superblocks.end(),
-                     [&](const Superblock& b) { return b.pc < to && b.end > from; });
+  const uint64_t first = raw(from) >> kPageShift, last = (raw(to) - 1) >> kPageShift;
+  if (last - first < s.pages.size()) {
+    for (uint64_t page = first; page <= last; ++page)
+      if (s.pages.contains(page)) return true;
+    return false;
+  }
+  return std::any_of(s.pages.begin(), s.pages.end(), [&](uint64_t page) { return page >= first && page <= last; });
 }
 
 Recovery recover(uint64_t code) {
@@ -231,7 +285,11 @@ Recovery recover(uint64_t code) {
   if (offset >= superblock.code_end) return result;
   // The same translation again, elsewhere, pretending to be there.
   auto decoded = std::make_unique<DecodedSuperblock>();
-  form_superblock(superblock.pc, s.options.max_instructions, *decoded);
+  const auto copy = s.bytes.find(static_cast<uint32_t>(&superblock - s.superblocks.data()));
+  if (copy != s.bytes.end())
+    form_superblock_from(copy->second.data(), static_cast<uint32_t>(copy->second.size()), superblock.pc, *decoded);
+  else
+    form_superblock(superblock.pc, s.options.max_instructions, *decoded);
   if (decoded->count != superblock.instructions) return result;   // the bytes have changed
   std::vector<uint8_t> scratch(Translator::size_bound(*decoded)), cold_scratch(Translator::size_bound(*decoded));
   const uint64_t start = g_code_cache.address(superblock.entry);

@@ -31,6 +31,8 @@ uint64_t code_generation();
 
 // Drops all translations. The caller has stopped the world.
 void drop_translations();
+// Makes the translations of application code in [from, to) forward to new ones. The caller has stopped the world.
+void invalidate_translations(AppAddress from, AppAddress to);
 // True when the range holds translated application code.
 bool has_translations(AppAddress from, AppAddress to);
 bool code_cache_is_full();

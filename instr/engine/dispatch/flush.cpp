@@ -16,4 +16,14 @@ void flush_translations(ThreadContext* self) {
   resume_world();
 }
 
+void flush_range(ThreadContext* self, AppAddress from, AppAddress to) {
+  stop_world(self);
+  {
+    const std::lock_guard lock(g_translation_lock);
+    invalidate_translations(from, to);
+    forget_address_space();
+  }
+  resume_world();
+}
+
 }  // namespace simrun::engine

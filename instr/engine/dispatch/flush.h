@@ -1,11 +1,15 @@
 // Dropping translations while threads run in them.
 #pragma once
 
+#include "base/address.h"
 #include "instr/engine/context/thread_context.h"
 
 namespace simrun::engine {
 
 // Stops the world and drops all translations; the caller holds no lock and has in_cache 0.
 void flush_translations(ThreadContext* self);
+
+// The same for the translations of application code in [from, to) only.
+void flush_range(ThreadContext* self, AppAddress from, AppAddress to);
 
 }  // namespace simrun::engine

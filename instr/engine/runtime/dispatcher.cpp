@@ -47,6 +47,9 @@ void handle_departure(ThreadContext* c, const Departure& d) {
     case ExitKind::kSyscall:
       count(statistics.dispatches_syscall);
       return do_syscall(c);
+    case ExitKind::kStale:
+      count(statistics.dispatches_other);
+      return flush_range(c, AppAddress{c->app.pc}, AppAddress{c->app.pc + 1});
     case ExitKind::kUnsupported: raise_unsupported(c); return;
   }
 }

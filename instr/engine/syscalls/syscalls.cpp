@@ -35,7 +35,7 @@ void after_mapping_change(ThreadContext* c, uint64_t from, uint64_t bytes) {
     forget_address_space();
     translated = has_translations(AppAddress{from}, AppAddress{from + bytes});
   }
-  if (translated) flush_translations(c);
+  if (translated) flush_range(c, AppAddress{from}, AppAddress{from + bytes});
 }
 
 int64_t do_arch_prctl(ThreadContext* c) {

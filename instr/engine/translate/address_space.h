@@ -11,6 +11,10 @@ namespace simrun::engine {
 // How many of the `wanted` bytes from `pc` on are readable and executable for the application.
 uint32_t executable_bytes(AppAddress pc, uint32_t wanted);
 
+// Whether what is executable there can change without a system call that the engine sees: it is writable, or shared with another mapping.
+// False where nothing is executable.
+bool code_may_change(AppAddress pc);
+
 // The application's mappings changed.
 void forget_address_space();
 

@@ -15,6 +15,15 @@ bool ends_superblock(const Instruction& i) {
   }
 }
 
+bool may_store(const Instruction& i) {
+  using border::OperandKind;
+  for (uint32_t k = 0; k < i.memory_operands; ++k) {
+    const OperandKind kind = i.memory[k].kind;
+    if (kind == OperandKind::kStore || kind == OperandKind::kReadModifyWrite || kind == OperandKind::kNonTemporalStore) return true;
+  }
+  return i.untraced_memory;
+}
+
 }  // namespace
 
 uint32_t words_bound(const Instruction& instruction) {
@@ -31,19 +40,35 @@ uint32_t words_bound(const Instruction& instruction) {
 void form_superblock(AppAddress pc, uint32_t max_instructions, DecodedSuperblock& out) {
   out.pc = pc;
   out.count = 0;
+  out.changeable = code_may_change(pc);
+  if (out.changeable && max_instructions > kMaxChangeableInstructions) max_instructions = kMaxChangeableInstructions;
   uint32_t conditionals = 0;
   uint32_t words = 1;
   AppAddress at = pc;
   while (out.count < max_instructions) {
     Instruction& i = out.instructions[out.count];
     const uint32_t available = executable_bytes(at, 15);
+    if (out.count > 0 && code_may_change(at) != out.changeable) break;
     if (available == 0 || !decode(reinterpret_cast<const uint8_t*>(raw(at)), available, at, i)) break;
     words += words_bound(i);
     if (words > border::kMaxSuperblockWords) break;
     ++out.count;
     if (ends_superblock(i)) break;
+    if (out.changeable && may_store(i)) break;   // the store may hit the next instruction
     if (i.flow != Flow::kNext && ++conditionals == kMaxConditionalExits) break;
     at = at + i.length;
+  }
+}
+
+void form_superblock_from(const uint8_t* bytes, uint32_t size, AppAddress pc, DecodedSuperblock& out) {
+  out.pc = pc;
+  out.count = 0;
+  out.changeable = true;
+  for (uint32_t at = 0; at < size && out.count < kMaxSuperblockInstructions;) {
+    Instruction& i = out.instructions[out.count];
+    if (!decode(bytes + at, size - at, pc + at, i)) break;
+    ++out.count;
+    at += i.length;
   }
 }
 

@@ -10,12 +10,14 @@ namespace simrun::engine {
 
 inline constexpr uint32_t kMaxSuperblockInstructions = 64;
 inline constexpr uint32_t kMaxConditionalExits = 8;
+inline constexpr uint32_t kMaxChangeableInstructions = 12;   // of a superblock whose bytes are compared at each entry
 
 enum class ExitKind : uint8_t {
   kDirect,       // to `target`, can be linked
   kSyscall,      // the system call before `target`
   kCheck,        // the limit check called for the dispatcher; `target` is the superblock itself
   kUnsupported,  // `target` cannot be translated
+  kStale,        // the superblock's application bytes have changed; `target` is the superblock itself
 };
 
 // One way out of a superblock. Offsets are into the code cache; 0 means "none".
@@ -50,12 +52,16 @@ struct Superblock {
 struct DecodedSuperblock {
   AppAddress pc;
   uint32_t count;
+  bool changeable;         // the bytes can change at any time: compare them at each entry (docs/self-modifying-code.md)
   Instruction instructions[kMaxSuperblockInstructions];
 };
 
 // Decodes from `pc` on until an unconditional transfer or a limit. Reads only memory that `executable_bytes` (address_space.h) allows.
 // count is 0 when not even one instruction can be read or decoded.
 void form_superblock(AppAddress pc, uint32_t max_instructions, DecodedSuperblock& out);
+
+// The same from a copy of the bytes.
+void form_superblock_from(const uint8_t* bytes, uint32_t size, AppAddress pc, DecodedSuperblock& out);
 
 // Number of words that the operands of an instruction may need at most.
 uint32_t words_bound(const Instruction& instruction);

@@ -16,7 +16,7 @@ void TranslationOutput::clear() {
 
 uint32_t Translator::size_bound(const DecodedSuperblock& superblock) {
   uint32_t bytes = 256;
-  for (uint32_t k = 0; k < superblock.count; ++k) bytes += 192 + 24 * words_bound(superblock.instructions[k]);
+  for (uint32_t k = 0; k < superblock.count; ++k) bytes += 192 + (superblock.changeable ? 96 : 0) + 24 * words_bound(superblock.instructions[k]);
   return bytes + kMaxConditionalExits * 96;
 }
 
@@ -62,6 +62,7 @@ void Translator::choose_scratch() {
   const Instruction& last = superblock_->instructions[superblock_->count - 1];
   const bool indirect_end = last.flow == Flow::kIndirectCall || last.flow == Flow::kIndirectJump || last.flow == Flow::kReturn;
   if (indirect_end) uses[kR11] = uses[kRcx] = 1u << 20;   // the look-up wants both
+  if (superblock_->changeable) uses[kRax] += 1u << 10;    // compare_code may want it for the flags
   for (uint8_t r = 0; r < 16; ++r)                        // the last instruction ends in an exit that needs the buffer register
     if (last.flow != Flow::kNext && touches(last, r)) uses[r] += 1u << 16;
   buffer_ = anchor_ = kNoRegister;
@@ -72,11 +73,13 @@ void Translator::choose_scratch() {
   }
   for (uint8_t r : {kRbp, kRbx, kRdi, kRsi, kRdx, kRax, kRcx})
     if (uses[r] == 0 && r != buffer_ && anchor_ == kNoRegister) anchor_ = r;
+  comparer_ = kRbp;
   result_->buffer_register = buffer_;
 }
 
 // entry: spill[B] = B; B = buffer
-// check: if (limit <= B) goto slow           (null mode: if (limit == 0) goto slow)
+// check: [keep the flags if they are live]; [compare the application's bytes]; if (limit <= B) goto slow; [flags back]
+//        (null mode: if (limit == 0) goto slow)
 void Translator::prologue() {
   Assembler& a = *out_;
   result_->entry = a.size();
@@ -87,53 +90,85 @@ void Translator::prologue() {
     a.load_gs(buffer_, offsetof(ThreadContext, buffer));
   }
   result_->check = a.size();
-  const auto compare = [&] {
-    if (tracing())
-      a.cmp_gs(buffer_, offsetof(ThreadContext, limit));
-    else
-      a.cmp_gs_zero(offsetof(ThreadContext, limit));
-  };
-  const uint8_t condition = tracing() ? kAboveEqual : kEqual;
-  const auto check = [&] {
-    compare();
-    a.jcc(condition, cold_->here());
-  };
-  if (flags_dead_) {
-    check();
-  } else if (buffer_ == kRax) {
-    // rax is the buffer pointer: compute with it after keeping the flags.
+  keep_flags(a);
+  if (superblock_->changeable) compare_code();
+  if (tracing())
+    a.cmp_gs(buffer_, offsetof(ThreadContext, limit));
+  else
+    a.cmp_gs_zero(offsetof(ThreadContext, limit));
+  a.jcc(tracing() ? kAboveEqual : kEqual, cold_->here());
+  leave_from_prologue(ExitKind::kCheck);
+  give_back_flags(a);
+}
+
+// ah, al = flags; rax in flags_spill. When rax holds the buffer pointer there is nothing of the application's in it.
+void Translator::keep_flags(Assembler& a) {
+  if (flags_dead_) return;
+  if (buffer_ == kRax) {
     a.store_gs(offsetof(ThreadContext, flags_spill), kRcx);
     a.lahf_seto();
     a.mov(kRcx, kRax);
     a.load_gs(kRax, offsetof(ThreadContext, buffer));
-    check();
+  } else {
+    a.store_gs(offsetof(ThreadContext, flags_spill), kRax);
+    a.lahf_seto();
+  }
+}
+
+void Translator::give_back_flags(Assembler& a) {
+  if (flags_dead_) return;
+  if (buffer_ == kRax) {
     a.mov(kRax, kRcx);
     a.restore_flags_from_rax();
     a.load_gs(kRax, offsetof(ThreadContext, buffer));
     a.load_gs(kRcx, offsetof(ThreadContext, flags_spill));
   } else {
-    a.store_gs(offsetof(ThreadContext, flags_spill), kRax);
-    a.lahf_seto();
-    check();
     a.restore_flags_from_rax();
     a.load_gs(kRax, offsetof(ThreadContext, flags_spill));
   }
-  slow_check();
 }
 
-// slow: the registers and flags of the entry, then the dispatcher.
-void Translator::slow_check() {
-  Assembler& a = *cold_;
-  if (!flags_dead_ && buffer_ == kRax) {
-    a.mov(kRax, kRcx);
-    a.restore_flags_from_rax();
-    a.load_gs(kRcx, offsetof(ThreadContext, flags_spill));
-  } else if (!flags_dead_) {
-    a.restore_flags_from_rax();
-    a.load_gs(kRax, offsetof(ThreadContext, flags_spill));
+// p = pc; if (bytes at p differ) goto stale; p as before. p is the buffer register, or one that is spilled for it.
+void Translator::compare_code() {
+  Assembler& a = *out_;
+  const uint8_t p = tracing() ? buffer_ : comparer_;
+  CHECK(flags_dead_ || p != kRax);
+  if (!tracing()) a.store_gs(offsetof(ThreadContext, spill) + 8 * p, p);
+  mark(bit(p));
+  a.mov_imm(p, raw(superblock_->pc));
+  uint8_t code[15 * kMaxChangeableInstructions];
+  uint32_t size = 0;
+  for (uint32_t k = 0; k < superblock_->count; ++k) {
+    const Instruction& i = superblock_->instructions[k];
+    __builtin_memcpy(code + size, i.bytes, i.length);
+    size += i.length;
   }
+  const uint64_t stale = cold_->here();
+  leave_from_prologue(ExitKind::kStale);
+  uint32_t at = 0;
+  for (; at + 4 <= size; at += 4) {
+    uint32_t value;
+    __builtin_memcpy(&value, code + at, 4);
+    a.cmp_dword(p, static_cast<int32_t>(at), value);
+    a.jcc(kNotEqual, stale);
+  }
+  for (; at < size; ++at) {
+    a.cmp_byte(p, static_cast<int32_t>(at), code[at]);
+    a.jcc(kNotEqual, stale);
+  }
+  if (tracing())
+    a.load_gs(p, offsetof(ThreadContext, buffer));
+  else
+    a.load_gs(p, offsetof(ThreadContext, spill) + 8 * p);
+}
+
+// The registers and flags of the entry, then the dispatcher.
+void Translator::leave_from_prologue(ExitKind kind) {
+  Assembler& a = *cold_;
+  give_back_flags(a);
   if (tracing()) a.load_gs(buffer_, offsetof(ThreadContext, spill) + 8 * buffer_);
-  leave_for(new_exit(superblock_->pc, ExitKind::kCheck), a);
+  if (kind == ExitKind::kStale && !tracing()) a.load_gs(comparer_, offsetof(ThreadContext, spill) + 8 * comparer_);
+  leave_for(new_exit(superblock_->pc, kind), a);
 }
 
 GprSet Translator::held() const {

@@ -78,7 +78,10 @@ class Translator {
 
   void choose_scratch();
   void prologue();
-  void slow_check();          // in the cold area
+  void keep_flags(Assembler& a);
+  void give_back_flags(Assembler& a);
+  void compare_code();
+  void leave_from_prologue(ExitKind kind);   // in the cold area
   GprSet held() const;        // registers that hold something of ours between instructions
   void mark(GprSet in_spill);
   void instruction(const Instruction& i);
@@ -133,6 +136,7 @@ class Translator {
   bool anchor_in_use_ = false;
   uint64_t anchor_value_ = 0;
   bool flags_dead_ = false;
+  uint8_t comparer_ = kNoRegister;     // null mode: base register of the comparison of changeable code
   std::vector<SideExit> side_exits_;
 };
 

@@ -81,6 +81,19 @@ class Assembler {
     word32(value);
   }
 
+  void cmp_dword(uint8_t base, int32_t disp, uint32_t value) {   // cmp dword [base+disp], value
+    if (base >= 8) byte(0x41);
+    byte(0x81);
+    modrm_base(7, base, disp);
+    word32(value);
+  }
+  void cmp_byte(uint8_t base, int32_t disp, uint8_t value) {
+    if (base >= 8) byte(0x41);
+    byte(0x80);
+    modrm_base(7, base, disp);
+    byte(value);
+  }
+
   void mov(uint8_t to, uint8_t from) {
     byte(static_cast<uint8_t>(0x48 | (from >> 3) << 2 | to >> 3));
     byte(0x89);
