@@ -11,6 +11,7 @@
 #include "base/user_error.h"
 #include "cli/command_line.h"
 #include "cli/completion.h"
+#include "cli/print_error.h"
 #include "cli/run_command.h"
 #include "configs/read_machine.h"
 #include "instr/channel/stream_error.h"
@@ -55,10 +56,10 @@ int main(int argc, char** argv) {
   try {
     return simrun::cli::run({argv + (argc > 0 ? 1 : 0), argv + argc});
   } catch (const simrun::UserError& error) {
-    fmt::print(stderr, "simrun: {}\n", error.what());
+    simrun::cli::print_error("simrun: {}\n", error.what());
     return error.exit_status;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "simrun: {}\n", error.what());
+    simrun::cli::print_error("simrun: {}\n", error.what());
     return 1;
   }
 }

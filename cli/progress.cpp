@@ -1,3 +1,4 @@
+#include "cli/print_error.h"
 #include "cli/progress.h"
 
 #include <fmt/format.h>
@@ -15,7 +16,7 @@ void Progress::show(uint64_t instructions, uint64_t references, uint64_t threads
   const auto now = Clock::now();
   const double since = std::chrono::duration<double>(now - last_).count();
   const double speed = static_cast<double>(instructions - last_instructions_) / since / 1e6;
-  fmt::print(stderr, "\r\x1b[Ksimrun: {:.0f} s, {:.1f} M instructions, {:.1f} M references, {:.1f} MIPS, {} thread{}",
+  print_error("\r\x1b[Ksimrun: {:.0f} s, {:.1f} M instructions, {:.1f} M references, {:.1f} MIPS, {} thread{}",
              std::chrono::duration<double>(now - start_).count(), static_cast<double>(instructions) / 1e6,
              static_cast<double>(references) / 1e6, speed, threads, threads == 1 ? "" : "s");
   std::fflush(stderr);
@@ -26,7 +27,7 @@ void Progress::show(uint64_t instructions, uint64_t references, uint64_t threads
 
 void Progress::clear() {
   if (!shown_) return;
-  fmt::print(stderr, "\r\x1b[K");
+  print_error("\r\x1b[K");
   std::fflush(stderr);
   shown_ = false;
 }

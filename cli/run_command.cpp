@@ -1,3 +1,4 @@
+#include "cli/print_error.h"
 #include "cli/run_command.h"
 
 #include <fmt/chrono.h>
@@ -101,10 +102,10 @@ void take_end(host::Target& target, RunResult& result) {
 }
 
 void report(const RunOptions& options, const RunResult& result, OutputFile* json) {
-  for (const std::string& warning : result.warnings) fmt::print(stderr, "simrun: warning: {}\n", warning);
-  if (!result.error.empty()) fmt::print(stderr, "simrun: error: {}\n", result.error);
+  for (const std::string& warning : result.warnings) print_error("simrun: warning: {}\n", warning);
+  if (!result.error.empty()) print_error("simrun: error: {}\n", result.error);
   if (!options.quiet || result.show_engine)
-    fmt::print(stderr, "{}", options.quiet ? engine_report(result) : text_report(result));
+    print_error("{}", options.quiet ? engine_report(result) : text_report(result));
   std::fflush(stderr);
   if (json != nullptr) json->commit(json_report(result).dump(2) + "\n");
 }

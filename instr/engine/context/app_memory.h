@@ -2,23 +2,37 @@
 // Any time.
 #pragma once
 
+#include <signal.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
 #include <cstdint>
 
+#include "instr/engine/context/fixed_routines.h"
 #include "instr/engine/context/raw_syscall.h"
 
 namespace simrun::engine {
 
-inline bool copy_memory(int64_t call, const void* local, uint64_t remote, uint64_t bytes) {
+// The kernel copies; by thread id: the process id has no memory once the first thread has ended.
+inline bool kernel_copy(int64_t call, const void* local, uint64_t remote, uint64_t bytes) {
   iovec mine{const_cast<void*>(local), bytes};
   iovec theirs{reinterpret_cast<void*>(remote), bytes};
-  // By thread id: the process id has no memory once the first thread has ended.
-  return raw_syscall(call, static_cast<uint64_t>(raw_syscall(SYS_gettid)), word(&mine), 1, word(&theirs), 1, 0) == static_cast<int64_t>(bytes);
+  const int64_t done = raw_syscall(call, static_cast<uint64_t>(raw_syscall(SYS_gettid)), word(&mine), 1, word(&theirs), 1, 0);
+  return done == static_cast<int64_t>(bytes);
 }
 
-inline bool read_app(void* to, uint64_t from, uint64_t bytes) { return copy_memory(SYS_process_vm_readv, to, from, bytes); }
-inline bool write_app(uint64_t to, const void* from, uint64_t bytes) { return copy_memory(SYS_process_vm_writev, from, to, bytes); }
+// The processor copies, with faults allowed: makes a stack grow, which remote copies do not since Linux 6.5, and needs no permission.
+inline bool direct_copy(void* to, const void* from, uint64_t bytes) {
+  const uint64_t mask = set_signal_mask(kAllSignals);
+  const bool done = g_routines.copy(to, from, bytes) != 0;
+  set_signal_mask(mask);
+  return done;
+}
+
+inline bool read_app(void* to, uint64_t from, uint64_t bytes) {
+  return kernel_copy(SYS_process_vm_readv, to, from, bytes) || direct_copy(to, reinterpret_cast<const void*>(from), bytes);
+}
+inline bool write_app(uint64_t to, const void* from, uint64_t bytes) {
+  return kernel_copy(SYS_process_vm_writev, from, to, bytes) || direct_copy(reinterpret_cast<void*>(to), from, bytes);
+}
 
 }  // namespace simrun::engine

@@ -27,6 +27,11 @@ struct FixedRoutines {
   // Marks the thread dead, releases its identity, exits: touches no stack after the first of them.
   void (*exit_thread)(uint64_t status, uint32_t state, uint32_t* released);
 
+  // memcpy between the engine and application memory that may not be there: 1, or 0 after a fault at `copy_instruction`, which a signal
+  // handler sends to `copy_failed`. Unlike the kernel's process_vm calls it makes a stack grow.
+  uint64_t (*copy)(void* to, const void* from, uint64_t bytes);
+  uint64_t copy_instruction, copy_failed;
+
   uint64_t signal_entry;    // kernel-level handler of every signal that the engine takes
   uint64_t signal_restorer;
 };

@@ -29,6 +29,7 @@ enum FixedExit : uint32_t {
 struct PendingSignal {
   std::atomic<uint32_t> number;
   siginfo_t info;
+  uint64_t error, trapno, cr2;   // as in the kernel's frame
 };
 
 // The application's registers while it is not running, by hardware number.
@@ -73,6 +74,9 @@ struct ThreadContext : border::ThreadSlot {
 };
 static_assert(sizeof(ThreadContext) <= border::kSlotBytes);
 static_assert(offsetof(ThreadContext, vector_state) % 64 == 0);
+
+// Of the engine's signal stacks, which are aligned to their size and hold a ThreadContext* in their last 8 bytes.
+inline constexpr uint64_t kSignalStackBytes = 64 * 1024;
 
 inline constexpr uint32_t kIndirectTableOffset = border::kSlotBytes;   // from the GS base
 

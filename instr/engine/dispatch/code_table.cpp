@@ -109,23 +109,18 @@ uint32_t emit_indirect_entry(AppAddress address, const EntryLiveness& live) {
   const uint64_t pc = raw(address);
   uint64_t& entry = g_process.indirect_table[pc & 0xffff];
   const auto spill = [](uint8_t r) { return static_cast<uint32_t>(offsetof(ThreadContext, spill)) + 8u * r; };
-  if (live.flags_dead) {
-    if (pc <= 0x7fffffff) {
-      a.cmp_imm32(kR11, static_cast<int32_t>(pc));
-    } else {
-      while (cold.here() & 7) cold.byte(0xcc);
-      a.cmp_code_constant(kR11, cold.here());
-      cold.word64(pc);
-    }
-    a.jcc(kNotEqual, entry);
+  // Without touching the flags, which may be live at the target that it turns out to be: rcx = r11 - pc; jrcxz
+  if (pc <= 0x7fffffff) {
+    a.lea(kRcx, kR11, -static_cast<int32_t>(pc));
   } else {
-    // Without touching the flags: rcx = r11 - pc; jrcxz
-    a.mov_imm(kRcx, ~pc + 1);
+    while (cold.here() & 7) cold.byte(0xcc);
+    a.load_code_constant(kRcx, cold.here());
+    cold.word64(~pc + 1);
     a.lea_sum(kRcx, kRcx, kR11);
-    a.byte(0xe3);
-    a.byte(5);
-    a.jmp(entry);
   }
+  a.byte(0xe3);
+  a.byte(5);
+  a.jmp(entry);
   if (!(live.dead & bit(kRcx))) a.load_gs(kRcx, spill(kRcx));
   if (!(live.dead & bit(kR11))) a.load_gs(kR11, spill(kR11));
   g_code_cache.commit(CodeCache::kHot, a.size());

@@ -6,12 +6,11 @@
 
 namespace simrun::engine {
 
-void flush_translations(ThreadContext* self) {
+void flush_translations(ThreadContext* self, uint64_t generation) {
   stop_world(self);
   {
     const std::lock_guard lock(g_translation_lock);
-    drop_translations();
-    forget_address_space();
+    if (code_generation() == generation) drop_translations();
   }
   resume_world();
 }

@@ -6,8 +6,8 @@
 
 namespace simrun::engine {
 
-// Stops the world and drops all translations; the caller holds no lock and has in_cache 0.
-void flush_translations(ThreadContext* self);
+// Stops the world and drops all translations, unless someone did since `generation`; the caller holds no lock and has in_cache 0.
+void flush_translations(ThreadContext* self, uint64_t generation);
 
 // The same for the translations of application code in [from, to) only.
 void flush_range(ThreadContext* self, AppAddress from, AppAddress to);

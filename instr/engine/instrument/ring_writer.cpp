@@ -1,6 +1,9 @@
 #include "instr/engine/instrument/ring_writer.h"
 
 #include <linux/futex.h>
+#include <sys/uio.h>
+
+#include <cerrno>
 
 #include "base/check.h"
 #include "instr/engine/context/process.h"
@@ -18,7 +21,12 @@ uint64_t chunk_base(const ThreadContext* c) {
 }
 uint64_t chunk_end(const ThreadContext* c) { return chunk_base(c) + g_process.header->ring_chunk_bytes; }
 
-bool simulator_is_gone() { return raw_syscall(SYS_kill, static_cast<uint64_t>(g_process.simulator_pid), 0) == -3 /* ESRCH */; }
+// kill(pid, 0) succeeds for a zombie; reading its memory does not: it has none.
+bool simulator_is_gone() {
+  char byte;
+  iovec here{&byte, 1}, there{reinterpret_cast<void*>(8), 1};
+  return raw_syscall(SYS_process_vm_readv, static_cast<uint64_t>(g_process.simulator_pid), word(&here), 1, word(&there), 1) == -ESRCH;
+}
 
 // Blocks until the next chunk is free. The time-out only serves to notice a dead simulator.
 void wait_for_space(ThreadContext* c) {

@@ -62,17 +62,18 @@ bool force_check(ThreadContext* c) {
   return (c->check_countdown >> 16) % every == 0;
 }
 
-uint64_t find_code(ThreadContext* c, const Departure& d) {
+// The code to go on with; 0: nothing executable, or the code cache is full (`generation` to flush).
+uint64_t find_code(ThreadContext* c, const Departure& d, uint64_t& full) {
   const std::lock_guard lock(g_translation_lock);
+  full = 0;
+  if (code_cache_is_full()) {
+    full = code_generation();
+    return 0;
+  }
   const uint64_t code = code_for(AppAddress{c->app.pc}, d.id == kExitIndirect);
   if (code == 0) return 0;
   if (d.id >= kFirstExit && d.exit.kind == ExitKind::kDirect && c->app.pc == raw(d.exit.target)) link_exit(d.id, d.generation);
   return code;
-}
-
-bool cache_is_full() {
-  const std::lock_guard lock(g_translation_lock);
-  return code_cache_is_full();
 }
 
 }  // namespace
@@ -83,19 +84,22 @@ uint64_t dispatch(ThreadContext* c) {
   handle_departure(c, d);
   for (;;) {
     if (c->pending.number.load(std::memory_order_relaxed) != 0) deliver_signal(c);
-    if (cache_is_full()) flush_translations(c);
     restore_limit(c);
     enter_cache_state(c);
     if (c->pending.number.load(std::memory_order_seq_cst) != 0) {
       leave_cache_state(c);
       continue;
     }
-    if (const uint64_t code = find_code(c, d)) {
+    uint64_t full;
+    if (const uint64_t code = find_code(c, d, full)) {
       if (force_check(c)) request_stop(c);
       return code;
     }
     leave_cache_state(c);
-    raise_not_executable(c);
+    if (full != 0)
+      flush_translations(c, full);
+    else
+      raise_not_executable(c);
   }
 }
 

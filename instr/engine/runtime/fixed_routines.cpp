@@ -35,6 +35,8 @@ class FixedEmitter {
     align();
     exit_thread();
     align();
+    copy();
+    align();
     signals();
     align();
   }
@@ -172,6 +174,20 @@ class FixedEmitter {
     a_.byte(0x0b);
   }
 
+  // rcx = rdx; rep movsb; return 1; failed: return 0
+  void copy() {
+    g_routines.copy = reinterpret_cast<uint64_t (*)(void*, const void*, uint64_t)>(a_.here());
+    a_.mov(kRcx, kRdx);
+    g_routines.copy_instruction = a_.here();
+    a_.byte(0xf3);
+    a_.byte(0xa4);
+    a_.mov_imm(kRax, 1);
+    a_.byte(0xc3);
+    g_routines.copy_failed = a_.here();
+    a_.mov_imm(kRax, 0);
+    a_.byte(0xc3);
+  }
+
   // (edi status, esi state, rdx &released): gs:state = esi; [rdx] = 1; exit(edi)
   void exit_thread() {
     g_routines.exit_thread = reinterpret_cast<void (*)(uint64_t, uint32_t, uint32_t*)>(a_.here());
@@ -186,15 +202,33 @@ class FixedEmitter {
     a_.byte(0x0b);
   }
 
-  // (edi, rsi, rdx as the kernel gives them, on the engine's signal stack): swap the fs base around handle_signal
+  // (edi, rsi, rdx as the kernel gives them, on the engine's signal stack): swap the segment bases around handle_signal. The GS base may be
+  // the application's own for one instruction (copy_gs): the context is found by the stack. It stays ours if the thread was sent elsewhere.
   void signals() {
     g_routines.signal_entry = a_.here();
     a_.push(kRbx);
+    a_.push(kRbp);
+    a_.push(kR12);
+    a_.push_imm32(2);
+    a_.byte(0x9d);                                   // popfq: the kernel leaves the application's alignment check on
+    a_.rdgsbase(kRbp);
+    a_.mov(kRax, kRsp);
+    static constexpr uint8_t kOrEax[] = {0x48, 0x0d};
+    a_.bytes(kOrEax, 2);
+    a_.word32(kSignalStackBytes - 1);                // or rax, imm32
+    a_.load(kRax, kRax, -7);                         // the context, at the top of the signal stack
+    a_.wrgsbase(kRax);
     a_.rdfsbase(kRbx);
     a_.load_gs(kRax, offsetof(ThreadContext, engine_fs_base));
     a_.wrfsbase(kRax);
     call(&handle_signal);
     a_.wrfsbase(kRbx);
+    a_.cmp_imm32(kRax, 0);
+    uint8_t* ours = a_.jcc_forward(kNotEqual);
+    a_.wrgsbase(kRbp);
+    a_.bind(ours);
+    a_.pop(kR12);
+    a_.pop(kRbp);
     a_.pop(kRbx);
     a_.byte(0xc3);
     align();

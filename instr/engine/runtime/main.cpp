@@ -84,7 +84,7 @@ ThreadContext* adopt_first_thread() {
   c->engine_sp = word(static_cast<char*>(__builtin_frame_address(0)) - 4096) & ~63ull;
   void* signal_stack = map_engine_memory(kSignalStackBytes);
   CHECK(signal_stack != MAP_FAILED);
-  use_signal_stack(signal_stack, kSignalStackBytes);
+  use_signal_stack(c, signal_stack);
   c->app = {};
   c->app.gpr[kRsp] = h.app_sp;
   c->app.pc = h.app_pc;

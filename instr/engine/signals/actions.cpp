@@ -64,6 +64,16 @@ void restore_unowned_actions() {
     if (s != SIGKILL && s != SIGSTOP && !is_fault_signal(s)) set_kernel_action(s, g_actions[s]);
 }
 
+void ignore_faults_for_exec() {
+  for (int s = 1; s <= 64; ++s)
+    if (is_fault_signal(s) && g_actions[s].handler == kSigIgnore) set_kernel_action(s, g_actions[s]);
+}
+
+void own_faults_again() {
+  for (int s = 1; s <= 64; ++s)
+    if (is_fault_signal(s)) set_kernel_action(s, engine_action(g_actions[s].flags));
+}
+
 void restore_native_actions() {
   for (int s = 1; s <= 64; ++s)
     if (s != SIGKILL && s != SIGSTOP) set_kernel_action(s, g_actions[s]);

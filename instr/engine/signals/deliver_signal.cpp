@@ -92,10 +92,9 @@ void fill_frame(ThreadContext* c, KernelUcontext& u, uint64_t fpstate) {
   u.ss = 0x2b;
   u.fpstate = fpstate;
   u.mask = c->app_mask;
-  const siginfo_t& info = c->pending.info;
-  const uint32_t number = c->pending.number.load(std::memory_order_relaxed);
-  if (number == SIGSEGV || number == SIGBUS) u.cr2 = word(static_cast<char*>(info.si_addr));
-  if (number == SIGSEGV) u.trapno = 14;
+  u.error = c->pending.error;
+  u.trapno = c->pending.trapno;
+  u.cr2 = c->pending.cr2;
 }
 
 void deliver_signal(ThreadContext* c) {
@@ -198,6 +197,10 @@ void raise(ThreadContext* c, int number, int code, uint64_t address) {
   info.si_code = code;
   info.si_addr = reinterpret_cast<void*>(address);
   c->pending.info = info;
+  // X86_TRAP_PF with the instruction-fetch and user bits, X86_TRAP_UD (arch/x86/include/asm/trapnr.h, trap_pf.h).
+  c->pending.trapno = number == SIGSEGV ? 14 : 6;
+  c->pending.error = number == SIGSEGV ? (code == SEGV_ACCERR ? 0x15 : 0x14) : 0;
+  c->pending.cr2 = number == SIGSEGV ? address : 0;
   c->pending.number.store(static_cast<uint32_t>(number), std::memory_order_seq_cst);
 }
 
@@ -209,18 +212,25 @@ void raise_not_executable(ThreadContext* c) {
     const std::lock_guard lock(g_translation_lock);
     executable = executable_bytes(AppAddress{c->app.pc}, 15);
   }
-  if (executable == 15) return raise(c, SIGILL, 2 /* ILL_ILLOPN */, c->app.pc);
+  // Does the instruction reach beyond what is executable, or is it none? Zeros behind it decide.
+  uint8_t code[15] = {};
+  Instruction instruction;
+  const bool read = executable == 0 || read_app(code, c->app.pc, executable);
+  const bool valid = read && decode(code, 15, AppAddress{c->app.pc}, instruction);
+  if (executable == 15 || (executable > 0 && !(valid && instruction.length > executable))) return raise(c, SIGILL, 2 /* ILL_ILLOPN */, c->app.pc);
   uint8_t byte;
-  const bool readable = read_app(&byte, c->app.pc, 1);
-  raise(c, SIGSEGV, readable ? SEGV_ACCERR : SEGV_MAPERR, c->app.pc);
+  const bool readable = read_app(&byte, c->app.pc + executable, 1);
+  raise(c, SIGSEGV, readable ? SEGV_ACCERR : SEGV_MAPERR, c->app.pc + executable);
 }
 
 void raise_unsupported(ThreadContext* c) {
   fail("the instruction at %#lx cannot be run from the code cache (a far transfer, or a transaction)", c->app.pc);
 }
 
-void use_signal_stack(void* base, uint64_t bytes) {
-  const stack_t s{base, 0, bytes};
+void use_signal_stack(ThreadContext* c, void* base) {
+  CHECK(word(static_cast<char*>(base)) % kSignalStackBytes == 0);
+  std::memcpy(static_cast<char*>(base) + kSignalStackBytes - sizeof c, &c, sizeof c);
+  const stack_t s{base, 0, kSignalStackBytes - 64};
   raw_syscall(SYS_sigaltstack, word(&s), 0);
 }
 

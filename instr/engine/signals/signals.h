@@ -44,11 +44,12 @@ static_assert(sizeof(SignalFrame) == 440);
 void start_signals();
 // The kernel gets back the actions that start_signals found, but for those that the engine owns.
 void restore_unowned_actions();
-// Gives this kernel thread the engine's signal stack.
-void use_signal_stack(void* base, uint64_t bytes);
+// Gives the calling kernel thread the engine's signal stack, with the context at its top. `base` is aligned to kSignalStackBytes.
+void use_signal_stack(ThreadContext* context, void* base);
 
-// Kernel-level handler, through the emitted entry. Any time.
-void handle_signal(int number, siginfo_t* info, KernelUcontext* context);
+// Kernel-level handler, through the emitted entry; returns 1 when the thread is to go on at a routine of the engine's, with its GS base,
+// whatever that was. Any time.
+uint64_t handle_signal(int number, siginfo_t* info, KernelUcontext* context);
 
 // The fault that the handler found has been turned into a departure: ends the stream of the cut superblock.
 void publish_fault(ThreadContext* context);
@@ -64,6 +65,10 @@ bool do_sigreturn(ThreadContext* context);
 // Faults that the dispatcher finds: nothing executable at pc; an instruction that the engine does not translate.
 void raise_not_executable(ThreadContext* context);
 void raise_unsupported(ThreadContext* context);
+
+// Ignored fault signals stay ignored over exec: the kernel must know while the call is made.
+void ignore_faults_for_exec();
+void own_faults_again();
 
 // For children that go on natively: the kernel gets the application's own handlers back; `frame` gets the application's state.
 void restore_native_actions();

@@ -28,6 +28,9 @@ void set_register(KernelUcontext& u, uint8_t r, uint64_t value) {
 void record(ThreadContext* c, int number, const siginfo_t* info, KernelUcontext* u) {
   CHECK(c->pending.number.load() == 0);
   c->pending.info = *info;
+  c->pending.error = u->error;
+  c->pending.trapno = u->trapno;
+  c->pending.cr2 = u->cr2;
   c->app_mask = u->mask;
   u->mask = kAllSignals;
   c->pending.number.store(static_cast<uint32_t>(number), std::memory_order_seq_cst);
@@ -66,19 +69,29 @@ bool take_fault(ThreadContext* c, int number, siginfo_t* info, KernelUcontext* u
 
 }  // namespace
 
-void handle_signal(int number, siginfo_t* info, KernelUcontext* u) {
+uint64_t handle_signal(int number, siginfo_t* info, KernelUcontext* u) {
   ThreadContext* c = current_context();
-  const bool from_kernel = info->si_code > 0;
-  if (is_fault_signal(number) && from_kernel && info->si_code != SI_TIMER) {
+  if (is_fault_signal(number) && info->si_code > 0) {
+    if (u->rip == g_routines.copy_instruction) {
+      u->rip = g_routines.copy_failed;
+      return 1;
+    }
     g_process.header->statistics.faults.fetch_add(1, std::memory_order_relaxed);
-    if (g_code_cache.contains(u->rip) && take_fault(c, number, info, u)) return;
+    if (g_code_cache.contains(u->rip) && take_fault(c, number, info, u)) return 1;
     engine_fault(c, number, info, u);
+  }
+  if (c->pending.number.load() != 0) {
+    // Only a SIGSEGV or SIGBUS that somebody sent gets here: they are never blocked by the engine. Later, then.
+    u->mask |= 1ull << (number - 1);
+    raw_syscall(SYS_rt_tgsigqueueinfo, static_cast<uint64_t>(raw_syscall(SYS_getpid)), c->tid, static_cast<uint64_t>(number), word(info));
+    return 0;
   }
   g_process.header->statistics.signals.fetch_add(1, std::memory_order_relaxed);
   record(c, number, info, u);
   request_stop(c);
   // In the gate and not yet in the kernel (or about to restart the call): the signal comes first.
   if (u->rip >= g_routines.gate_begin && u->rip <= g_routines.gate_instruction) u->rip = g_routines.gate_abort;
+  return 0;
 }
 
 void publish_fault(ThreadContext* c) {

@@ -29,6 +29,7 @@ bool failed(const ThreadContext* c) { return c->app.gpr[kRax] > static_cast<uint
 // A mapping call changed [from, from + bytes): translations of what was there are void. The check comes after the call: code
 // that runs in a range while another thread unmaps it is a race of the application's own.
 void after_mapping_change(ThreadContext* c, uint64_t from, uint64_t bytes) {
+  bytes = (bytes + 4095) & ~4095ull;
   bool translated;
   {
     const std::lock_guard lock(g_translation_lock);
@@ -60,7 +61,9 @@ int64_t do_arch_prctl(ThreadContext* c) {
 // The image is replaced when this succeeds: the simulator sees kExec last. Returns false when a signal came first.
 bool do_exec(ThreadContext* c) {
   append_event(c, border::Event::kExec, {});
+  ignore_faults_for_exec();
   const bool done = pass_through(c);
+  own_faults_again();
   append_event(c, border::Event::kExecFailed, {});
   return done;
 }
@@ -116,9 +119,13 @@ void do_syscall(ThreadContext* c) {
   uint64_t* g = c->app.gpr;
   const uint64_t number = g[kRax];
   c->events[c->last_event++ % 32] = {1000 + number, g[kRdi]};
-  if (number == SYS_exit) return end_thread(c);
   // The signal comes first, before any call that could unblock another one.
   if (c->pending.number.load(std::memory_order_relaxed) != 0) {
+    c->app.pc -= kSyscallInstructionBytes;
+    return;
+  }
+  if (number == SYS_exit) {
+    end_thread(c);
     c->app.pc -= kSyscallInstructionBytes;
     return;
   }

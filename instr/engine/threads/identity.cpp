@@ -7,6 +7,7 @@
 
 #include "instr/engine/context/engine_area.h"
 #include "instr/engine/context/raw_syscall.h"
+#include "instr/engine/context/thread_context.h"
 
 namespace simrun::engine {
 namespace {

@@ -16,8 +16,6 @@ struct ThreadIdentity {
   ThreadIdentity* next;
 };
 
-inline constexpr uint64_t kSignalStackBytes = 64 * 1024;
-
 // The C library's first pthread_create installs a signal handler of its own: to be done before the application's actions count.
 void make_first_identity();
 

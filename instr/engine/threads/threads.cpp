@@ -201,7 +201,7 @@ bool do_fork(ThreadContext* c, uint64_t flags) {
 }
 
 void start_thread(ThreadContext* c) {
-  use_signal_stack(c->identity->signal_stack, kSignalStackBytes);
+  use_signal_stack(c, c->identity->signal_stack);
   c->tid = static_cast<uint32_t>(raw_syscall(SYS_gettid));
   c->ring.tid.store(c->tid);
   append_event(c, border::Event::kThreadStart, {c->tid, c->parent_slot, c->app_fs_base});
@@ -213,6 +213,7 @@ void start_thread(ThreadContext* c) {
 
 void end_thread(ThreadContext* c) {
   set_signal_mask(kAllSignals);
+  if (c->pending.number.load(std::memory_order_relaxed) != 0) return;
   const uint64_t status = c->app.gpr[kRdi];
   append_event(c, border::Event::kThreadEnd, {});
   // The kernel must not find a signal stack that another thread uses.

@@ -15,8 +15,8 @@ bool do_clone3(ThreadContext* context);
 // flags: CLONE_VFORK | CLONE_VM or 0
 bool do_fork(ThreadContext* context, uint64_t flags);
 
-// exit(2) of one thread. Does not return.
-[[noreturn]] void end_thread(ThreadContext* context);
+// exit(2) of one thread. Returns only when a signal comes first.
+void end_thread(ThreadContext* context);
 
 // First C++ of a new thread, on its own engine stack; the dispatcher follows.
 void start_thread(ThreadContext* context);

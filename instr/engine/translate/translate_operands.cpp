@@ -41,7 +41,7 @@ void Translator::copy(const Instruction& i) {
   }
   mark(in_spill);
   if (i.uses_gs)
-    copy_gs(i);
+    copy_gs(i, i.bytes, i.length);
   else
     copy_bytes(i, i.bytes, i.length);
   if (!lend) return;
@@ -121,14 +121,14 @@ bool Translator::absolute_form(const Instruction& i, const uint8_t* code, uint8_
 }
 
 // gs: operands are rare (the GS base is ours): the real base is the application's own for this one instruction.
-//   spill t; t = app GS base; swap: t2 = real base ... wrgsbase t; op; wrgsbase back
-// The registers used must not be the instruction's own; the context is found again through t2.
-void Translator::copy_gs(const Instruction& i) {
+//   spill t, u; u = GS base; GS base = application's by t; instruction; t = GS base; GS base = u; application's = t; t, u back
+// The registers are none of the instruction's. A signal finds the context without the base (fixed_routines.cpp, signals).
+void Translator::copy_gs(const Instruction& i, const uint8_t* code, uint8_t length) {
   Assembler& a = *out_;
   const GprSet around = result_->recovery.back().in_spill;
   uint8_t t = kNoRegister, u = kNoRegister;
   for (uint8_t r = 0; r < 16; ++r) {
-    if (r == kRsp || r == buffer_ || r == anchor_ || touches(i, r)) continue;
+    if (r == kRsp || r == kR11 || r == buffer_ || r == anchor_ || touches(i, r)) continue;
     (t == kNoRegister ? t : u) = r;
     if (u != kNoRegister) break;
   }
@@ -139,7 +139,7 @@ void Translator::copy_gs(const Instruction& i) {
   a.load_gs(t, offsetof(ThreadContext, app_gs_base));
   a.wrgsbase(t);
   mark(static_cast<GprSet>(around | bit(t) | bit(u)));
-  copy_bytes(i, i.bytes, i.length);
+  copy_bytes(i, code, length);
   a.rdgsbase(t);                 // wrgsbase is one of these instructions
   a.wrgsbase(u);
   a.store_gs(offsetof(ThreadContext, app_gs_base), t);

@@ -87,7 +87,10 @@ void Translator::load_target(const Instruction& i) {
   load.disp_offset = n;
   __builtin_memcpy(code + n, i.bytes + k + 2, tail);
   n = static_cast<uint8_t>(n + tail);
-  copy_bytes(load, code, n);
+  if (i.uses_gs)
+    copy_gs(load, code, n);
+  else
+    copy_bytes(load, code, n);
 }
 
 // spill r11; r11 = target; [push return address]; commit; look up

@@ -97,7 +97,7 @@ class Translator {
   void copy(const Instruction& i);
   void copy_bytes(const Instruction& i, const uint8_t* code, uint8_t length);
   void copy_rip_relative(const Instruction& i, const uint8_t* code, uint8_t length, uint64_t target);
-  void copy_gs(const Instruction& i);
+  void copy_gs(const Instruction& i, const uint8_t* code, uint8_t length);
   bool absolute_form(const Instruction& i, const uint8_t* code, uint8_t length, uint64_t target);
   void load_anchor(uint64_t target, uint8_t free_register);
 

@@ -148,9 +148,9 @@ class Assembler {
     byte(0x35);
     rel32(at);
   }
-  void cmp_code_constant(uint8_t r, uint64_t at) {   // cmp r, [rip + ...]
+  void load_code_constant(uint8_t r, uint64_t at) {   // mov r, [rip + ...]
     byte(static_cast<uint8_t>(0x48 | (r >> 3) << 2));
-    byte(0x3b);
+    byte(0x8b);
     byte(static_cast<uint8_t>((r & 7) << 3 | 5));
     rel32(at);
   }
