@@ -145,16 +145,18 @@ void Translator::compare_code() {
   }
   const uint64_t stale = cold_->here();
   leave_from_prologue(ExitKind::kStale);
-  uint32_t at = 0;
-  for (; at + 4 <= size; at += 4) {
-    uint32_t value;
-    __builtin_memcpy(&value, code + at, 4);
-    a.cmp_dword(p, static_cast<int32_t>(at), value);
+  for (uint32_t at = 0; at < size;) {
+    // Aligned accesses only: the application may have alignment checks on.
+    const bool whole = ((raw(superblock_->pc) + at) & 3) == 0 && at + 4 <= size;
+    if (whole) {
+      uint32_t value;
+      __builtin_memcpy(&value, code + at, 4);
+      a.cmp_dword(p, static_cast<int32_t>(at), value);
+    } else {
+      a.cmp_byte(p, static_cast<int32_t>(at), code[at]);
+    }
     a.jcc(kNotEqual, stale);
-  }
-  for (; at < size; ++at) {
-    a.cmp_byte(p, static_cast<int32_t>(at), code[at]);
-    a.jcc(kNotEqual, stale);
+    at += whole ? 4 : 1;
   }
   if (tracing())
     a.load_gs(p, offsetof(ThreadContext, buffer));
