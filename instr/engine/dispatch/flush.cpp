@@ -2,7 +2,6 @@
 
 #include "instr/engine/dispatch/code_table.h"
 #include "instr/engine/dispatch/safe_points.h"
-#include "instr/engine/translate/address_space.h"
 
 namespace simrun::engine {
 
@@ -20,7 +19,6 @@ void flush_range(ThreadContext* self, AppAddress from, AppAddress to) {
   {
     const std::lock_guard lock(g_translation_lock);
     invalidate_translations(from, to);
-    forget_address_space();
   }
   resume_world();
 }

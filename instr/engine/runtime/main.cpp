@@ -22,6 +22,7 @@
 #include "instr/engine/runtime/dispatcher.h"
 #include "instr/engine/signals/signals.h"
 #include "instr/engine/signals/vector_frame.h"
+#include "instr/engine/translate/address_space.h"
 #include "instr/engine/threads/identity.h"
 #include "instr/engine/threads/threads.h"
 
@@ -133,6 +134,7 @@ void remove_blanket() {
   forget_private_library();
   ThreadContext* c = adopt_first_thread();
   remove_blanket();
+  read_address_space();
   h.engine_state.store(1);
   enter_code_cache(c, dispatch(c));
 }

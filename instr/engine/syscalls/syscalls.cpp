@@ -26,14 +26,16 @@ constexpr uint64_t kSyscallInstructionBytes = 2;
 void set_result(ThreadContext* c, int64_t result) { c->app.gpr[kRax] = static_cast<uint64_t>(result); }
 bool failed(const ThreadContext* c) { return c->app.gpr[kRax] > static_cast<uint64_t>(-4096); }
 
-// A mapping call changed [from, from + bytes): translations of what was there are void. The check comes after the call: code
+constexpr uint64_t whole_pages(uint64_t bytes) { return (bytes + 4095) & ~4095ull; }
+
+// A mapping call changed [from, from + bytes): translations of what was there are void. That comes after the call: code
 // that runs in a range while another thread unmaps it is a race of the application's own.
-void after_mapping_change(ThreadContext* c, uint64_t from, uint64_t bytes) {
-  bytes = (bytes + 4095) & ~4095ull;
+template <typename Note>
+void after_mapping_change(ThreadContext* c, uint64_t from, uint64_t bytes, Note&& note) {
   bool translated;
   {
     const std::lock_guard lock(g_translation_lock);
-    forget_address_space();
+    note();
     translated = has_translations(AppAddress{from}, AppAddress{from + bytes});
   }
   if (translated) flush_range(c, AppAddress{from}, AppAddress{from + bytes});
@@ -68,29 +70,35 @@ bool do_exec(ThreadContext* c) {
   return done;
 }
 
-// Calls whose effect on the engine follows the kernel's own work.
-void after_pass_through(ThreadContext* c, uint64_t number, uint64_t first, uint64_t second) {
+// Calls whose effect on the engine follows the kernel's own work; `a` holds their arguments.
+void after_pass_through(ThreadContext* c, uint64_t number, const uint64_t* a) {
   if (failed(c)) return;
+  const uint64_t result = c->app.gpr[kRax], bytes = whole_pages(a[1]);
+  const AppAddress from{a[0]}, to{result};
   switch (number) {
-    case SYS_mmap: return after_mapping_change(c, c->app.gpr[kRax], second);
-    case SYS_munmap:
+    case SYS_mmap: return after_mapping_change(c, result, bytes, [&] { note_mapped(to, bytes, a[2], a[3]); });
+    case SYS_munmap: return after_mapping_change(c, a[0], bytes, [&] { note_unmapped(from, bytes); });
     case SYS_mprotect:
-    case SYS_pkey_mprotect: return after_mapping_change(c, first, second);
+    case SYS_pkey_mprotect: return after_mapping_change(c, a[0], bytes, [&] { note_protected(from, bytes, a[2]); });
     case SYS_mremap:
-      after_mapping_change(c, first, second);
-      return after_mapping_change(c, c->app.gpr[kRax], second);
-    case SYS_remap_file_pages:
+      after_mapping_change(c, a[0], bytes, [&] { note_moved(from, bytes, to, whole_pages(a[2])); });
+      return after_mapping_change(c, result, whole_pages(a[2]), [] {});
     case SYS_shmat:
-    case SYS_shmdt: return after_mapping_change(c, 0, ~0ull);
+    case SYS_shmdt:
+    case SYS_remap_file_pages: {
+      // Rare, and their sizes are the kernel's: look again.
+      const std::lock_guard lock(g_translation_lock);
+      return read_address_space();
+    }
     default: return;
   }
 }
 
 // A call through the gate, and what the engine does about it. False: a signal came first.
 bool watched_call(ThreadContext* c, uint64_t number) {
-  const uint64_t first = c->app.gpr[kRdi], second = c->app.gpr[kRsi];
+  const uint64_t arguments[] = {c->app.gpr[kRdi], c->app.gpr[kRsi], c->app.gpr[kRdx], c->app.gpr[kR10]};
   if (!pass_through(c)) return false;
-  after_pass_through(c, number, first, second);
+  after_pass_through(c, number, arguments);
   return true;
 }
 

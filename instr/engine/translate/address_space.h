@@ -1,5 +1,5 @@
-// Which application memory may be translated. A view of /proc/self/maps, renewed when it does not know a page and dropped when the
-// application changes its mappings. Dispatcher only, under the translation lock.
+// Which application memory may be translated: a view of the mappings, read from /proc once at the start and kept by the system calls that
+// change them, because later on there may be no descriptor to spare, or no /proc. Under the translation lock.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,9 @@
 
 namespace simrun::engine {
 
+// Reads the mappings of the process. Before the application's first instruction.
+void read_address_space();
+
 // How many of the `wanted` bytes from `pc` on are readable and executable for the application.
 uint32_t executable_bytes(AppAddress pc, uint32_t wanted);
 
@@ -15,7 +18,10 @@ uint32_t executable_bytes(AppAddress pc, uint32_t wanted);
 // False where nothing is executable.
 bool code_may_change(AppAddress pc);
 
-// The application's mappings changed.
-void forget_address_space();
+// What the application did. `protection` and `flags` as mmap(2) has them; ranges in whole pages.
+void note_mapped(AppAddress from, uint64_t bytes, uint64_t protection, uint64_t flags);
+void note_unmapped(AppAddress from, uint64_t bytes);
+void note_protected(AppAddress from, uint64_t bytes, uint64_t protection);
+void note_moved(AppAddress from, uint64_t old_bytes, AppAddress to, uint64_t new_bytes);
 
 }  // namespace simrun::engine

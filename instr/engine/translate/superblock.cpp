@@ -45,11 +45,13 @@ void form_superblock(AppAddress pc, uint32_t max_instructions, DecodedSuperblock
   uint32_t conditionals = 0;
   uint32_t words = 1;
   AppAddress at = pc;
-  while (out.count < max_instructions) {
+  const AppAddress end = pc + executable_bytes(pc, 15 * kMaxSuperblockInstructions);
+  while (out.count < max_instructions && at < end) {
     Instruction& i = out.instructions[out.count];
-    const uint32_t available = executable_bytes(at, 15);
-    if (out.count > 0 && code_may_change(at) != out.changeable) break;
-    if (available == 0 || !decode(reinterpret_cast<const uint8_t*>(raw(at)), available, at, i)) break;
+    const auto available = static_cast<uint32_t>(end - at < 15 ? end - at : 15);
+    const bool new_page = raw(at) >> 12 != raw(pc) >> 12;
+    if (new_page && code_may_change(at) != out.changeable) break;
+    if (!decode(reinterpret_cast<const uint8_t*>(raw(at)), available, at, i)) break;
     words += words_bound(i);
     if (words > border::kMaxSuperblockWords) break;
     ++out.count;
