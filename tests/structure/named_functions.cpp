@@ -39,7 +39,7 @@ bool is_constructor(const std::string& function, const std::string& before) {
 }  // namespace
 
 std::vector<NamedFunction> named_functions(const std::string& text) {
-  static const std::regex kName(R"(`([\w./-]+\.(?:cpp|h|S|bash|py)): ([A-Za-z_][\w:]*)`)");
+  static const std::regex kName(R"(`([\w./-]+\.(?:cpp|h|S|bash|py)):\s+([A-Za-z_][\w:]*)`)");
   std::vector<NamedFunction> names;
   for (std::sregex_iterator m(text.begin(), text.end(), kName), end; m != end; ++m) names.push_back({(*m)[1], (*m)[2]});
   return names;
