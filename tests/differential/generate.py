@@ -31,6 +31,8 @@ def processor_features():
 
 
 class Sequence:
+    defined_flags_only = False
+
     def __init__(self, seed, index, features):
         self.random = random.Random("%d/%d" % (seed, index))
         self.index = index
@@ -51,7 +53,9 @@ class Sequence:
         if depth < 3 and self.random.random() < 0.16:
             return self.random.choice((self.forward, self.forward, self.forward, self.loop, self.indirect, self.call))(depth)
         source = self.vectors if self.random.random() < self.share_of_vectors else integer_instructions.ALL
-        return Node(self.random.choice(source)(self.operands))
+        made = self.random.choice(source)
+        after = ["cmpl $%d, %s" % (self.index, register(self.operands.index, 4))]
+        return Node(made(self.operands) + (after if self.defined_flags_only and made in integer_instructions.LEAVE_UNDEFINED else []))
 
     def body(self, depth):
         return self.some(self.random.randrange(0, 6), depth + 1)

@@ -343,3 +343,6 @@ ALL = ([arithmetic] * 10 + [move] * 6 + [extend] * 3 + [conditional] * 4 + [shif
        [high_bytes, high_bytes, address, address, double_shift, multiply_wide, multiply, divide, bits, bits, compare_exchange, compare_exchange_wide,
         exchange, exchange, accumulator, sign_into_rdx, carry, find_bit, find_bit, bit_manipulation, bit_manipulation, swap_bytes, checksum,
         frame, string, string, translate_byte])
+
+# They leave some flags undefined, which is to say: to the processor model, and on some to what the flags were before.
+LEAVE_UNDEFINED = {multiply_wide, multiply, divide, shift, double_shift, bits, find_bit, bit_manipulation}

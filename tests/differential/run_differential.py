@@ -107,7 +107,9 @@ def main():
     parser.add_argument("--only", type=int, help="this sequence alone")
     parser.add_argument("--reduce", action="store_true")
     parser.add_argument("--show", action="store_true", help="print the sequences and do not run them")
+    parser.add_argument("--defined-flags", action="store_true", help="define all flags behind instructions that leave some undefined")
     arguments = parser.parse_args()
+    generate.Sequence.defined_flags_only = arguments.defined_flags
     features = generate.processor_features()
     sequences = [generate.Sequence(arguments.seed, i, features) for i in range(arguments.count)]
     if arguments.show:
