@@ -57,7 +57,7 @@ void add_run_options(CLI::App& run, RunOptions& o, RunFlags& flags) {
       ->default_str("64MiB")
       ->group("Engine");
   run.add_option("--max-superblock", o.max_superblock_instructions, "Longest superblock, in instructions")
-      ->check(CLI::Range(1, 128).description(""))
+      ->check(CLI::Range(1, 64).description(""))
       ->type_name("N")
       ->capture_default_str()
       ->group("Engine");
@@ -86,8 +86,8 @@ void check_run(RunOptions& o, const RunFlags& flags) {
   if (o.ring_bytes < 2 * kSmallestChunk || o.ring_bytes > uint64_t{1} << 30)
     usage_error(fmt::format("--ring-size {}: from 16KiB to 1GiB", o.ring_bytes));
   o.ring_bytes = o.ring_bytes / ring_chunk_bytes(o.ring_bytes) * ring_chunk_bytes(o.ring_bytes);
-  if (o.code_cache_bytes < 1u << 20 || o.code_cache_bytes > uint64_t{1} << 30)
-    usage_error(fmt::format("--code-cache {}: from 1MiB to 1GiB", o.code_cache_bytes));
+  if (o.code_cache_bytes < 256u << 10 || o.code_cache_bytes > uint64_t{1} << 30)
+    usage_error(fmt::format("--code-cache {}: from 256KiB to 1GiB", o.code_cache_bytes));
 }
 
 // CLI11 reads the options up to the first word that is none; from there, or behind `--`, everything is the program's.

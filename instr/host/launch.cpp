@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <map>
 #include <utility>
 
 #include "base/user_error.h"
@@ -74,6 +75,16 @@ void record_start(border::ProcessHeader& h, const RemoteProcess& process, const 
   h.app_limit_data[1] = limits.data.rlim_max;
 }
 
+// The kernel's random bytes seed stack protectors and hash tables, and code that reads a string next to them sees them: without
+// randomisation of addresses they are fixed too, so that a run repeats.
+void fix_random_bytes(RemoteProcess& process) {
+  const std::map<uint64_t, uint64_t> vector = read_auxiliary_vector(process.pid());
+  const auto entry = vector.find(AT_RANDOM);
+  if (entry == vector.end()) return;
+  const uint8_t bytes[16] = {0x73, 0x9a, 0xc1, 0x5e, 0x2b, 0x84, 0xf6, 0x1d, 0xd7, 0x38, 0xa5, 0x6c, 0x4f, 0xe2, 0x91, 0xb9};
+  process.write(entry->second, bytes, sizeof bytes);
+}
+
 // Everything between the exec stop and the first instruction of the private loader.
 LocalMapping inject(pid_t pid, const LaunchOptions& options, const std::string& engine) {
   const LimitsBefore limits = make_room_in(pid, options);
@@ -82,6 +93,7 @@ LocalMapping inject(pid_t pid, const LaunchOptions& options, const std::string& 
   const border::AddressRange stack = map_engine_stack(process);
   LocalMapping mapping = create_shared_mapping(process, options, stack.base);
   record_start(mapping.header(), process, blanket, stack, limits);
+  if (!options.aslr) fix_random_bytes(process);
   const EntryPoint entry = prepare_engine(process, engine, mapping.header().target_base, stack);
   process.detach(entry.pc, entry.sp);
   return mapping;

@@ -27,7 +27,7 @@ MODES = {
     "nolink": ["--mode", "trace", "--no-link"],
     "noelide": ["--mode", "trace", "--no-elide", "--max-superblock", "3"],
     "safepoints": ["--mode", "trace", "--force-safe-points", "3", "--ring-size", "16KiB"],
-    "tinycache": ["--mode", "null", "--code-cache", "1MiB"],
+    "tinycache": ["--mode", "null", "--code-cache", "256KiB"],
 }
 SKIPPED = 77
 NO_RANDOMISATION = 0x0040000

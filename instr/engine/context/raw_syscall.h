@@ -30,7 +30,9 @@ inline uint64_t set_signal_mask(uint64_t mask) {
   return old;
 }
 
-// All that the engine keeps from coming while it must not be disturbed: not the faults of its own careful copies (app_memory.h).
-inline constexpr uint64_t kAllSignals = ~(1ull << (SIGSEGV - 1) | 1ull << (SIGBUS - 1));
+// All that the engine keeps from coming while it must not be disturbed: not the faults, which the kernel would turn into death. They come
+// from careful copies (app_memory.h), and from the application while a signal waits for its safe point.
+inline constexpr uint64_t kAllSignals =
+    ~(1ull << (SIGSEGV - 1) | 1ull << (SIGBUS - 1) | 1ull << (SIGILL - 1) | 1ull << (SIGFPE - 1) | 1ull << (SIGTRAP - 1));
 
 }  // namespace simrun::engine

@@ -58,6 +58,8 @@ struct ThreadContext : border::ThreadSlot {
   // Read by the engine's C++ only.
   PendingSignal pending;
   uint64_t app_mask;           // the application's signal mask
+  uint64_t call_mask;          // the mask for the time of a sigsuspend-like call that a signal has interrupted
+  uint32_t has_call_mask;
   stack_t app_altstack;
   std::atomic<uint32_t> in_cache;         // 1 from the last look-up before entering the code cache until the exit was read
   uint32_t slot;

@@ -138,6 +138,9 @@ bool translate(AppAddress pc, bool indirect) {
   const uint64_t start_time = now();
   form_superblock(pc, s.options.max_instructions, s.decoded);
   if (s.decoded.count == 0) return false;
+  if (descriptor_tables_are_full())
+    fail("the tables of translated code are full (%zu superblocks now): the program generates more code than this version can describe",
+         s.superblocks.size());
   const uint32_t bound = Translator::size_bound(s.decoded) + 128;
   CHECK(g_code_cache.space(CodeCache::kHot) >= bound && g_code_cache.space(CodeCache::kCold) >= bound);
   const EntryLiveness live = entry_liveness(s.decoded);
@@ -169,7 +172,7 @@ void start_code_table(const TranslationOptions& options) {
 
 bool code_cache_is_full() {
   constexpr uint32_t kReserve = 64 * 1024;   // more than one superblock and its indirect entry can need
-  return g_code_cache.space(CodeCache::kHot) < kReserve || g_code_cache.space(CodeCache::kCold) < kReserve || descriptor_tables_are_full();
+  return g_code_cache.space(CodeCache::kHot) < kReserve || g_code_cache.space(CodeCache::kCold) < kReserve;
 }
 
 uint64_t code_for(AppAddress pc, bool indirect) {

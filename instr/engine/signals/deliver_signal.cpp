@@ -124,7 +124,9 @@ void deliver_signal(ThreadContext* c) {
   c->app.pc = action.handler;
   c->app.flags &= ~kClearedFlags;
   reset_vector_state(c);
-  uint64_t mask = c->app_mask | action.mask;
+  // The frame has the mask from before a sigsuspend-like call, the handler runs under the call's own (kernel/signal.c, sigmask_to_save).
+  uint64_t mask = (c->has_call_mask ? c->call_mask : c->app_mask) | action.mask;
+  c->has_call_mask = 0;
   if (!(action.flags & SA_NODEFER)) mask |= 1ull << (number - 1);
   c->pending.number.store(0, std::memory_order_seq_cst);
   set_signal_mask(mask);   // from here on the next signal may come

@@ -48,7 +48,8 @@ bool take_fault(ThreadContext* c, int number, siginfo_t* info, KernelUcontext* u
     if (r.in_spill & bit(k)) set_register(*u, k, c->spill[k]);
   // si_addr is the instruction's own address for these (arch/x86/kernel/traps.c).
   if (number == SIGILL || number == SIGFPE || (number == SIGTRAP && info->si_code != SI_KERNEL)) info->si_addr = reinterpret_cast<void*>(raw(r.pc));
-  record(c, number, info, u);
+  // If a signal waits already, it goes first: the instruction faults again when its handler has returned.
+  if (c->pending.number.load() == 0) record(c, number, info, u);
   t_cut = r;
   c->app.pc = raw(r.pc);
   c->exit_id = kExitFault;
@@ -81,7 +82,7 @@ uint64_t handle_signal(int number, siginfo_t* info, KernelUcontext* u) {
     engine_fault(c, number, info, u);
   }
   if (c->pending.number.load() != 0) {
-    // Only a SIGSEGV or SIGBUS that somebody sent gets here: they are never blocked by the engine. Later, then.
+    // Only a fault's signal that somebody sent gets here: they are never blocked by the engine. Later, then.
     u->mask |= 1ull << (number - 1);
     raw_syscall(SYS_rt_tgsigqueueinfo, static_cast<uint64_t>(raw_syscall(SYS_getpid)), c->tid, static_cast<uint64_t>(number), word(info));
     return 0;

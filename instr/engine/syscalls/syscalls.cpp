@@ -85,19 +85,40 @@ void after_pass_through(ThreadContext* c, uint64_t number, const uint64_t* a) {
       return after_mapping_change(c, result, whole_pages(a[2]), [] {});
     case SYS_shmat:
     case SYS_shmdt:
-    case SYS_remap_file_pages: {
-      // Rare, and their sizes are the kernel's: look again.
-      const std::lock_guard lock(g_translation_lock);
-      return read_address_space();
-    }
+    case SYS_remap_file_pages:
+      // Rare, and their sizes are the kernel's: look again, translate again.
+      return after_mapping_change(c, 0, ~0ull << 12, [] { read_address_space(); });
     default: return;
   }
+}
+
+// The mask that a call sets for its own time; false when it sets none.
+bool mask_of_call(const ThreadContext* c, uint64_t number, uint64_t& mask) {
+  const uint64_t* g = c->app.gpr;
+  uint64_t at = 0;
+  switch (number) {
+    case SYS_rt_sigsuspend: at = g[kRdi]; break;
+    case SYS_ppoll: at = g[kR10]; break;
+    case SYS_epoll_pwait:
+    case SYS_epoll_pwait2: at = g[kR8]; break;
+    case SYS_pselect6:
+      if (g[kR9] == 0 || !read_app(&at, g[kR9], sizeof at)) return false;
+      break;
+    default: return false;
+  }
+  return at != 0 && read_app(&mask, at, sizeof mask);
 }
 
 // A call through the gate, and what the engine does about it. False: a signal came first.
 bool watched_call(ThreadContext* c, uint64_t number) {
   const uint64_t arguments[] = {c->app.gpr[kRdi], c->app.gpr[kRsi], c->app.gpr[kRdx], c->app.gpr[kR10]};
+  uint64_t mask = 0;
+  const bool masked = mask_of_call(c, number, mask);
   if (!pass_through(c)) return false;
+  if (masked && c->app.gpr[kRax] == static_cast<uint64_t>(-EINTR) && c->pending.number.load(std::memory_order_relaxed) != 0) {
+    c->call_mask = mask;
+    c->has_call_mask = 1;
+  }
   after_pass_through(c, number, arguments);
   return true;
 }

@@ -40,6 +40,7 @@ void reset_context(ThreadContext* c, uint32_t slot) {
   c->pending.number = 0;
   c->app_altstack = stack_t{nullptr, SS_DISABLE, 0};
   c->in_cache = 0;
+  c->has_call_mask = 0;
   c->last_event = 0;
   c->check_countdown = slot * 7919u + 1;
   c->ring.generation.fetch_add(1);

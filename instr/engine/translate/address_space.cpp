@@ -75,7 +75,9 @@ std::vector<char> read_file(const char* path) {
 }  // namespace
 
 void read_address_space() {
-  const std::vector<char> text = read_file("/proc/self/maps");
+  const std::vector<char> text = read_file("/proc/thread-self/maps");   // "self" has no memory once the first thread has ended
+  if (text.empty()) return;
+  g_mappings.clear();
   const char* p = text.data();
   const char* const end = p + text.size();
   while (p < end) {
