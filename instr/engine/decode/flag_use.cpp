@@ -1,6 +1,6 @@
 // Flags read, written, overwritten: Zydis's table (which follows the manuals) with its omissions filled in and with the
-// cases in which an instruction may leave the flags alone. Undefined flags count as overwritten: no correct program
-// reads them.
+// cases in which an instruction may leave the flags alone. Undefined flags count as written but not as overwritten:
+// processors keep many of them (AMD's imul and bt do), and a program that reads them must see what it sees natively.
 #include "instr/engine/decode/zydis_view.h"
 
 namespace simrun::engine {
@@ -63,6 +63,21 @@ FlagSet missing_writes(const ZydisView& view) {
   }
 }
 
+// Undefined by the manual, and cleared by every processor: AF by the logical instructions, too frequent to be given away. Listed as
+// undefined by Zydis although the manual defines it: AF of sbb.
+FlagSet certain_writes(const ZydisView& view) {
+  switch (view.mnemonic()) {
+    case ZYDIS_MNEMONIC_SBB:
+    case ZYDIS_MNEMONIC_AND:
+    case ZYDIS_MNEMONIC_OR:
+    case ZYDIS_MNEMONIC_XOR:
+    case ZYDIS_MNEMONIC_TEST:
+      return kAf;
+    default:
+      return 0;
+  }
+}
+
 // Left alone by some processors, or by some forms, although the manual at hand says "written".
 FlagSet uncertain_writes(const ZydisView& view) {
   switch (view.mnemonic()) {
@@ -85,7 +100,9 @@ void note_table(const ZydisView& view, Instruction& out) {
   const Effect effect = effect_on_flags(view);
   if (effect == Effect::kNever) return;
   out.flags_written = written;
-  if (effect == Effect::kAlways) out.flags_overwritten = written & static_cast<FlagSet>(~uncertain_writes(view));
+  if (effect != Effect::kAlways) return;
+  const FlagSet kept = flag_set(flags->undefined) | uncertain_writes(view);
+  out.flags_overwritten = (written & static_cast<FlagSet>(~kept)) | certain_writes(view);
 }
 
 }  // namespace

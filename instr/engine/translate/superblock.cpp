@@ -31,7 +31,7 @@ uint32_t words_bound(const Instruction& instruction) {
   for (uint32_t k = 0; k < instruction.memory_operands; ++k) {
     const MemoryOperand& m = instruction.memory[k];
     words += 4;
-    if (m.form == border::OperandForm::kVectorIndex) words += 2 * m.vector_bytes / 8;
+    if (m.form == border::OperandForm::kVectorIndex) words += 2 * 64 / 8;
     if (m.form == border::OperandForm::kMasked) words += m.vector_bytes / 8;
   }
   return words;

@@ -12,6 +12,11 @@ namespace {
 constexpr uint32_t spill_slot(uint8_t r) { return static_cast<uint32_t>(offsetof(ThreadContext, spill)) + 8u * r; }
 constexpr bool fits32(int64_t v) { return v == static_cast<int32_t>(v); }
 
+// The vector register that so many bytes of lanes lie in. Index and mask of one gather may be of different sizes.
+constexpr uint8_t register_bytes(uint32_t lane_bytes) {
+  return static_cast<uint8_t>(lane_bytes <= 16 ? 16 : lane_bytes <= 32 ? 32 : 64);
+}
+
 uint64_t rip_target(const Instruction& i, const uint8_t* code) {
   int32_t disp;
   __builtin_memcpy(&disp, code + i.disp_offset, 4);
@@ -58,36 +63,58 @@ void Translator::copy_bytes(const Instruction& i, const uint8_t* code, uint8_t l
 
 // Three ways, in order: the same form with another displacement; an absolute 32-bit address; a base register of ours.
 void Translator::copy_rip_relative(const Instruction& i, const uint8_t* code, uint8_t length, uint64_t target) {
-  Assembler& a = *out_;
-  const int64_t distance = static_cast<int64_t>(target - (a.here() + length));
-  uint8_t patched[16];
-  __builtin_memcpy(patched, code, length);
-  if (fits32(distance)) {
-    const auto disp = static_cast<int32_t>(distance);
+  if (reaches(length, target)) {
+    uint8_t patched[16];
+    __builtin_memcpy(patched, code, length);
+    const auto disp = static_cast<int32_t>(target - (out_->here() + length));
     __builtin_memcpy(patched + i.disp_offset, &disp, 4);
-    a.bytes(patched, length);
-    return;
+    out_->bytes(patched, length);
+  } else if (!absolute_form(i, code, length, target)) {
+    const RipBase base = take_rip_base(i, target);
+    copy_with_base(i, code, length, base);
+    release_rip_base(base);
   }
-  if (absolute_form(i, code, length, target)) return;
+}
 
-  const bool local = anchor_ == kNoRegister;
-  const uint8_t base = local ? register_unused_by(i, true) : anchor_;
+// With a reserve for what copy_gs may emit in between.
+bool Translator::reaches(uint8_t length, uint64_t target) const {
+  const auto distance = static_cast<int64_t>(target - (out_->here() + length));
+  return fits32(distance) && fits32(distance - 256);
+}
+
+// A register that holds an address within reach of the target: the superblock's anchor, or one that the instruction does not use.
+Translator::RipBase Translator::take_rip_base(const Instruction& i, uint64_t target) {
+  Assembler& a = *out_;
   const GprSet around = result_->recovery.back().in_spill;
-  if (local) {
-    a.store_gs(spill_slot(base), base);
-    a.mov_imm(base, target);
-    mark(static_cast<GprSet>(around | bit(base)));
-  } else if (!anchor_in_use_ || !fits32(static_cast<int64_t>(target - anchor_value_))) {
-    if (!anchor_in_use_) a.store_gs(spill_slot(base), base);
+  if (anchor_ == kNoRegister) {
+    const uint8_t reg = register_unused_by(i, true);
+    a.store_gs(spill_slot(reg), reg);
+    a.mov_imm(reg, target);
+    mark(static_cast<GprSet>(around | bit(reg)));
+    return {reg, 0, true, around};
+  }
+  if (!anchor_in_use_ || !fits32(static_cast<int64_t>(target - anchor_value_))) {
+    if (!anchor_in_use_) a.store_gs(spill_slot(anchor_), anchor_);
     anchor_in_use_ = true;
     anchor_value_ = target;
-    a.mov_imm(base, target);
-    mark(static_cast<GprSet>(around | bit(base)));
+    a.mov_imm(anchor_, target);
+    mark(static_cast<GprSet>(around | bit(anchor_)));
   }
-  const auto disp = static_cast<int32_t>(local ? 0 : target - anchor_value_);
-  // mod 10, rm = base: as long as the original; the B bit of the prefix must be clear.
-  patched[i.modrm_offset] = static_cast<uint8_t>((patched[i.modrm_offset] & 0x38) | 0x80 | base);
-  __builtin_memcpy(patched + i.disp_offset, &disp, 4);
+  return {anchor_, static_cast<int32_t>(target - anchor_value_), false, around};
+}
+
+void Translator::release_rip_base(const RipBase& base) {
+  if (!base.local) return;
+  out_->load_gs(base.reg, spill_slot(base.reg));
+  mark(base.around);
+}
+
+// mod 10, rm = base: as long as the original; the B bit of the prefix must be clear.
+void Translator::copy_with_base(const Instruction& i, const uint8_t* code, uint8_t length, const RipBase& base) {
+  uint8_t patched[16];
+  __builtin_memcpy(patched, code, length);
+  patched[i.modrm_offset] = static_cast<uint8_t>((patched[i.modrm_offset] & 0x38) | 0x80 | base.reg);
+  __builtin_memcpy(patched + i.disp_offset, &base.disp, 4);
   switch (i.prefix) {
     case Instruction::Prefix::kRex: patched[i.prefix_offset] &= 0xfe; break;
     case Instruction::Prefix::kVex3:
@@ -96,11 +123,7 @@ void Translator::copy_rip_relative(const Instruction& i, const uint8_t* code, ui
     case Instruction::Prefix::kNone:
     case Instruction::Prefix::kVex2: break;
   }
-  a.bytes(patched, length);
-  if (local) {
-    a.load_gs(base, spill_slot(base));
-    mark(around);
-  }
+  out_->bytes(patched, length);
 }
 
 // An address below 2 GiB needs no register: mod 00 with a SIB byte that names neither base nor index. Also `lea`, whose result is a constant.
@@ -125,10 +148,15 @@ bool Translator::absolute_form(const Instruction& i, const uint8_t* code, uint8_
 // The registers are none of the instruction's. A signal finds the context without the base (fixed_routines.cpp, signals).
 void Translator::copy_gs(const Instruction& i, const uint8_t* code, uint8_t length) {
   Assembler& a = *out_;
-  const GprSet around = result_->recovery.back().in_spill;
   uint8_t t = kNoRegister, u = kNoRegister;
+  // A base register is loaded from our context, so before the swap.
+  const uint64_t target = i.rip_relative ? rip_target(i, code) : 0;
+  const bool needs_base = i.rip_relative && !reaches(length, target);
+  RipBase base{};
+  if (needs_base) base = take_rip_base(i, target);
+  const GprSet around = result_->recovery.back().in_spill;
   for (uint8_t r = 0; r < 16; ++r) {
-    if (r == kRsp || r == kR11 || r == buffer_ || r == anchor_ || touches(i, r)) continue;
+    if (r == kRsp || r == kR11 || r == buffer_ || r == anchor_ || touches(i, r) || (needs_base && r == base.reg)) continue;
     (t == kNoRegister ? t : u) = r;
     if (u != kNoRegister) break;
   }
@@ -139,13 +167,17 @@ void Translator::copy_gs(const Instruction& i, const uint8_t* code, uint8_t leng
   a.load_gs(t, offsetof(ThreadContext, app_gs_base));
   a.wrgsbase(t);
   mark(static_cast<GprSet>(around | bit(t) | bit(u)));
-  copy_bytes(i, code, length);
+  if (needs_base)
+    copy_with_base(i, code, length, base);
+  else
+    copy_bytes(i, code, length);
   a.rdgsbase(t);                 // wrgsbase is one of these instructions
   a.wrgsbase(u);
   a.store_gs(offsetof(ThreadContext, app_gs_base), t);
   a.load_gs(t, spill_slot(t));
   a.load_gs(u, spill_slot(u));
   mark(around);
+  if (needs_base) release_rip_base(base);
 }
 
 // --- Words ---------------------------------------------------------------------------------------------------------------
@@ -244,8 +276,9 @@ void Translator::describe(const Instruction& i, const MemoryOperand& m) {
     d.disp += base.add;
   }
   if (m.form == OperandForm::kVectorIndex) {
-    d.word_b = words_.reserve(m.vector_bytes / 8u);
-    store_vector(d.word_b, m.index, m.vector_bytes);
+    const uint8_t bytes = register_bytes(m.lanes * m.index_bytes);
+    d.word_b = words_.reserve(bytes / 8u);
+    store_vector(d.word_b, m.index, bytes);
   } else if (m.index < 16) {
     const WordMap::Use index = m.index_bytes == 1 ? own_word(i, m.index) : word_for(i, m.index);
     d.word_b = index.word;
@@ -254,9 +287,10 @@ void Translator::describe(const Instruction& i, const MemoryOperand& m) {
   if (m.form == OperandForm::kVectorIndex || m.form == OperandForm::kMasked) {
     if (m.mask_register != kNoRegister) {
       const bool vector_mask = m.mask_lane != 0;
-      d.word_c = words_.reserve(vector_mask ? m.vector_bytes / 8u : 1);
+      const uint8_t bytes = m.vector_bytes == 8 ? 8 : register_bytes(m.lanes * m.mask_lane);
+      d.word_c = words_.reserve(vector_mask ? bytes / 8u : 1);
       if (vector_mask)
-        store_vector(d.word_c, m.mask_register, m.vector_bytes);
+        store_vector(d.word_c, m.mask_register, bytes);
       else
         store_mask(d.word_c, m.mask_register);
     }

@@ -98,8 +98,17 @@ class Translator {
   void copy_bytes(const Instruction& i, const uint8_t* code, uint8_t length);
   void copy_rip_relative(const Instruction& i, const uint8_t* code, uint8_t length, uint64_t target);
   void copy_gs(const Instruction& i, const uint8_t* code, uint8_t length);
+  struct RipBase {
+    uint8_t reg;
+    int32_t disp;
+    bool local;               // to be given back after the instruction
+    GprSet around;            // recovery state outside
+  };
+  bool reaches(uint8_t length, uint64_t target) const;
+  RipBase take_rip_base(const Instruction& i, uint64_t target);
+  void release_rip_base(const RipBase& base);
+  void copy_with_base(const Instruction& i, const uint8_t* code, uint8_t length, const RipBase& base);
   bool absolute_form(const Instruction& i, const uint8_t* code, uint8_t length, uint64_t target);
-  void load_anchor(uint64_t target, uint8_t free_register);
 
   void conditional(const Instruction& i);
   void counted_jump(const Instruction& i);
