@@ -1,4 +1,5 @@
-// Pointer chase: one cycle through 8 MiB of 64-byte nodes in random order, each load waits for the last; argument: steps.
+// Pointer chase: one cycle through 8 MiB of 64-byte nodes in random order, each load waiting for the last.
+// Argument: steps.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>

@@ -1,4 +1,5 @@
-// One thread fills batches, another empties them, through a bounded queue with a mutex and two conditions; argument: batches.
+// One thread fills batches, another empties them, through a bounded queue with a mutex and two conditions.
+// Argument: batches.
 #include <array>
 #include <condition_variable>
 #include <cstdint>
