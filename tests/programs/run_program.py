@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Runs a real program natively and under simrun: output, exit status and the files that it wrote must be equal.
+"""Runs a real program natively and under simrun: output, exit status and the files that it wrote must be equal, and the report must say
+what a run of that program cannot do without (threads, a least number of instructions).
 
 SIMRUN in the environment replaces --simrun; an empty one compares native with native. Exit status 77: a program that is needed is missing.
 """
 
 import argparse
+import json
 import os
 import shlex
 import shutil
@@ -70,6 +72,31 @@ def compare(case, native, ours):
     return found + ["%s differs" % name for name, a, b in zip(case.artefacts, native.files, ours.files) if a != b]
 
 
+def implausible(case, results, mode):
+    """What the JSON results say that cannot be true of this program."""
+    found = [] if results["complete"] else ["the report is not complete: %s" % results["error"]]
+    if mode == "null":
+        return found
+    if len(results["threads"]) < case.threads:
+        found.append("%d threads in the report, at least %d expected" % (len(results["threads"]), case.threads))
+    if results["totals"]["instructions"] < case.instructions:
+        found.append("%d instructions in the report, at least %d expected" % (results["totals"]["instructions"], case.instructions))
+    return found + ["level %s: more misses than accesses" % level["name"] for level in results["levels"] if level["misses"] > level["accesses"]]
+
+
+def under_simrun(case, simrun, mode, shared, native):
+    if not simrun:
+        return compare(case, native, run(case, [], shared, case.seconds))
+    report = os.path.join(shared, "results.json")
+    prefix = simrun + ["--quiet", "--json", report] + MODES[mode] + ["--"]
+    found = compare(case, native, run(case, prefix, shared, case.seconds))
+    try:
+        with open(report) as text:
+            return found + implausible(case, json.load(text), mode)
+    except (OSError, ValueError) as error:
+        return found + ["no report: %s" % error]
+
+
 def main():
     if sys.argv[1:] == ["--list"]:
         print(" ".join(CASES))
@@ -85,10 +112,9 @@ def main():
         print("not installed: " + " ".join(missing))
         return SKIPPED
     simrun = shlex.split(os.environ.get("SIMRUN", arguments.simrun))
-    prefix = simrun + ["--quiet"] + MODES[arguments.mode] + ["--"] if simrun else []
     with tempfile.TemporaryDirectory(prefix="simrun_program_") as shared:
         native = run(case, [], shared, 60)
-        found = compare(case, native, run(case, prefix, shared, case.seconds))
+        found = under_simrun(case, simrun, arguments.mode, shared, native)
     for line in found:
         print("%s under %s: %s" % (arguments.case, arguments.mode, line))
     return 1 if found else 0
