@@ -77,6 +77,9 @@ uint64_t handle_signal(int number, siginfo_t* info, KernelUcontext* u) {
       u->rip = g_routines.copy_failed;
       return 1;
     }
+    // The mapping is sparse: its pages come when they are touched, and there may be none left (mm/shmem.c, shmem_fault).
+    if (number == SIGBUS && word(static_cast<char*>(info->si_addr)) - word(g_process.base) < g_process.header->mapping_bytes)
+      fail("no memory left for the memory that simrun shares with the program; free some, or try a smaller --ring-size");
     g_process.header->statistics.faults.fetch_add(1, std::memory_order_relaxed);
     if (g_code_cache.contains(u->rip) && take_fault(c, number, info, u)) return 1;
     engine_fault(c, number, info, u);
