@@ -20,8 +20,8 @@ __attribute__((constructor)) static void start(void) {
   const char* wanted = getenv("STORM");
   if (!wanted || strcmp(wanted, program_invocation_short_name) != 0) return;
   unsetenv("LD_PRELOAD");
-  sigaction(SIGVTALRM, &action, NULL);
+  sigaction(SIGALRM, &action, NULL);
   sigaction(SIGPROF, &action, NULL);
-  setitimer(ITIMER_VIRTUAL, &every, NULL);
+  setitimer(ITIMER_REAL, &every, NULL);
   setitimer(ITIMER_PROF, &every, NULL);
 }
