@@ -1,5 +1,5 @@
-// For guests in assembly without a C library: system calls, the last line of a good run, and checks. No register but those named by
-// the system-call convention (rax, rdi, rsi, rdx, rcx, r11) is touched.
+// For guests in assembly without a C library: system calls, the last line of a good run, and checks. No register but
+// those named by the system-call convention (rax, rdi, rsi, rdx, rcx, r11) is touched.
         .macro finish_well
         lea     simrun_success(%rip), %rsi
         mov     $13, %edx

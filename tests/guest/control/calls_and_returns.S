@@ -1,6 +1,6 @@
 // build: -nostdlib -static -no-pie
-// Returns that do not match their calls: push and ret, ret with bytes to pop, a return address that was changed, popped or used twice,
-// call of the next instruction, and calls 20000 deep.
+// Returns that do not match their calls: push and ret, ret with bytes to pop, a return address that was changed, popped
+// or used twice, call of the next instruction, and calls 20000 deep.
 #include "tests/guest/guest_asm.h"
 
         .globl _start

@@ -1,4 +1,5 @@
-// C++ exceptions through many frames, with destructors, rethrown, nested, through function pointers and out of constructors.
+// C++ exceptions through many frames, with destructors, rethrown, nested, through function pointers and out of
+// constructors.
 #include <functional>
 #include <memory>
 #include <stdexcept>

@@ -11,11 +11,21 @@ static double sum_of(const char* kinds, ...) {
   va_start(list, kinds);
   double sum = 0;
   for (; *kinds; ++kinds) switch (*kinds) {
-      case 'i': sum += va_arg(list, int); break;
-      case 'l': sum += va_arg(list, long); break;
-      case 'd': sum += va_arg(list, double); break;
-      case 'x': sum += va_arg(list, long double); break;
-      case 's': sum += strlen(va_arg(list, char*)); break;
+      case 'i':
+        sum += va_arg(list, int);
+        break;
+      case 'l':
+        sum += va_arg(list, long);
+        break;
+      case 'd':
+        sum += va_arg(list, double);
+        break;
+      case 'x':
+        sum += va_arg(list, long double);
+        break;
+      case 's':
+        sum += strlen(va_arg(list, char*));
+        break;
     }
   va_end(list);
   return sum;
@@ -34,8 +44,8 @@ int main(void) {
   qsort(numbers, 2000, sizeof *numbers, backward);
   for (int i = 1; i < 2000; ++i) CHECK(numbers[i - 1] >= numbers[i]);
   for (int i = 0; i < 300; ++i)
-    CHECK(sum_of("idlxsdddddddddiiiiiiil", 1, 2.0, 3L, 4.0L, "five!", 1., 1., 1., 1., 1., 1., 1., 1., 1., i, 1, 1, 1, 1, 1, 1, 2L) ==
-          15 + 9 + i + 6 + 2);
+    CHECK(sum_of("idlxsdddddddddiiiiiiil", 1, 2.0, 3L, 4.0L, "five!", 1., 1., 1., 1., 1., 1., 1., 1., 1., i, 1, 1, 1, 1,
+                 1, 1, 2L) == 15 + 9 + i + 6 + 2);
   char text[100];
   snprintf(text, sizeof text, "%d %s %.3f %Lg %c %lld", 1, "two", 3.0, 4.5L, '5', 6ll);
   puts(text);

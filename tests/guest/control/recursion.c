@@ -3,7 +3,9 @@
 #include "tests/guest/guest.h"
 
 static int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
-static int ackermann(int m, int n) { return m == 0 ? n + 1 : n == 0 ? ackermann(m - 1, 1) : ackermann(m - 1, ackermann(m, n - 1)); }
+static int ackermann(int m, int n) {
+  return m == 0 ? n + 1 : n == 0 ? ackermann(m - 1, 1) : ackermann(m - 1, ackermann(m, n - 1));
+}
 static int is_odd(int n);
 static int is_even(int n) { return n == 0 || is_odd(n - 1); }
 static int is_odd(int n) { return n != 0 && is_even(n - 1); }

@@ -1,4 +1,5 @@
-// Chains of adc, sbb, rcl and rcr through loops whose counters keep the carry flag: the flag is live over every superblock border.
+// Chains of adc, sbb, rcl and rcr through loops whose counters keep the carry flag: the flag is live over every
+// superblock border.
 #include "tests/guest/guest.h"
 
 enum { kLimbs = 57 };

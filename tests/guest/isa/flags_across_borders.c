@@ -1,5 +1,6 @@
 // build: -O1
-// All status flags and the direction flag live across every kind of transfer: direct, indirect, call, ret, loop, jrcxz, push/pop.
+// All status flags and the direction flag live across every kind of transfer: direct, indirect, call, ret, loop, jrcxz,
+// push/pop.
 #include "tests/guest/guest.h"
 
 #define ROUND_TRIP(path)                                                                                           \

@@ -24,18 +24,22 @@ int main(void) {
   asm volatile("mov %%fs:24(%1,%2,8), %0" : "=r"(value) : "r"(before), "r"(4ull));
   CHECK_EQUAL(value, table[7]);
   asm volatile("mov $3, %%eax; movq $9, %%fs:16(%0,%%rax,8); cmpq $9, %%fs:40(%0); jne 1f; jmp 2f; 1: ud2; 2:"
-               : : "r"(before) : "rax", "cc", "memory");
+               :
+               : "r"(before)
+               : "rax", "cc", "memory");
   CHECK_EQUAL(table[5], 9);
   asm volatile("pushq %%fs:(%0); popq %%fs:8(%0)" : : "r"(before) : "memory");
   CHECK_EQUAL(table[1], table[0]);
 
   // No C library in between: its canary lives behind fs.
   uint64_t other[4] = {0x1234, 2, 3, 4}, seen;
-  asm volatile("mov %[set], %%edi; mov %[other], %%rsi; mov %[number], %%eax; syscall; mov %%fs:0, %%rbx; incq %%fs:8; jmp 1f; 1:"
-               "mov %[set], %%edi; mov %[base], %%rsi; mov %[number], %%eax; syscall; mov %%rbx, %[seen]"
-               : [seen] "=&r"(seen)
-               : [set] "i"(ARCH_SET_FS), [other] "r"(other), [number] "i"(SYS_arch_prctl), [base] "r"(base)
-               : "rax", "rbx", "rcx", "rdx", "rdi", "rsi", "r11", "cc", "memory");
+  asm volatile(
+      "mov %[set], %%edi; mov %[other], %%rsi; mov %[number], %%eax; syscall; mov %%fs:0, %%rbx; incq %%fs:8; jmp 1f; "
+      "1:"
+      "mov %[set], %%edi; mov %[base], %%rsi; mov %[number], %%eax; syscall; mov %%rbx, %[seen]"
+      : [seen] "=&r"(seen)
+      : [set] "i"(ARCH_SET_FS), [other] "r"(other), [number] "i"(SYS_arch_prctl), [base] "r"(base)
+      : "rax", "rbx", "rcx", "rdx", "rdi", "rsi", "r11", "cc", "memory");
   CHECK_EQUAL(seen, 0x1234);
   CHECK_EQUAL(other[1], 3);
   uint64_t told = 0;

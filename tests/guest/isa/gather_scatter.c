@@ -1,5 +1,5 @@
-// Gathers (AVX2, AVX-512) and scatters, masked loads and stores, compress and expand: every lane, every mask, lanes behind a mask that
-// would fault.
+// Gathers (AVX2, AVX-512) and scatters, masked loads and stores, compress and expand: every lane, every mask, lanes
+// behind a mask that would fault.
 #include <immintrin.h>
 #include <sys/mman.h>
 
@@ -42,7 +42,8 @@ __attribute__((target("avx512f,avx512vl"))) static void avx512(void) {
     _mm512_storeu_si512(out, _mm512_mask_i32gather_epi32(_mm512_set1_epi32(-5), mask, vi, table, 4));
     for (int i = 0; i < 16; ++i) CHECK_EQUAL(out[i], mask >> i & 1 ? table[index[i]] : -5);
     int scattered[256] = {0}, expected[256] = {0};
-    _mm512_mask_i32scatter_epi32(scattered, mask, vi, _mm512_set_epi32(16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1), 4);
+    _mm512_mask_i32scatter_epi32(scattered, mask, vi,
+                                 _mm512_set_epi32(16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1), 4);
     for (int i = 0; i < 16; ++i)
       if (mask >> i & 1) expected[index[i]] = i + 1;
     CHECK(memcmp(scattered, expected, sizeof expected) == 0);

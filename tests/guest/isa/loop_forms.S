@@ -1,5 +1,6 @@
 // build: -nostdlib -static -no-pie
-// loop, loope, loopne, jrcxz, jecxz (with the address-size prefix they count in ecx), forward, backward and onto the next instruction.
+// loop, loope, loopne, jrcxz, jecxz (with the address-size prefix they count in ecx), forward, backward and onto the
+// next instruction.
 #include "tests/guest/guest_asm.h"
 
         .globl _start

@@ -1,6 +1,6 @@
 // build: -nostdlib -static -no-pie
-// Instructions without effect: nops of every length, endbr64, pause, prefetches of addresses that are not mapped, fences, prefixes that
-// mean nothing, and flushes of lines of our own.
+// Instructions without effect: nops of every length, endbr64, pause, prefetches of addresses that are not mapped,
+// fences, prefixes that mean nothing, and flushes of lines of our own.
 #include "tests/guest/guest_asm.h"
 
         .globl _start

@@ -1,4 +1,5 @@
-// A leaf function keeps values in the 128 bytes below rsp across branches, indirect jumps, flags and memory operands. System V ABI 3.2.2.
+// A leaf function keeps values in the 128 bytes below rsp across branches, indirect jumps, flags and memory operands.
+// System V ABI 3.2.2.
 #include "tests/guest/guest.h"
 
 uint64_t leaf(uint64_t seed, uint64_t rounds);

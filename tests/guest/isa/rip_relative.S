@@ -1,6 +1,7 @@
 // build: -nostdlib -static -no-pie
-// rip-relative loads, stores, lea, read-modify-write, compare with immediate and jumps while every register holds a value that is checked
-// afterwards: a translator that moves rip-relative operands must find a scratch register where there is none.
+// rip-relative loads, stores, lea, read-modify-write, compare with immediate and jumps while every register holds a
+// value that is checked afterwards: a translator that moves rip-relative operands must find a scratch register where
+// there is none.
 #include "tests/guest/guest_asm.h"
 
         .macro fill

@@ -1,6 +1,6 @@
 // build: -nostdlib -static -no-pie
-// Loops of one to five instructions onto themselves with all sixteen registers and the flags live: each exit of such a superblock goes to
-// its own entry.
+// Loops of one to five instructions onto themselves with all sixteen registers and the flags live: each exit of such a
+// superblock goes to its own entry.
 #include "tests/guest/guest_asm.h"
 
         .globl _start

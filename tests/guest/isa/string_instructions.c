@@ -17,18 +17,20 @@ static void move_model(uint8_t* to, const uint8_t* from, uint64_t n, int width, 
   }
 }
 
-#define MOVE(suffix, width)                                                                                     \
-  {                                                                                                             \
-    uint64_t count = n;                                                                                         \
-    const int step = backward ? -width : width;                                                                 \
-    uint8_t *to = buffer + 2000 + delta, *from = buffer + 2000, *to0 = to, *from0 = from;                       \
-    if (backward) asm volatile("std; rep movs" suffix "; cld" : "+D"(to), "+S"(from), "+c"(count) : : "memory");\
-    else asm volatile("rep movs" suffix : "+D"(to), "+S"(from), "+c"(count) : : "memory");                      \
-    move_model(copy + 2000 + delta, copy + 2000, n, width, step);                                               \
-    CHECK(memcmp(buffer, copy, kBytes) == 0);                                                                   \
-    CHECK_EQUAL(count, 0);                                                                                      \
-    CHECK_EQUAL(to - to0, (int64_t)n * step);                                                                   \
-    CHECK_EQUAL(from - from0, (int64_t)n * step);                                                               \
+#define MOVE(suffix, width)                                                                          \
+  {                                                                                                  \
+    uint64_t count = n;                                                                              \
+    const int step = backward ? -width : width;                                                      \
+    uint8_t *to = buffer + 2000 + delta, *from = buffer + 2000, *to0 = to, *from0 = from;            \
+    if (backward)                                                                                    \
+      asm volatile("std; rep movs" suffix "; cld" : "+D"(to), "+S"(from), "+c"(count) : : "memory"); \
+    else                                                                                             \
+      asm volatile("rep movs" suffix : "+D"(to), "+S"(from), "+c"(count) : : "memory");              \
+    move_model(copy + 2000 + delta, copy + 2000, n, width, step);                                    \
+    CHECK(memcmp(buffer, copy, kBytes) == 0);                                                        \
+    CHECK_EQUAL(count, 0);                                                                           \
+    CHECK_EQUAL(to - to0, (int64_t)n * step);                                                        \
+    CHECK_EQUAL(from - from0, (int64_t)n * step);                                                    \
   }
 
 static void moves(void) {
@@ -61,17 +63,26 @@ static void scans(void) {
     buffer[length] = 0;
     uint8_t* at = buffer;
     uint64_t count = 100, equal;
-    asm volatile("repne scasb; sete %b2; movzbl %b2, %k2" : "+D"(at), "+c"(count), "=q"(equal) : "a"(0) : "cc", "memory");
+    asm volatile("repne scasb; sete %b2; movzbl %b2, %k2"
+                 : "+D"(at), "+c"(count), "=q"(equal)
+                 : "a"(0)
+                 : "cc", "memory");
     CHECK(at == buffer + length + 1 && count == 99 - length && equal == 1);
     at = buffer, count = length;
-    asm volatile("test %%eax, %%eax; repe scasb; sete %b2; movzbl %b2, %k2" : "+D"(at), "+c"(count), "=q"(equal) : "a"('x') : "cc", "memory");
+    asm volatile("test %%eax, %%eax; repe scasb; sete %b2; movzbl %b2, %k2"
+                 : "+D"(at), "+c"(count), "=q"(equal)
+                 : "a"('x')
+                 : "cc", "memory");
     CHECK(at == buffer + length && count == 0 && equal == (length != 0));
     memcpy(copy, buffer, kBytes);
     copy[length] = 1;
     const uint8_t *a = buffer, *b = copy;
     uint64_t below;
     count = 80;
-    asm volatile("repe cmpsb; setb %b3; movzbl %b3, %k3" : "+S"(a), "+D"(b), "+c"(count), "=q"(below) : : "cc", "memory");
+    asm volatile("repe cmpsb; setb %b3; movzbl %b3, %k3"
+                 : "+S"(a), "+D"(b), "+c"(count), "=q"(below)
+                 :
+                 : "cc", "memory");
     CHECK(a == buffer + length + 1 && b == copy + length + 1 && count == 79 - length && below == 1);
     a = buffer + 400, b = copy + 400, count = 100;
     asm volatile("std; repe cmpsl; cld" : "+S"(a), "+D"(b), "+c"(count) : : "cc", "memory");

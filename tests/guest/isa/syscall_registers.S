@@ -1,6 +1,6 @@
 // build: -nostdlib -static -no-pie
-// A system call leaves every register as it was but rax (result), rcx (address of the next instruction) and r11 (the flags).
-// Manual volume 2, SYSCALL; arch/x86/entry/entry_64.S.
+// A system call leaves every register as it was but rax (result), rcx (address of the next instruction) and r11 (the
+// flags). Manual volume 2, SYSCALL; arch/x86/entry/entry_64.S.
 #include "tests/guest/guest_asm.h"
 
         .macro same register, value

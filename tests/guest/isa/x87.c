@@ -16,9 +16,12 @@ int main(void) {
   for (int i = 0; i < 4; ++i)
     for (int j = 0; j < 4; ++j) {
       uint8_t below, equal, unordered;
-      asm volatile("fldl %[b]; fldl %[a]; fcomi %%st(1), %%st; setb %[below]; sete %[equal]; setp %[unordered]; fucompp; fnstsw %%ax"
-                   : [below] "=&q"(below), [equal] "=&q"(equal), [unordered] "=&q"(unordered), "=&a"(status)
-                   : [a] "m"(values[i]), [b] "m"(values[j]) : "cc");
+      asm volatile(
+          "fldl %[b]; fldl %[a]; fcomi %%st(1), %%st; setb %[below]; sete %[equal]; setp %[unordered]; fucompp; fnstsw "
+          "%%ax"
+          : [below] "=&q"(below), [equal] "=&q"(equal), [unordered] "=&q"(unordered), "=&a"(status)
+          : [a] "m"(values[i]), [b] "m"(values[j])
+          : "cc");
       CHECK_EQUAL(unordered, isunordered(values[i], values[j]));
       if (!unordered) CHECK(below == (values[i] < values[j]) && equal == (values[i] == values[j]));
       CHECK_EQUAL(!!(status & 0x400), unordered);
@@ -26,7 +29,9 @@ int main(void) {
   uint8_t environment[108];
   double after[2];
   asm volatile("fldl %[a]; fldl %[b]; fnsave (%[area]); fld1; frstor (%[area]); fstpl %[x]; fstpl %[y]"
-               : [x] "=m"(after[0]), [y] "=m"(after[1]) : [a] "m"(values[0]), [b] "m"(values[1]), [area] "r"(environment) : "memory");
+               : [x] "=m"(after[0]), [y] "=m"(after[1])
+               : [a] "m"(values[0]), [b] "m"(values[1]), [area] "r"(environment)
+               : "memory");
   CHECK(after[0] == 2 && after[1] == 1);
   uint16_t tags;
   memcpy(&tags, environment + 8, 2);

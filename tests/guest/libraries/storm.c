@@ -1,5 +1,6 @@
-// Preloaded into every dynamically linked guest in the mode `storm`: two interval timers whose handler uses vector registers and the stack, so
-// that signals arrive all the time, anywhere. Only in the program that STORM names: not in simrun, and not in what the guest executes.
+// Preloaded into every dynamically linked guest in the mode `storm`: two interval timers whose handler uses vector
+// registers and the stack, so that signals arrive all the time, anywhere. Only in the program that STORM names: not in
+// simrun, and not in what the guest executes.
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-// A small code generator: the same address holds another function in each round; by changing protections, by unmapping and mapping anew,
-// by mapping over.
+// A small code generator: the same address holds another function in each round; by changing protections, by unmapping
+// and mapping anew, by mapping over.
 #include <sys/mman.h>
 
 #include "tests/guest/guest.h"

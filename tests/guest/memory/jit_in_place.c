@@ -1,5 +1,5 @@
-// A code generator that writes over functions of its own, in memory that is writable and executable at once: no system call tells
-// of the change.
+// A code generator that writes over functions of its own, in memory that is writable and executable at once: no system
+// call tells of the change.
 #include <sys/mman.h>
 
 #include "tests/guest/guest.h"

@@ -22,9 +22,11 @@ int main(void) {
   CHECK(sparse != MAP_FAILED);
   for (uint64_t at = 0; at < 1ull << 36; at += 1ull << 29) sparse[at] = 1;
   CHECK(munmap(sparse, 1ull << 36) == 0);
-  uint8_t* low = mmap((void*)0x10000000, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+  uint8_t* low =
+      mmap((void*)0x10000000, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
   CHECK(low == (void*)0x10000000);
-  CHECK(mmap(low, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) == MAP_FAILED && errno == EEXIST);
+  CHECK(mmap(low, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) == MAP_FAILED &&
+        errno == EEXIST);
   uint8_t* in_low = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
   CHECK(in_low != MAP_FAILED && (uintptr_t)in_low < 1ull << 32);
   CHECK(munmap((void*)1, 4096) == -1 && errno == EINVAL);

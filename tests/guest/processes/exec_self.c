@@ -1,4 +1,5 @@
-// A program that replaces itself some times: arguments, environment, descriptors, mask and ignored signals are handed on, handlers are not.
+// A program that replaces itself some times: arguments, environment, descriptors, mask and ignored signals are handed
+// on, handlers are not.
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

@@ -1,4 +1,5 @@
-// fork: memory is copied, status comes back, children of children, a child killed by a signal, fork in a row and many at once, files shared.
+// fork: memory is copied, status comes back, children of children, a child killed by a signal, fork in a row and many
+// at once, files shared.
 #include <signal.h>
 #include <sys/wait.h>
 

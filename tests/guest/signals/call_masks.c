@@ -1,4 +1,5 @@
-// The mask of a handler that interrupts a call with a mask of its own (sigsuspend, ppoll, pselect) comes from the call's mask.
+// The mask of a handler that interrupts a call with a mask of its own (sigsuspend, ppoll, pselect) comes from the
+// call's mask.
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>

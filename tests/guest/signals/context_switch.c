@@ -1,5 +1,5 @@
-// A handler that rewrites the saved context: it moves execution elsewhere, changes every general register, the flags, and a vector
-// register.
+// A handler that rewrites the saved context: it moves execution elsewhere, changes every general register, the flags,
+// and a vector register.
 #include <signal.h>
 #include <ucontext.h>
 

@@ -1,5 +1,6 @@
-// SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP: the handler sees address, code and the registers of the faulting instruction; it may leave by
-// siglongjmp, repair the cause and return, or step over the instruction by changing the saved context.
+// SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP: the handler sees address, code and the registers of the faulting
+// instruction; it may leave by siglongjmp, repair the cause and return, or step over the instruction by changing the
+// saved context.
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -43,7 +44,8 @@ static void jumps(void) {
     }
     CHECK(seen_signal == SIGSEGV && seen_address == 16u + 4 * i && seen_code == SEGV_MAPERR);
   }
-  if (sigsetjmp(escape, 1) == 0) asm volatile("xor %%ecx, %%ecx; mov $1, %%eax; cltd; idiv %%ecx" : : : "rax", "rcx", "rdx", "cc");
+  if (sigsetjmp(escape, 1) == 0)
+    asm volatile("xor %%ecx, %%ecx; mov $1, %%eax; cltd; idiv %%ecx" : : : "rax", "rcx", "rdx", "cc");
   CHECK(seen_signal == SIGFPE && seen_code == FPE_INTDIV && seen_address == seen_rip);
   if (sigsetjmp(escape, 1) == 0) __builtin_trap();
   CHECK(seen_signal == SIGILL && seen_code == ILL_ILLOPN && seen_address == seen_rip);
@@ -75,7 +77,10 @@ static void repairs(void) {
     asm volatile("rep movsb" : "+S"(from), "+D"(to), "+c"(n) : : "memory");
     CHECK(calls == 2 && n == 0 && to == copy + 8);
     CHECK(mprotect(page, 4096, PROT_NONE) == 0);
-    asm volatile("stc; adc %[memory], %[sum]; adc $0, %[sum]" : [sum] "+r"(sum) : [memory] "m"(*(uint64_t*)(page + 8)) : "cc");
+    asm volatile("stc; adc %[memory], %[sum]; adc $0, %[sum]"
+                 : [sum] "+r"(sum)
+                 : [memory] "m"(*(uint64_t*)(page + 8))
+                 : "cc");
     CHECK(calls == 3 && sum == 6);
   }
 }
@@ -85,9 +90,12 @@ static void skips(void) {
   for (int i = 0; i < 30; ++i) {
     uint64_t rax = 17, carried, where;
     skip_bytes = 3;
-    asm volatile("mov $0x1515, %%r15; lea 1f(%%rip), %[where]; test %%eax, %%eax; xor %%edx, %%edx;"
-                 "1: mov (%%rdx), %%rax; setc %b[carried]; movzbl %b[carried], %k[carried]"
-                 : "+a"(rax), [carried] "=&q"(carried), [where] "=&r"(where) : : "rdx", "r15", "cc", "memory");
+    asm volatile(
+        "mov $0x1515, %%r15; lea 1f(%%rip), %[where]; test %%eax, %%eax; xor %%edx, %%edx;"
+        "1: mov (%%rdx), %%rax; setc %b[carried]; movzbl %b[carried], %k[carried]"
+        : "+a"(rax), [carried] "=&q"(carried), [where] "=&r"(where)
+        :
+        : "rdx", "r15", "cc", "memory");
     CHECK(rax == 0xabcdef && carried == 1);
     CHECK(seen_rip == where && seen_rax == 17 && seen_r15 == 0x1515 && seen_address == 0);
     CHECK_EQUAL(seen_flags & 0xc5, 0x44);  // of the xor: zero and parity

@@ -1,6 +1,8 @@
 // build: -pthread
-// Faults that a handler steps over, while another thread sends signals as fast as it can: neither is lost, none ends the program.
+// Faults that a handler steps over, while another thread sends signals as fast as it can: neither is lost, none ends
+// the program.
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <ucontext.h>
 
@@ -38,12 +40,13 @@ int main(void) {
   CHECK(sigaction(SIGUSR1, &counter, NULL) == 0);
   pthread_t thread;
   CHECK(pthread_create(&thread, NULL, pester, NULL) == 0);
+  while (signals == 0) sched_yield();   // the other thread runs
   for (int k = 0; k < kFaults; ++k) {
     long nowhere = 0;
     __asm__ volatile(".byte 0x48, 0x8b, 0x00" : "+a"(nowhere) : : "memory");   // mov rax, [rax]
   }
   stop = 1;
   CHECK(pthread_join(thread, NULL) == 0);
-  CHECK(faults == kFaults && signals > 0);
+  CHECK(faults == kFaults);
   finish();
 }

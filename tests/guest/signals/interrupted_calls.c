@@ -1,6 +1,7 @@
 // build: -pthread
-// EINTR and SA_RESTART: read from a pipe, nanosleep, poll, wait, futex, sigsuspend, pselect, each interrupted by a handler for certain: the
-// signal comes from a thread that waits until the victim sleeps in the kernel (/proc/PID/task/TID/syscall).
+// EINTR and SA_RESTART: read from a pipe, nanosleep, poll, wait, futex, sigsuspend, pselect, each interrupted by a
+// handler for certain: the signal comes from a thread that waits until the victim sleeps in the kernel
+// (/proc/PID/task/TID/syscall).
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>

@@ -1,5 +1,6 @@
 // build: -pthread
-// Two threads throw signals at two that compute, call the system, take locks and allocate: hundreds of deliveries, none lost to a crash.
+// Two threads throw signals at two that compute, call the system, take locks and allocate: hundreds of deliveries, none
+// lost to a crash.
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>

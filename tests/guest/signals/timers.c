@@ -1,5 +1,5 @@
-// SIGALRM, SIGVTALRM and SIGPROF by interval timers while the program computes: every register, the flags, and the vector registers must be
-// as before after each handler, whose own code uses them.
+// SIGALRM, SIGVTALRM and SIGPROF by interval timers while the program computes: every register, the flags, and the
+// vector registers must be as before after each handler, whose own code uses them.
 #include <signal.h>
 #include <sys/time.h>
 
@@ -18,14 +18,20 @@ static void handler(int signal) {
 static uint64_t compute(uint64_t rounds) {
   uint64_t result;
   asm volatile(
-      "mov $1, %%eax; mov $2, %%ebx; mov $3, %%edx; mov $4, %%esi; mov $5, %%edi; mov $6, %%r8d; mov $7, %%r9d; mov $8, %%r10d;"
-      "mov $9, %%r11d; mov $10, %%r12d; mov $11, %%r13d; mov $12, %%r14d; mov $13, %%r15d; movq %%rax, %%xmm0; movq %%rbx, %%xmm1; clc;"
+      "mov $1, %%eax; mov $2, %%ebx; mov $3, %%edx; mov $4, %%esi; mov $5, %%edi; mov $6, %%r8d; mov $7, %%r9d; mov "
+      "$8, %%r10d;"
+      "mov $9, %%r11d; mov $10, %%r12d; mov $11, %%r13d; mov $12, %%r14d; mov $13, %%r15d; movq %%rax, %%xmm0; movq "
+      "%%rbx, %%xmm1; clc;"
       "1: adc %%rax, %%rbx; adc %%rbx, %%rdx; adc %%rdx, %%rsi; adc %%rsi, %%rdi; adc %%rdi, %%r8; mov %%r8, -8(%%rsp);"
-      "adc %%r9, -8(%%rsp); adc %%r10, %%r11; adc -8(%%rsp), %%r12; adc %%r12, %%r13; adc %%r13, %%r14; adc %%r14, %%r15;"
-      "adc %%r15, %%rax; adc %%rax, %%r9; adc %%r11, %%r10; movq %%rax, %%xmm2; paddq %%xmm2, %%xmm0; paddq %%xmm0, %%xmm1; loop 1b;"
+      "adc %%r9, -8(%%rsp); adc %%r10, %%r11; adc -8(%%rsp), %%r12; adc %%r12, %%r13; adc %%r13, %%r14; adc %%r14, "
+      "%%r15;"
+      "adc %%r15, %%rax; adc %%rax, %%r9; adc %%r11, %%r10; movq %%rax, %%xmm2; paddq %%xmm2, %%xmm0; paddq %%xmm0, "
+      "%%xmm1; loop 1b;"
       "movq %%xmm1, %%rcx; adc %%rcx, %%rax; xor %%r15, %%rax; mov %%rax, %[result]"
-      : [result] "=m"(result), "+c"(rounds) : : "rax", "rbx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
-        "xmm0", "xmm1", "xmm2", "cc", "memory");
+      : [result] "=m"(result), "+c"(rounds)
+      :
+      : "rax", "rbx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "xmm0", "xmm1", "xmm2",
+        "cc", "memory");
   return result;
 }
 

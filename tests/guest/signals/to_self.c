@@ -1,5 +1,5 @@
-// SIGUSR1 to oneself by kill, raise, tgkill and sigqueue: SA_SIGINFO's fields, the mask during the handler, SA_NODEFER, SA_RESETHAND,
-// nesting, blocking and unblocking, pending, ignoring, real-time signals in order with their values.
+// SIGUSR1 to oneself by kill, raise, tgkill and sigqueue: SA_SIGINFO's fields, the mask during the handler, SA_NODEFER,
+// SA_RESETHAND, nesting, blocking and unblocking, pending, ignoring, real-time signals in order with their values.
 #include <signal.h>
 #include <sys/syscall.h>
 

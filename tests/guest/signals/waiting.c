@@ -1,5 +1,6 @@
 // build: -pthread
-// Signals taken without a handler: sigwaitinfo, sigtimedwait, signalfd; a handler of one thread woken by another; SIGCHLD with its data.
+// Signals taken without a handler: sigwaitinfo, sigtimedwait, signalfd; a handler of one thread woken by another;
+// SIGCHLD with its data.
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>

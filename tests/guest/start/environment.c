@@ -1,4 +1,5 @@
-// Arguments, environment and the auxiliary vector are what the kernel gave; working directory, umask, descriptors, limits and names too.
+// Arguments, environment and the auxiliary vector are what the kernel gave; working directory, umask, descriptors,
+// limits and names too.
 #include <dirent.h>
 #include <elf.h>
 #include <sys/auxv.h>
@@ -11,15 +12,15 @@
 extern char** environ;
 
 static void auxiliary(void) {
-  const unsigned long same[] = {AT_PHENT, AT_PHNUM, AT_PAGESZ, AT_UID, AT_EUID, AT_GID, AT_EGID, AT_CLKTCK, AT_SECURE,
-                                AT_HWCAP, AT_HWCAP2, AT_MINSIGSTKSZ};
+  const unsigned long same[] = {AT_PHENT, AT_PHNUM,  AT_PAGESZ, AT_UID,   AT_EUID,   AT_GID,
+                                AT_EGID,  AT_CLKTCK, AT_SECURE, AT_HWCAP, AT_HWCAP2, AT_MINSIGSTKSZ};
   for (unsigned i = 0; i < sizeof same / sizeof *same; ++i) printf("auxv %lu: %#lx\n", same[i], getauxval(same[i]));
   printf("executable: %s, platform %s\n", (char*)getauxval(AT_EXECFN), (char*)getauxval(AT_PLATFORM));
   const Elf64_Phdr* headers = (void*)getauxval(AT_PHDR);
   int loads = 0;
   for (unsigned long i = 0; i < getauxval(AT_PHNUM); ++i) loads += headers[i].p_type == PT_LOAD;
-  printf("%d segments, entry at %#lx, random %d, vdso %d\n", loads, getauxval(AT_ENTRY) & 0xfff, getauxval(AT_RANDOM) != 0,
-         getauxval(AT_SYSINFO_EHDR) != 0);
+  printf("%d segments, entry at %#lx, random %d, vdso %d\n", loads, getauxval(AT_ENTRY) & 0xfff,
+         getauxval(AT_RANDOM) != 0, getauxval(AT_SYSINFO_EHDR) != 0);
 }
 
 static void descriptors(void) {

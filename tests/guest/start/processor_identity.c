@@ -1,4 +1,5 @@
-// cpuid, rdtsc, rdtscp, xgetbv, rdpid, rdrand: the same answers, time that goes forward, and only the named registers change.
+// cpuid, rdtsc, rdtscp, xgetbv, rdpid, rdrand: the same answers, time that goes forward, and only the named registers
+// change.
 #include <cpuid.h>
 
 #include "tests/guest/guest.h"
@@ -18,7 +19,10 @@ int main(void) {
   uint64_t last = 0, keep = 0;
   for (int i = 0; i < 1000; ++i) {
     uint64_t low, high;
-    asm volatile("mov $0x1234, %%ebx; mov $0x5678, %%ecx; rdtsc; lea (%%rbx,%%rcx), %[keep]" : "=a"(low), "=d"(high), [keep] "=&r"(keep) : : "rbx", "rcx");
+    asm volatile("mov $0x1234, %%ebx; mov $0x5678, %%ecx; rdtsc; lea (%%rbx,%%rcx), %[keep]"
+                 : "=a"(low), "=d"(high), [keep] "=&r"(keep)
+                 :
+                 : "rbx", "rcx");
     CHECK_EQUAL(keep, 0x1234 + 0x5678);
     const uint64_t now = high << 32 | low;
     CHECK(now > last && low >> 32 == 0);

@@ -1,5 +1,6 @@
 // build: -pthread
-// Eight threads on the same words: locked increments of every width, xadd, xchg, cmpxchg loops, cmpxchg16b, bit operations.
+// Eight threads on the same words: locked increments of every width, xadd, xchg, cmpxchg loops, cmpxchg16b, bit
+// operations.
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -14,7 +15,10 @@ static struct {
   atomic_flag lock;
   long guarded;
 } shared;
-static union { __int128 both; uint64_t half[2]; } pair;
+static union {
+  __int128 both;
+  uint64_t half[2];
+} pair;
 
 static void increment_pair(void) {
   uint64_t low = pair.half[0], high = pair.half[1], new_low, new_high;
@@ -23,7 +27,9 @@ static void increment_pair(void) {
     new_low = low + 1;
     new_high = high + 3;
     asm volatile("lock cmpxchg16b %[pair]; setz %[done]"
-                 : [pair] "+m"(pair.both), "+a"(low), "+d"(high), [done] "=q"(done) : "b"(new_low), "c"(new_high) : "cc", "memory");
+                 : [pair] "+m"(pair.both), "+a"(low), "+d"(high), [done] "=q"(done)
+                 : "b"(new_low), "c"(new_high)
+                 : "cc", "memory");
   } while (!done);
 }
 
@@ -32,14 +38,17 @@ static void* work(void* id) {
   uint64_t sum = 0;
   for (uint64_t i = 0; i < kRounds; ++i) {
     asm volatile("lock incb %0; lock incw %1; lock incl %2; lock incq %3"
-                 : "+m"(shared.byte), "+m"(shared.half), "+m"(shared.word), "+m"(shared.quad) : : "cc");
+                 : "+m"(shared.byte), "+m"(shared.half), "+m"(shared.word), "+m"(shared.quad)
+                 :
+                 : "cc");
     sum += __atomic_fetch_add(&shared.added, 1, __ATOMIC_SEQ_CST);
     increment_pair();
     uint64_t mine = i << 8 | me;
     asm volatile("xchg %0, %1" : "+r"(mine), "+m"(shared.swapped));
     CHECK((mine & 0xff) < kThreads);
     uint64_t old = __atomic_load_n(&shared.taken, __ATOMIC_RELAXED);
-    while (!__atomic_compare_exchange_n(&shared.taken, &old, old + 1, 0, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {}
+    while (!__atomic_compare_exchange_n(&shared.taken, &old, old + 1, 0, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
+    }
     uint8_t was;
     asm volatile("lock btsq %2, %1; setc %0" : "=q"(was), "+m"(shared.bits) : "r"(me * 17 + 3) : "cc", "memory");
     CHECK_EQUAL(was, 0);

@@ -1,5 +1,6 @@
 // build: -pthread
-// Threads come and go: in a row, many at once, detached, with results, with stacks of their own, cancelled, and threads of threads.
+// Threads come and go: in a row, many at once, detached, with results, with stacks of their own, cancelled, and threads
+// of threads.
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>

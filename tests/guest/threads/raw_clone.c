@@ -1,4 +1,5 @@
-// clone without the C library's threads: shared memory, own stack, CLONE_CHILD_CLEARTID as join, CLONE_PARENT_SETTID, no TLS of its own.
+// clone without the C library's threads: shared memory, own stack, CLONE_CHILD_CLEARTID as join, CLONE_PARENT_SETTID,
+// no TLS of its own.
 #include <linux/futex.h>
 #include <sched.h>
 #include <signal.h>
@@ -24,8 +25,8 @@ static int process(void* argument) {
 int main(void) {
   for (int i = 1; i <= 50; ++i) {
     cleared = 1;
-    const int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_PARENT_SETTID |
-                      CLONE_CHILD_CLEARTID;
+    const int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM |
+                      CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
     const int tid = clone(child, stack + sizeof stack, flags, &i, &parent_tid, NULL, &cleared);
     CHECK(tid > 0);
     while (cleared) syscall(SYS_futex, &cleared, FUTEX_WAIT, 1, NULL, NULL, 0);

@@ -1,5 +1,6 @@
 // build: -pthread
-// Thread-local variables with constructors and destructors, pthread keys, errno for each thread; exceptions in several threads at once.
+// Thread-local variables with constructors and destructors, pthread keys, errno for each thread; exceptions in several
+// threads at once.
 #include <errno.h>
 #include <pthread.h>
 
