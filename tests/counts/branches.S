@@ -1,8 +1,8 @@
 // build: -nostdlib -static -no-pie
-// Side exits of superblocks: what is behind a taken branch must not be counted. For i = 300 ... 1: the load behind `jnz` when i is a
-// multiple of 4 (75 times), the store behind `jc` when bit 0 is set (150 times), an indirect jump that skips one or two stores (150 each).
-// Per turn 14 instructions, and 1 more when i % 4 == 0, 2 more when i is odd, 2 (even) or 1 (odd) behind the indirect jump:
-// 300 * 14 + 75 + 300 + 300 + 150, and 1 before and 3 behind the loop.
+// Side exits of superblocks: what is behind a taken branch must not be counted. For i = 300 ... 1: the load behind
+// `jnz` when i is a multiple of 4 (75 times), the store behind `jc` when bit 0 is set (150 times), an indirect jump
+// that skips one or two stores (150 each). Per turn 14 instructions, and 1 more when i % 4 == 0, 2 more when i is odd,
+// 2 (even) or 1 (odd) behind the indirect jump: 300 * 14 + 75 + 300 + 300 + 150, and 1 before and 3 behind the loop.
 // counts: instructions=5029 loads=375 stores=600 prefetches=0 flushes=0 string_iterations=0 syscalls=1
         .globl _start
 _start: mov     $300, %ebx              // 1

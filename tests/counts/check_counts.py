@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Runs a program whose counts are known and compares, to the unit, what simrun says (--json) under several ways of cutting the code.
+"""Runs a program whose counts are known and compares, to the unit, what simrun says (--json) under several ways of
+cutting the code.
 
-The program's source says what to expect: `// counts: NAME=N ...` for the totals, `// threads: INDEX: NAME=N ...; ...` for single threads,
-`// needs: FEATURE ...` words of /proc/cpuinfo. Exit status 77: not possible on this processor.
+The program's source says what to expect: `// counts: NAME=N ...` for the totals, `// threads: INDEX: NAME=N ...; ...`
+for single threads, `// needs: FEATURE ...` words of /proc/cpuinfo. Exit status 77: not possible on this processor.
 """
 
 import argparse
@@ -55,7 +56,8 @@ def has_features(needs):
 def counts_of(simrun, options, command, seconds=60):
     with tempfile.TemporaryDirectory(prefix="simrun_counts_") as directory:
         result = os.path.join(directory, "result.json")
-        done = subprocess.run(simrun + ["--quiet", "--json", result] + options + ["--"] + command, capture_output=True, timeout=seconds)
+        done = subprocess.run(simrun + ["--quiet", "--json", result] + options + ["--"] + command, capture_output=True,
+                              timeout=seconds)
         if done.returncode:
             raise RuntimeError("status %d: %s" % (done.returncode, done.stderr.decode(errors="replace")))
         with open(result) as text:

@@ -1,7 +1,8 @@
 // build: -nostdlib -static -no-pie
-// A fault that a handler repairs: the instruction counts once, when it retires; a faulting one that the handler steps over, not at all. The
-// handler runs 2 times, 4 instructions with 2 loads and 2 stores (its return among the loads), the restorer 2: 11 + 2 * 6.
-// The kernel's own writes of the signal frame are not the program's references. ud2 never retires.
+// A fault that a handler repairs: the instruction counts once, when it retires; a faulting one that the handler steps
+// over, not at all. The handler runs 2 times, 4 instructions with 2 loads and 2 stores (its return among the loads),
+// the restorer 2: 11 + 2 * 6. The kernel's own writes of the signal frame are not the program's references. ud2 never
+// retires.
 // counts: instructions=23 loads=4 stores=5 prefetches=0 flushes=0 string_iterations=0 signals=2
         .globl _start
 _start: mov     $13, %eax               // rt_sigaction(SIGILL, &action, none, 8)

@@ -1,6 +1,7 @@
 // build: -nostdlib -static -no-pie
-// A read-modify-write is one load and one store, locked or not, and also when a compare-and-exchange fails (the manual: "the destination
-// operand receives a write cycle without regard to the result of the comparison"). 100 turns of 14 instructions, 11 of which read and write.
+// A read-modify-write is one load and one store, locked or not, and also when a compare-and-exchange fails (the manual:
+// "the destination operand receives a write cycle without regard to the result of the comparison"). 100 turns of 14
+// instructions, 11 of which read and write.
 // counts: instructions=1405 loads=1100 stores=1100 prefetches=0 flushes=0 string_iterations=0 syscalls=1
         .globl _start
 _start: mov     $100, %esi

@@ -1,6 +1,7 @@
 // build: -nostdlib -static -no-pie
-// Big operands are one reference each: fxsave and fxrstor 512 bytes, x87 environment; flushes are counted apart; lea, nop with an operand
-// and rdtsc reference nothing; xlat, moffs and a bit offset in a register one load; in a loop of 20 turns, 20 instructions.
+// Big operands are one reference each: fxsave and fxrstor 512 bytes, x87 environment; flushes are counted apart; lea,
+// nop with an operand and rdtsc reference nothing; xlat, moffs and a bit offset in a register one load; in a loop of 20
+// turns, 20 instructions.
 // counts: instructions=405 loads=140 stores=80 prefetches=20 flushes=40 string_iterations=0 syscalls=1
         .globl _start
 _start: mov     $20, %esi

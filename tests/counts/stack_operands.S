@@ -1,6 +1,6 @@
 // build: -nostdlib -static -no-pie
-// Implicit stack operands, 100 turns of 20 instructions. Loads: push of memory, pop, pop to memory, pop, popf, ret, indirect call by
-// memory, ret imm, leave. Stores: each push, pushf, call, enter, and the pop to memory.
+// Implicit stack operands, 100 turns of 20 instructions. Loads: push of memory, pop, pop to memory, pop, popf, ret,
+// indirect call by memory, ret imm, leave. Stores: each push, pushf, call, enter, and the pop to memory.
 // counts: instructions=2004 loads=900 stores=900 prefetches=0 flushes=0 string_iterations=0 syscalls=1
         .globl _start
 _start: mov     $100, %ebx              // 1

@@ -1,7 +1,8 @@
 // build: -nostdlib -static -no-pie
 // String instructions: one instruction each, one reference per iteration and operand, none for a count of zero.
-// Iterations: movsb 100, stosq 7, lodsw 5, scasb until found 11, cmpsb until different 11, backward movsq 9, zero count 0: 143.
-// Loads: 100 + 5 + 11 + 22 + 9, and one each of the single lodsb, movsd, cmpsb (2), scasq. Stores: 100 + 7 + 9, the mov, single stosb, movsd.
+// Iterations: movsb 100, stosq 7, lodsw 5, scasb until found 11, cmpsb until different 11, backward movsq 9, zero count
+// 0: 143. Loads: 100 + 5 + 11 + 22 + 9, and one each of the single lodsb, movsd, cmpsb (2), scasq. Stores: 100 + 7 + 9,
+// the mov, single stosb, movsd.
 // counts: instructions=46 loads=152 stores=119 prefetches=0 flushes=0 string_iterations=143 syscalls=1
         .globl _start
 _start: lea     buffer(%rip), %rsi              // 3

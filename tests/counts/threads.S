@@ -1,6 +1,7 @@
 // build: -nostdlib -static -no-pie
-// Three threads by clone, each with a loop of its own length; counts for each thread, in order of creation (the first waits, for an
-// unknown number of turns, so only theirs are known). A thread: test, jz, pop, lea; 5 instructions, 2 loads and 2 stores a turn; 3 to exit.
+// Three threads by clone, each with a loop of its own length; counts for each thread, in order of creation (the first
+// waits, for an unknown number of turns, so only theirs are known). A thread: test, jz, pop, lea; 5 instructions, 2
+// loads and 2 stores a turn; 3 to exit.
 // threads: 1: instructions=5007 loads=2001 stores=2000; 2: instructions=10007 loads=4001 stores=4000; 3: instructions=15007 loads=6001 stores=6000
         .globl _start
 _start: mov     $3, %r12d

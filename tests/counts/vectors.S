@@ -1,8 +1,9 @@
 // build: -nostdlib -static -no-pie
 // needs: avx2
-// Vector references: gathers one load per active lane, masked accesses one for each run of active lanes, the rest one whatever the width.
-// 50 turns of 17 instructions. Loads per turn: movups 1, vmovups 1, vaddps 1, mask 1, vpmaskmovd (lanes 0, 1, 3: two runs) 2, mask again 1,
-// gather (3 lanes) 3, movntdqa 1, broadcast 1. Stores: movups 1, vmovups 1, vpmaskmovd 2, movntps 1.
+// Vector references: gathers one load per active lane, masked accesses one for each run of active lanes, the rest one
+// whatever the width. 50 turns of 17 instructions. Loads per turn: movups 1, vmovups 1, vaddps 1, mask 1, vpmaskmovd
+// (lanes 0, 1, 3: two runs) 2, mask again 1, gather (3 lanes) 3, movntdqa 1, broadcast 1. Stores: movups 1, vmovups 1,
+// vpmaskmovd 2, movntps 1.
 // counts: instructions=855 loads=600 stores=250 prefetches=50 flushes=0 string_iterations=0 syscalls=1
         .globl _start
 _start: mov     $50, %ebx

@@ -1,5 +1,5 @@
-// The frame of a differential program: runs each generated sequence from known registers and memory, and prints a hash of what it left.
-// No C library: what is compared is the sequences. Usage: PROGRAM [FIRST [COUNT [dump]]].
+// The frame of a differential program: runs each generated sequence from known registers and memory, and prints a hash
+// of what it left. No C library: what is compared is the sequences. Usage: PROGRAM [FIRST [COUNT [dump]]].
 #include <stdint.h>
 
 enum { kArenaBytes = 2048, kStackBytes = 1024, kVectors = VECTORS, kVectorBytes = VECTOR_BYTES, kRounds = 2 };

@@ -51,11 +51,13 @@ class Sequence:
 
     def one(self, depth):
         if depth < 3 and self.random.random() < 0.16:
-            return self.random.choice((self.forward, self.forward, self.forward, self.loop, self.indirect, self.call))(depth)
+            return self.random.choice((self.forward, self.forward, self.forward, self.loop, self.indirect,
+                                       self.call))(depth)
         source = self.vectors if self.random.random() < self.share_of_vectors else integer_instructions.ALL
         made = self.random.choice(source)
         after = ["cmpl $%d, %s" % (self.index, register(self.operands.index, 4))]
-        return Node(made(self.operands) + (after if self.defined_flags_only and made in integer_instructions.LEAVE_UNDEFINED else []))
+        return Node(made(self.operands) + (after if self.defined_flags_only
+                                           and made in integer_instructions.LEAVE_UNDEFINED else []))
 
     def body(self, depth):
         return self.some(self.random.randrange(0, 6), depth + 1)
@@ -69,7 +71,8 @@ class Sequence:
             return Node(["%s %s" % (jump, near), "jmp %s" % end, near + ":"], self.body(depth), [end + ":"])
         if self.random.random() < 0.3:  # both sides hold something
             other = self.label()
-            return Node(["%s %s" % (jump, other)], self.body(depth), ["jmp " + end, other + ":"] + Node([], self.body(depth)).lines() + [end + ":"])
+            return Node(["%s %s" % (jump, other)], self.body(depth),
+                        ["jmp " + end, other + ":"] + Node([], self.body(depth)).lines() + [end + ":"])
         return Node(["%s %s" % (jump, end)], self.body(depth), [end + ":"])
 
     def loop(self, depth):
@@ -77,7 +80,7 @@ class Sequence:
         o, start = self.operands, self.label()
         if len(o.free) < 4:
             return self.forward(depth)
-        # Nothing that one body could write behind our back: instructions with fixed registers ask whether those are free.
+        # Instructions with fixed registers ask whether those are free, so none writes the counter.
         counter = self.random.choice(o.free)
         o.free.remove(counter)
         moves, o.moves = o.moves, 4
@@ -86,20 +89,24 @@ class Sequence:
         o.free.append(counter)
         name = NAMES[counter]
         count = self.random.randrange(1, 7)
-        ends = [["dec %" + name, "jnz " + start], ["sub $1, %" + name, "ja " + start], ["lea -1(%{0}), %{0}".format(name), "test %{0}, %{0}".format(name), "jg " + start],
+        ends = [["dec %" + name, "jnz " + start], ["sub $1, %" + name, "ja " + start],
+                ["lea -1(%{0}), %{0}".format(name), "test %{0}, %{0}".format(name), "jg " + start],
                 ["addq $-1, %" + name, "jne " + start]]
         return Node(["mov $%d, %s" % (count, register(counter, 4)), start + ":"], within, self.random.choice(ends))
 
     def indirect(self, depth):
         target, reg = self.label(), NAMES[self.random.choice(self.operands.free)]
-        jumps = [["lea %s(%%rip), %%%s" % (target, reg), "jmp *%%%s" % reg], ["lea %s(%%rip), %%%s" % (target, reg), "mov %%%s, -64(%%rsp)" % reg, "jmp *-64(%rsp)"],
-                 ["lea %s(%%rip), %%%s" % (target, reg), "push %%%s" % reg, "ret"], ["movq $%s, arena+8(%%rip)" % target, "jmp *arena+8(%rip)"]]
+        jumps = [["lea %s(%%rip), %%%s" % (target, reg), "jmp *%%%s" % reg],
+                 ["lea %s(%%rip), %%%s" % (target, reg), "mov %%%s, -64(%%rsp)" % reg, "jmp *-64(%rsp)"],
+                 ["lea %s(%%rip), %%%s" % (target, reg), "push %%%s" % reg, "ret"],
+                 ["movq $%s, arena+8(%%rip)" % target, "jmp *arena+8(%rip)"]]
         return Node(self.random.choice(jumps) + ["ud2", target + ":"])
 
     def call(self, depth):
         function, end = self.label(), self.label()
         reg = NAMES[self.random.choice(self.operands.free)]
-        calls = [["call " + function], ["lea %s(%%rip), %%%s" % (function, reg), "call *%%%s" % reg], ["movq $%s, arena+16(%%rip)" % function, "call *arena+16(%rip)"]]
+        calls = [["call " + function], ["lea %s(%%rip), %%%s" % (function, reg), "call *%%%s" % reg],
+                 ["movq $%s, arena+16(%%rip)" % function, "call *arena+16(%rip)"]]
         leave = self.random.choice((["ret"], ["pop -8(%rsp)", "jmp *-8(%rsp)"], ["lea 8(%rsp), %rsp", "jmp *-8(%rsp)"]))
         chosen = self.random.choice(calls)
         if self.random.random() < 0.2:
@@ -114,7 +121,9 @@ class Sequence:
 
 
 def program_text(sequences):
-    """A sequence keeps its index, from which the driver makes its initial state: a single one is preceded by itself in the table."""
+    """A sequence keeps its index, from which the driver makes its initial state: a single one is preceded by itself in
+    the table.
+    """
     parts = [".text"]
     for s in sequences:
         parts += ["sequence_%d:" % s.index] + ["\t" + text for text in s.lines()] + ["\tjmp sequence_end"]
@@ -132,9 +141,12 @@ def build(sequences, features, directory, compiler="gcc", quiet=False):
     source, program = os.path.join(directory, "sequences.s"), os.path.join(directory, "program")
     with open(source, "w") as out:
         out.write(program_text(sequences))
-    definitions = ["-DVECTORS=%d" % vectors, "-DVECTOR_BYTES=%d" % size, "-DFS_BASE=%d" % FS_BASE, "-DGS_BASE=%d" % GS_BASE]
-    subprocess.run([compiler, "-O2", "-ffreestanding", "-fno-stack-protector", "-mgeneral-regs-only", "-fcf-protection=none", "-static", "-nostdlib",
-                    "-no-pie", "-fno-pie"] + definitions + [os.path.join(HERE, "driver.c"), os.path.join(HERE, "trampoline.S"), source, "-o", program],
+    definitions = ["-DVECTORS=%d" % vectors, "-DVECTOR_BYTES=%d" % size, "-DFS_BASE=%d" % FS_BASE,
+                   "-DGS_BASE=%d" % GS_BASE]
+    subprocess.run([compiler, "-O2", "-ffreestanding", "-fno-stack-protector", "-mgeneral-regs-only",
+                    "-fcf-protection=none", "-static", "-nostdlib",
+                    "-no-pie", "-fno-pie"] + definitions + [os.path.join(HERE, "driver.c"),
+                                                            os.path.join(HERE, "trampoline.S"), source, "-o", program],
                    check=True, stderr=subprocess.DEVNULL if quiet else None)
     return program
 

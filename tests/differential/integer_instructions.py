@@ -1,5 +1,6 @@
-"""Random integer instructions, as lines of assembly (AT&T syntax, which GNU as turns into bytes). Each function returns a list of lines that
-belong together: the reducer keeps or drops them as one."""
+"""Random integer instructions, as lines of assembly (AT&T syntax, which GNU as turns into bytes). Each function returns
+a list of lines that belong together: the reducer keeps or drops them as one.
+"""
 
 from operands import NAMES, register
 
@@ -90,7 +91,8 @@ def move(o):
 
 
 def extend(o):
-    operation, to = o.random.choice((("movzbw", 2), ("movzbl", 4), ("movzbq", 8), ("movzwl", 4), ("movzwq", 8), ("movsbw", 2), ("movsbl", 4),
+    operation, to = o.random.choice((("movzbw", 2), ("movzbl", 4), ("movzbq", 8), ("movzwl", 4), ("movzwq", 8),
+                                     ("movsbw", 2), ("movsbl", 4),
                                      ("movsbq", 8), ("movswl", 4), ("movswq", 8), ("movslq", 8)))
     source = {"b": 1, "w": 2, "l": 4}[operation[4]]
     return ["%s %s, %s" % (operation, o.memory() if o.chance(0.6) else readable_plain(o, source), plain(o, to))]
@@ -102,7 +104,8 @@ def address(o):
     while "%fs" in memory or "%gs" in memory:
         memory = o.memory()
     if o.chance(0.4):
-        memory = "%d(%%%s,%%%s,%d)" % (o.immediate(4), NAMES[o.random.randrange(16)], NAMES[o.random.choice(o.free)], o.random.choice((1, 2, 4, 8)))
+        memory = "%d(%%%s,%%%s,%d)" % (o.immediate(4), NAMES[o.random.randrange(16)], NAMES[o.random.choice(o.free)],
+                                       o.random.choice((1, 2, 4, 8)))
     width = o.random.choice((2, 4, 8, 8))
     return [line("lea", width, memory, plain(o, width))]
 
@@ -244,7 +247,8 @@ def bit_manipulation(o):
     if kind == 1:
         return ["%s%s %s, %s" % (o.random.choice(("blsi", "blsr", "blsmsk")), SUFFIX[width], source, reg())]
     if kind == 2:
-        return ["%s %s, %s, %s" % (o.random.choice(("bextr", "bzhi", "sarx", "shlx", "shrx")), readable_plain(o, width), source, reg())]
+        return ["%s %s, %s, %s" % (o.random.choice(("bextr", "bzhi", "sarx", "shlx", "shrx")), readable_plain(o, width),
+                                   source, reg())]
     if kind == 3:
         return ["rorx $%d, %s, %s" % (o.random.randrange(64), source, reg())]
     if kind == 4:
@@ -264,7 +268,8 @@ def swap_bytes(o):
 
 def checksum(o):
     width = width_of(o)
-    return ["crc32%s %s, %s" % (SUFFIX[width], o.memory() if o.chance(0.5) else plain(o, width), plain(o, 8 if width == 8 else 4))]
+    return ["crc32%s %s, %s" % (SUFFIX[width], o.memory() if o.chance(0.5) else plain(o, width),
+                                plain(o, 8 if width == 8 else 4))]
 
 
 def stack(o):
@@ -297,8 +302,10 @@ def frame(o):
 @needs_free("rcx", "rsi", "rdi")
 def string(o):
     suffix, bytes_each = o.random.choice((("b", 1), ("w", 2), ("l", 4), ("q", 8)))
-    prefix, operation = o.random.choice((("rep ", "movs"), ("rep ", "stos"), ("repe ", "cmps"), ("repne ", "cmps"), ("repe ", "scas"),
-                                         ("repne ", "scas"), ("rep ", "lods"), ("", "movs"), ("", "stos"), ("", "cmps"), ("", "scas"), ("", "lods")))
+    prefix, operation = o.random.choice((("rep ", "movs"), ("rep ", "stos"), ("repe ", "cmps"), ("repne ", "cmps"),
+                                         ("repe ", "scas"),
+                                         ("repne ", "scas"), ("rep ", "lods"), ("", "movs"), ("", "stos"), ("", "cmps"),
+                                         ("", "scas"), ("", "lods")))
     if operation == "lods" and 0 not in o.free:
         operation = "movs"
     lines = ["lea arena+%d(%%rip), %%%s" % (o.random.randrange(512, 1400), name) for name in ("rsi", "rdi")]
@@ -316,7 +323,9 @@ def translate_byte(o):
 
 
 def move_pointer(o):
-    """Changes a pointer a little, or replaces it by another: the address of a later operand differs though its base register does not."""
+    """Changes a pointer a little, or replaces it by another: the address of a later operand differs though its base
+    register does not.
+    """
     if o.moves == 4:
         return move(o)
     o.moves += 1
@@ -334,14 +343,18 @@ def move_pointer(o):
     if kind == 4:
         return ["push %%%s" % pointer, "addq $%d, (%%rsp)" % step, "pop %%%s" % pointer]
     if kind == 5:
-        return ["mov %%%s, -%d(%%rsp)" % (pointer, o.random.choice((8, 64, 120))), "neg %%%s" % pointer, "neg %%%s" % pointer,
+        return ["mov %%%s, -%d(%%rsp)" % (pointer, o.random.choice((8, 64, 120))), "neg %%%s" % pointer,
+                "neg %%%s" % pointer,
                 "inc %%%s" % pointer]
     return ["mov %%%s, arena+64(%%rip)" % other, "mov arena+64(%%rip), %%%s" % pointer]
 
 
-ALL = ([arithmetic] * 10 + [move] * 6 + [extend] * 3 + [conditional] * 4 + [shift] * 4 + [unary] * 3 + [stack] * 4 + [move_pointer] * 2 +
-       [high_bytes, high_bytes, address, address, double_shift, multiply_wide, multiply, divide, bits, bits, compare_exchange, compare_exchange_wide,
-        exchange, exchange, accumulator, sign_into_rdx, carry, find_bit, find_bit, bit_manipulation, bit_manipulation, swap_bytes, checksum,
+ALL = ([arithmetic] * 10 + [move] * 6 + [extend] * 3 + [conditional] * 4 + [shift] * 4 + [unary] * 3 + [stack] * 4 +
+       [move_pointer] * 2 +
+       [high_bytes, high_bytes, address, address, double_shift, multiply_wide, multiply, divide, bits, bits,
+        compare_exchange, compare_exchange_wide,
+        exchange, exchange, accumulator, sign_into_rdx, carry, find_bit, find_bit, bit_manipulation, bit_manipulation,
+        swap_bytes, checksum,
         frame, string, string, translate_byte])
 
 # They leave some flags undefined, which is to say: to the processor model, and on some to what the flags were before.

@@ -1,7 +1,9 @@
-"""Operands of random instructions: which registers a sequence may use for what, and memory operands that stay within the arena.
+"""Operands of random instructions: which registers a sequence may use for what, and memory operands that stay within
+the arena.
 
-A sequence has some *pointer* registers (into the middle of the arena; moved a little now and then, never written otherwise), one *index*
-register with a small value, and free registers for everything else. rsp points into the middle of a stack of its own.
+A sequence has some *pointer* registers (into the middle of the arena; moved a little now and then, never written
+otherwise), one *index* register with a small value, and free registers for everything else. rsp points into the middle
+of a stack of its own.
 """
 
 NAMES = ["rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi"] + ["r%d" % n for n in range(8, 16)]
@@ -37,7 +39,8 @@ class Operands:
         self.in_call = 0
 
     def set_up(self):
-        lines = ["lea arena+%d(%%rip), %%%s" % (ARENA_BYTES // 2 + self.random.randrange(-128, 128), NAMES[p]) for p in self.pointers]
+        lines = ["lea arena+%d(%%rip), %%%s" % (ARENA_BYTES // 2 + self.random.randrange(-128, 128), NAMES[p])
+                 for p in self.pointers]
         return lines + ["mov $%d, %%%s" % (self.random.randrange(0, 32), register(self.index, 4)[1:])]
 
     def chance(self, probability):
@@ -122,5 +125,6 @@ class Operands:
         if self.in_call:  # not on the return address
             return "%d(%%rsp)" % self.random.randrange(-192, -72)
         if self.chance(0.3):
-            return "%d(%%rsp,%%%s%s)" % (self.random.randrange(-120, 120), NAMES[self.index], self.random.choice(("", ",2", ",4")))
+            return "%d(%%rsp,%%%s%s)" % (self.random.randrange(-120, 120), NAMES[self.index],
+                                         self.random.choice(("", ",2", ",4")))
         return "%d(%%rsp)" % self.random.randrange(-192, 192)

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Random instruction sequences, natively and under simrun: final registers, flags, vector registers and memory must be equal.
+"""Random instruction sequences, natively and under simrun: final registers, flags, vector registers and memory must be
+equal.
 
-Equal hardware gives equal undefined flags, so nothing is masked. On a mismatch: the seed, the sequence, what differs, and (--reduce) the
-shortest part of it that still differs. SIMRUN in the environment replaces --simrun; an empty one compares native with native.
+Equal hardware gives equal undefined flags, so nothing is masked. On a mismatch: the seed, the sequence, what differs,
+and (--reduce) the shortest part of it that still differs. SIMRUN in the environment replaces --simrun; an empty one
+compares native with native.
 """
 
 import argparse
@@ -92,7 +94,8 @@ def report(seed, sequence, program, features, prefix, wants_reduction):
         print("  (alone it does not: it takes the %s sequences before it)" % how_many_before(index, program, prefix))
     else:
         print("  status %s, natively %s" % (ours[0], native[0]))
-        print("\n".join("  " + text for text in list(difflib.unified_diff(native[1], ours[1], "native", "simrun", lineterm="", n=0))[:30]))
+        print("\n".join("  " + text for text in list(difflib.unified_diff(native[1], ours[1], "native", "simrun",
+                                                                          lineterm="", n=0))[:30]))
         if wants_reduction:
             reduce(sequence, features, prefix)
     print("\n".join("    " + text for text in sequence.lines()))
@@ -107,7 +110,8 @@ def main():
     parser.add_argument("--only", type=int, help="this sequence alone")
     parser.add_argument("--reduce", action="store_true")
     parser.add_argument("--show", action="store_true", help="print the sequences and do not run them")
-    parser.add_argument("--defined-flags", action="store_true", help="define all flags behind instructions that leave some undefined")
+    parser.add_argument("--defined-flags", action="store_true",
+                        help="define all flags behind instructions that leave some undefined")
     arguments = parser.parse_args()
     generate.Sequence.defined_flags_only = arguments.defined_flags
     features = generate.processor_features()

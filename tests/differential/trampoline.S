@@ -1,6 +1,6 @@
-// run_sequence(sequence): loads every register from state_in, runs the sequence, stores every register into state_out. A sequence ends in
-// `jmp sequence_end`. Layout of a state: general registers in encoding order at 0, flags 128, MXCSR 136, masks 144, vectors 208: struct
-// State of driver.c.
+// run_sequence(sequence): loads every register from state_in, runs the sequence, stores every register into state_out.
+// A sequence ends in `jmp sequence_end`. Layout of a state: general registers in encoding order at 0, flags 128, MXCSR
+// 136, masks 144, vectors 208: struct State of driver.c.
 #define VECTORS_AT 208
 
         .macro load offset, register

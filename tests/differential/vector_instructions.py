@@ -1,11 +1,14 @@
-"""Random SSE, AVX, AVX2, AVX-512, x87 and MMX instructions. `Vectors(features)` offers those that this processor has."""
+"""Random SSE, AVX, AVX2, AVX-512, x87 and MMX instructions. `available` offers those that this processor has."""
 
 from integer_instructions import needs_free, plain
 
-PACKED = ("paddb paddw paddd paddq psubb psubw psubd psubq pand pandn por pxor pcmpeqb pcmpeqw pcmpeqd pcmpgtb pcmpgtd pmullw pmulhw pmuludq "
-          "pmaddwd paddsb paddusw psubusb psubsw pavgb pminub pmaxsw psadbw punpcklbw punpckhwd punpckldq punpckhqdq packsswb packssdw packuswb "
+PACKED = ("paddb paddw paddd paddq psubb psubw psubd psubq pand pandn por pxor pcmpeqb pcmpeqw pcmpeqd pcmpgtb "
+          "pcmpgtd pmullw pmulhw pmuludq "
+          "pmaddwd paddsb paddusw psubusb psubsw pavgb pminub pmaxsw psadbw punpcklbw punpckhwd punpckldq punpckhqdq "
+          "packsswb packssdw packuswb "
           "pshufb phaddd phsubw pmaddubsw pmulhrsw psignb psignd pminsd pmaxud pmulld pcmpeqq pcmpgtq pmuldq").split()
-FLOAT = ("addps addpd subps subpd mulps mulpd divps divpd minps maxpd sqrtps sqrtpd andps andnpd orps xorpd unpcklps unpckhpd haddps hsubpd "
+FLOAT = ("addps addpd subps subpd mulps mulpd divps divpd minps maxpd sqrtps sqrtpd andps andnpd orps xorpd unpcklps "
+         "unpckhpd haddps hsubpd "
          "addsubps cvtdq2ps cvtps2dq cvttps2dq cvtdq2pd cvtpd2ps").split()
 ONE_SOURCE = {"sqrtps", "sqrtpd", "cvtdq2ps", "cvtps2dq", "cvttps2dq", "cvtdq2pd", "cvtpd2ps"}
 SCALAR = "addss addsd subss subsd mulss mulsd divss divsd minsd maxss sqrtss sqrtsd cvtss2sd cvtsd2ss".split()
@@ -36,13 +39,15 @@ def sse_move(o):
     if kind == 4:
         return ["%s %s, %s" % (o.random.choice(("movaps", "movdqa", "movntdqa")), o.memory(aligned=16), xmm(o))]
     if kind == 5:
-        return ["%s %s, %s" % (o.random.choice(("movaps", "movdqa", "movntdq", "movntps")), xmm(o), o.memory(aligned=16))]
+        return ["%s %s, %s" % (o.random.choice(("movaps", "movdqa", "movntdq", "movntps")), xmm(o),
+                               o.memory(aligned=16))]
     if kind == 6:
         operation = o.random.choice(("movd", "movq", "movss", "movsd", "movlps", "movhps", "movhpd", "movlpd"))
         return ["%s %s, %s" % ((operation, o.memory(), xmm(o)) if o.chance(0.5) else (operation, xmm(o), o.memory()))]
     width = o.random.choice((4, 8))
     operation = "movd" if width == 4 else "movq"
-    return ["%s %s, %s" % ((operation, o.readable(width), xmm(o)) if o.chance(0.5) else (operation, xmm(o), plain(o, width)))]
+    return ["%s %s, %s" % ((operation, o.readable(width), xmm(o)) if o.chance(0.5) else (operation, xmm(o),
+                                                                                         plain(o, width)))]
 
 
 def sse_packed(o):
@@ -59,16 +64,19 @@ def sse_convert(o):
     letter = "l" if width == 4 else "q"
     kind = o.random.randrange(4)
     if kind == 0:
-        return ["%s%s %s, %s" % (o.random.choice(("cvtsi2sd", "cvtsi2ss")), letter, o.memory() if o.chance(0.5) else o.readable(width), xmm(o))]
+        return ["%s%s %s, %s" % (o.random.choice(("cvtsi2sd", "cvtsi2ss")), letter,
+                                 o.memory() if o.chance(0.5) else o.readable(width), xmm(o))]
     if kind == 1:
-        return ["%s %s, %s" % (o.random.choice(("cvttsd2si", "cvtss2si", "cvttss2si")), o.memory() if o.chance(0.5) else xmm(o), plain(o, width))]
+        return ["%s %s, %s" % (o.random.choice(("cvttsd2si", "cvtss2si", "cvttss2si")),
+                               o.memory() if o.chance(0.5) else xmm(o), plain(o, width))]
     if kind == 2:
         return ["%s %s, %s" % (o.random.choice(("pmovmskb", "movmskps", "movmskpd")), xmm(o), plain(o, 4))]
     return ["%s %s, %s" % (o.random.choice(("ucomiss", "comisd", "ptest")), xmm(o), xmm(o))]
 
 
 def sse_immediate(o):
-    operation = o.random.choice("pshufd pshuflw pshufhw shufps shufpd palignr cmpps cmpsd blendps pblendw dppd roundps roundsd mpsadbw".split())
+    operation = o.random.choice("pshufd pshuflw pshufhw shufps shufpd palignr cmpps cmpsd blendps pblendw dppd "
+                                "roundps roundsd mpsadbw".split())
     source = o.memory(aligned=16) if o.chance(0.3) else xmm(o)
     limit = {"cmpps": 8, "cmpsd": 8, "roundps": 16, "roundsd": 16}.get(operation, 256)
     return ["%s $%d, %s, %s" % (operation, o.random.randrange(limit), source, xmm(o))]
@@ -86,9 +94,11 @@ def sse_element(o):
     kind = o.random.randrange(4)
     lane = o.random.randrange(16)
     if kind == 0:
-        return ["pinsr%s $%d, %s, %s" % (*o.random.choice((("b", lane), ("d", lane % 4), ("w", lane % 8))), o.memory() if o.chance(0.5) else plain(o, 4), xmm(o))]
+        return ["pinsr%s $%d, %s, %s" % (*o.random.choice((("b", lane), ("d", lane % 4), ("w", lane % 8))),
+                                         o.memory() if o.chance(0.5) else plain(o, 4), xmm(o))]
     if kind == 1:
-        return ["pextr%s $%d, %s, %s" % (*o.random.choice((("b", lane), ("d", lane % 4), ("w", lane % 8))), xmm(o), o.memory() if o.chance(0.5) else plain(o, 4))]
+        return ["pextr%s $%d, %s, %s" % (*o.random.choice((("b", lane), ("d", lane % 4), ("w", lane % 8))), xmm(o),
+                                         o.memory() if o.chance(0.5) else plain(o, 4))]
     if kind == 2:
         return ["pinsrq $%d, %s, %s" % (lane % 2, o.memory() if o.chance(0.5) else plain(o, 8), xmm(o))]
     return ["insertps $%d, %s, %s" % (o.random.randrange(256), o.memory() if o.chance(0.5) else xmm(o), xmm(o))]
@@ -115,13 +125,15 @@ def x87(o):
     operation = o.random.choice(("fsqrt", "fabs", "fchs", "fadd %st(0), %st", "fmul %st(0), %st", "frndint", "nop"))
     store = o.random.choice(("fstps", "fstpl", "fstpt", "fistpl", "fistpll", "fisttpl", "fbstp"))
     if o.chance(0.3):
-        return ["fldl " + o.memory(), "fldl " + o.memory(), o.random.choice(("faddp", "fmulp", "fsubrp", "fdivp")), "fstpl " + o.memory(), "fninit"]
+        return ["fldl " + o.memory(), "fldl " + o.memory(), o.random.choice(("faddp", "fmulp", "fsubrp", "fdivp")),
+                "fstpl " + o.memory(), "fninit"]
     return ["%s %s" % (load, o.memory()), operation, "%s %s" % (store, o.memory()), "fnclex"]
 
 
 def mmx(o):
     a, b = ("%%mm%d" % o.random.randrange(8) for _ in range(2))
-    return ["movq %s, %s" % (o.memory(), a), "movq %s, %s" % (o.memory(), b), "%s %s, %s" % (o.random.choice(PACKED[:24]), o.memory(), a),
+    return ["movq %s, %s" % (o.memory(), a), "movq %s, %s" % (o.memory(), b),
+            "%s %s, %s" % (o.random.choice(PACKED[:24]), o.memory(), a),
             "pxor %s, %s" % (a, b), "movq %s, %s" % (b, o.memory()), "emms", "fninit"]
 
 
@@ -156,20 +168,24 @@ def avx_other(o):
     if kind == 3:
         return ["vextracti128 $%d, %s, %s" % (o.random.randrange(2), ymm(o), o.memory() if o.chance(0.5) else xmm(o))]
     if kind == 4:
-        return ["vinserti128 $%d, %s, %s, %s" % (o.random.randrange(2), o.memory() if o.chance(0.5) else xmm(o), ymm(o), ymm(o))]
+        return ["vinserti128 $%d, %s, %s, %s" % (o.random.randrange(2), o.memory() if o.chance(0.5) else xmm(o), ymm(o),
+                                                 ymm(o))]
     if kind == 5:
         return ["vperm2i128 $%d, %s, %s, %s" % (o.random.randrange(256), ymm(o), ymm(o), ymm(o))]
     if kind == 6:
-        return ["vperm%s %s, %s, %s" % (o.random.choice(("d", "ps")), o.memory() if o.chance(0.5) else ymm(o), ymm(o), ymm(o))]
+        return ["vperm%s %s, %s, %s" % (o.random.choice(("d", "ps")), o.memory() if o.chance(0.5) else ymm(o), ymm(o),
+                                        ymm(o))]
     if kind == 7:
-        return ["vp%s %s, %s, %s" % (o.random.choice("sllvd srlvq sravd".split()), o.memory() if o.chance(0.5) else ymm(o), ymm(o), ymm(o))]
+        return ["vp%s %s, %s, %s" % (o.random.choice("sllvd srlvq sravd".split()),
+                                     o.memory() if o.chance(0.5) else ymm(o), ymm(o), ymm(o))]
     if kind == 8:
         return ["vpmovmskb %s, %s" % (ymm(o), plain(o, 4)), "vptest %s, %s" % (ymm(o), ymm(o))]
     return ["vpblendvb %s, %s, %s, %s" % (ymm(o), o.memory() if o.chance(0.5) else ymm(o), ymm(o), ymm(o))]
 
 
 def fused(o):
-    operation = "vf%sadd%s%s" % (o.random.choice(("m", "nm")), o.random.choice(("132", "213", "231")), o.random.choice(("ps", "pd", "ss", "sd")))
+    operation = "vf%sadd%s%s" % (o.random.choice(("m", "nm")), o.random.choice(("132", "213", "231")),
+                                 o.random.choice(("ps", "pd", "ss", "sd")))
     reg = xmm if operation[-2] == "s" else ymm
     return ["%s %s, %s, %s" % (operation, o.memory() if o.chance(0.5) else reg(o), reg(o), reg(o))]
 
@@ -190,7 +206,8 @@ def gather(o):
     lines = ["vpsrld $24, %%ymm%d, %%ymm%d" % (b, b)]
     if o.chance(0.5):
         return lines + ["v%s %%ymm%d, %s%s, %%ymm%d" % (o.random.choice(("pgatherdd", "gatherdps")), c, base, where, a)]
-    return lines + ["v%s %%ymm%d, %s%s, %%ymm%d" % (o.random.choice(("pgatherdq", "gatherdpd")), c, base, where.replace("ymm", "xmm"), a)]
+    return lines + ["v%s %%ymm%d, %s%s, %%ymm%d" % (o.random.choice(("pgatherdq", "gatherdpd")), c, base,
+                                                    where.replace("ymm", "xmm"), a)]
 
 
 def o_pointer(o):
@@ -207,7 +224,8 @@ def avx512(o):
     if kind == 1:
         return ["vmovdqu%s %s, %s{%s}" % (o.random.choice(("8", "16", "32", "64")), zmm(o), o.memory(), k)]
     if kind == 2:
-        return ["vp%s %s, %s, %s%s" % (o.random.choice("addd subq mulld xord andnq ternlogd maxsq".split()).replace("ternlogd", "ord"),
+        return ["vp%s %s, %s, %s%s" %
+                (o.random.choice("addd subq mulld xord andnq ternlogd maxsq".split()).replace("ternlogd", "ord"),
                                        o.memory() if o.chance(0.4) else zmm(o), zmm(o), zmm(o), decoration)]
     if kind == 3:
         return ["vpaddd %s{1to16}, %s, %s%s" % (o.memory(), zmm(o), zmm(o), decoration)]
@@ -229,7 +247,8 @@ def avx512(o):
 
 def available(features):
     """The generators for a processor with these words in /proc/cpuinfo, repeated by weight."""
-    found = [sse_move] * 6 + [sse_packed] * 5 + [sse_scalar, sse_scalar, sse_convert, sse_convert, sse_immediate, sse_shift, sse_element,
+    found = [sse_move] * 6 + [sse_packed] * 5 + [sse_scalar, sse_scalar, sse_convert, sse_convert, sse_immediate,
+                                                 sse_shift, sse_element,
                                                  sse_extend, sse_strings, masked_bytes, x87, x87, mmx]
     if "avx2" in features:
         found += [avx_packed] * 5 + [avx_move] * 4 + [avx_other] * 3 + [avx_masked, avx_masked, gather, gather]

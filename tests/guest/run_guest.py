@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Runs a guest program natively and under simrun and compares what can be seen from outside.
 
-Standard output, standard error and exit status (or signal) must be equal, and the native run must end in EXIT-SUCCESS: a guest
-that does not hold natively proves nothing. SIMRUN in the environment replaces --simrun; an empty one compares native with native, which
-tests the guests and this script. Exit status: 0 equal, 1 different, 77 not possible here.
+Standard output, standard error and exit status (or signal) must be equal, and the native run must end in EXIT-SUCCESS:
+a guest that does not hold natively proves nothing. SIMRUN in the environment replaces --simrun; an empty one compares
+native with native, which tests the guests and this script. Exit status: 0 equal, 1 different, 77 not possible here.
 """
 
 import argparse
@@ -56,7 +56,8 @@ class Run:
 
     def differences(self, native):
         if self.timed_out:
-            return ["did not end in time; output so far: %s" % tail(self.output), "errors so far: %s" % tail(self.errors)]
+            return ["did not end in time; output so far: %s" % tail(self.output),
+                    "errors so far: %s" % tail(self.errors)]
         found = []
         if self.status != native.status:
             found.append("status %s, natively %s" % (describe(self.status), describe(native.status)))
@@ -109,7 +110,8 @@ def compare(guest, mode, simrun, seconds):
             print(native.output.decode())
             return None
         if native.timed_out or not native.output.endswith(b"EXIT-SUCCESS\n"):
-            return ["native run: status %s, output %s, errors %s" % (describe(native.status), tail(native.output), tail(native.errors))]
+            return ["native run: status %s, output %s, errors %s" % (describe(native.status), tail(native.output),
+                                                                     tail(native.errors))]
     with tempfile.TemporaryDirectory(prefix="simrun_guest_") as directory:
         command = simrun + ["--quiet"] + MODES[mode] + ["--", guest] if simrun else [guest]
         return Run(command, directory, seconds, preload).differences(native)

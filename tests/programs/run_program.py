@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Runs a real program natively and under simrun: output, exit status and the files that it wrote must be equal, and the report must say
-what a run of that program cannot do without (threads, a least number of instructions).
+"""Runs a real program natively and under simrun: output, exit status and the files that it wrote must be equal, and the
+report must say what a run of that program cannot do without (threads, a least number of instructions).
 
-SIMRUN in the environment replaces --simrun; an empty one compares native with native. Exit status 77: a program that is needed is missing.
+SIMRUN in the environment replaces --simrun; an empty one compares native with native. Exit status 77: a program that is
+needed is missing.
 """
 
 import argparse
@@ -26,8 +27,10 @@ SKIPPED = 77
 
 class Outcome:
     def __init__(self, case, prefix, directory, environment, seconds):
-        command = prefix + [shutil.which(case.command[0], path=environment["PATH"]) or case.command[0]] + case.command[1:]
-        process = subprocess.Popen(command, cwd=directory, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        command = prefix + [shutil.which(case.command[0], path=environment["PATH"])
+                            or case.command[0]] + case.command[1:]
+        process = subprocess.Popen(command, cwd=directory, env=environment, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE, start_new_session=True)
         try:
             self.output, self.errors = process.communicate(timeout=seconds)
@@ -55,7 +58,8 @@ def run(case, prefix, shared, seconds):
     directory = os.path.join(shared, "work")
     shutil.rmtree(directory, ignore_errors=True)
     os.mkdir(directory)
-    environment = {"PATH": "/usr/bin:/bin", "HOME": directory, "LC_ALL": "C", "TZ": "UTC", "SHARED": shared, "SOURCES": os.path.join(HERE, "sources")}
+    environment = {"PATH": "/usr/bin:/bin", "HOME": directory, "LC_ALL": "C", "TZ": "UTC", "SHARED": shared,
+                   "SOURCES": os.path.join(HERE, "sources")}
     if case.prepare:
         subprocess.run(["bash", "-ec", case.prepare], cwd=directory, env=environment, check=True)
     return Outcome(case, prefix, directory, environment, seconds)
@@ -80,8 +84,10 @@ def implausible(case, results, mode):
     if len(results["threads"]) < case.threads:
         found.append("%d threads in the report, at least %d expected" % (len(results["threads"]), case.threads))
     if results["totals"]["instructions"] < case.instructions:
-        found.append("%d instructions in the report, at least %d expected" % (results["totals"]["instructions"], case.instructions))
-    return found + ["level %s: more misses than accesses" % level["name"] for level in results["levels"] if level["misses"] > level["accesses"]]
+        found.append("%d instructions in the report, at least %d expected" % (results["totals"]["instructions"],
+                                                                              case.instructions))
+    return found + ["level %s: more misses than accesses" % level["name"] for level in results["levels"]
+                    if level["misses"] > level["accesses"]]
 
 
 def under_simrun(case, simrun, mode, shared, native):
@@ -107,7 +113,8 @@ def main():
     parser.add_argument("case", choices=CASES)
     arguments = parser.parse_args()
     case = CASES[arguments.case]
-    missing = [name for name in case.needs + case.command[:1] if not name.startswith("./") and not shutil.which(name, path="/usr/bin:/bin")]
+    missing = [name for name in case.needs + case.command[:1] if not name.startswith("./") and not shutil.which(name,
+            path="/usr/bin:/bin")]
     if missing:
         print("not installed: " + " ".join(missing))
         return SKIPPED

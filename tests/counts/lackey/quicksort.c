@@ -1,5 +1,6 @@
 // build: -ffreestanding -fno-stack-protector -fno-tree-loop-distribute-patterns -nostdlib -static -no-pie
-// Sorting, a matrix product, recursion, calls through pointers, a hash table: no string instructions, no locks. lackey must agree exactly.
+// Sorting, a matrix product, recursion, calls through pointers, a hash table: no string instructions, no locks. lackey
+// must agree exactly.
 static unsigned long seed = 1;
 static int numbers[3000], chain[256], next[3000];
 static double a[40][40], b[40][40], c[40][40];

@@ -1,8 +1,9 @@
 // build: -static -no-pie
-// A static program with the C library: stdio, malloc, qsort, strings. The library chooses its functions for the processor that it sees, which
-// is another one under Valgrind: both run with GLIBC_TUNABLES that leave only the plainest. Start code and the first malloc differ all the
-// same (caches asked from the processor, no vDSO, another heap): what is compared is a run of two rounds minus a run of one.
-// The heap and the stack lie elsewhere under Valgrind, and string functions look at alignment: that leaves some ten instructions.
+// A static program with the C library: stdio, malloc, qsort, strings. The library chooses its functions for the
+// processor that it sees, which is another one under Valgrind: both run with GLIBC_TUNABLES that leave only the
+// plainest. Start code and the first malloc differ all the same (caches asked from the processor, no vDSO, another
+// heap): what is compared is a run of two rounds minus a run of one. The heap and the stack lie elsewhere under
+// Valgrind, and string functions look at alignment: that leaves some ten instructions.
 // lackey: subtract=1 tolerance=1
 #include <stdio.h>
 #include <stdlib.h>

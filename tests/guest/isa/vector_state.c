@@ -11,9 +11,10 @@ static int has_avx, has_avx512;
 // Many small functions, so that the first calls meet untranslated code while the registers are live.
 #define F(n) \
   __attribute__((noinline, target("general-regs-only"))) static long f##n(long x) { return x * 3 + n; }
-F(0)
-F(1) F(2) F(3) F(4) F(5) F(6) F(7) F(8) F(9) F(10) F(11) F(12) F(13) F(14)
-    F(15) static long (*const kFunctions[16])(long) = {f0, f1, f2,  f3,  f4,  f5,  f6,  f7,
+// clang-format off
+F(0) F(1) F(2) F(3) F(4) F(5) F(6) F(7) F(8) F(9) F(10) F(11) F(12) F(13) F(14) F(15)
+// clang-format on
+static long (*const kFunctions[16])(long) = {f0, f1, f2,  f3,  f4,  f5,  f6,  f7,
                                                        f8, f9, f10, f11, f12, f13, f14, f15};
 
 #define DISTURB                                                                                        \

@@ -10,7 +10,8 @@ _start: pushfq
         require_equal 2
         test    $15, %spl
         require_equal 3
-        or      %rbx, %rax                      // Linux clears the general registers (arch/x86/include/asm/elf.h, ELF_PLAT_INIT)
+        // Linux clears the general registers (arch/x86/include/asm/elf.h, ELF_PLAT_INIT)
+        or      %rbx, %rax
         or      %rcx, %rax
         or      %rdx, %rax
         or      %rsi, %rax
