@@ -71,7 +71,7 @@ struct Instruction {
 
   // Registers and flags. `gpr_written` are all that change, if only in part or only sometimes; `gpr_overwritten` those whose old value
   // cannot matter afterwards (written as 32 or 64 bits, unconditionally: not cmovcc with a false condition, not shift by cl for
-  // flags, not rep with count 0). Implicit operands included. The same for flags: a flag left undefined counts as overwritten.
+  // flags, not rep with count 0). Implicit operands included. The same for flags: a flag left undefined is written, not overwritten.
   GprSet gpr_read;
   GprSet gpr_written;
   GprSet gpr_overwritten;

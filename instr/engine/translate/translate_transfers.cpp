@@ -119,7 +119,7 @@ void Translator::return_(const Instruction& i) {
   jump_indirect();
 }
 
-// commit; rcx = low 16 bits of the target; jump through the table. The code there verifies the target (dispatch/indirect_entry.h), so
+// commit; rcx = low 16 bits of the target; jump through the table. The code there verifies the target (dispatch/code_table.cpp), so
 // that nothing need be compared here, where the flags may be live. Each site has its own jump for the processor's predictor.
 void Translator::jump_indirect() {
   Assembler& a = *out_;
