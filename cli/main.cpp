@@ -1,20 +1,16 @@
 // simrun: the command. Every error that is the user's or the environment's ends here as one message and an exit status.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <exception>
 #include <filesystem>
 #include <string>
-#include <vector>
 
 #include "base/user_error.h"
 #include "cli/command_line.h"
-#include "cli/completion.h"
 #include "cli/print_error.h"
-#include "cli/run_command.h"
+#include "cli/sub_commands.h"
 #include "configs/read_machine.h"
-#include "instr/channel/stream_error.h"
 
 namespace simrun::cli {
 namespace {
@@ -28,25 +24,21 @@ void find_machines() {
   if (std::filesystem::is_directory(installed, error)) configs::set_machines_directory(installed);
 }
 
-int print(const std::string& text) {
-  fmt::print("{}", text);
-  return std::fflush(stdout) == 0 ? 0 : 1;
+const SubCommand* find(const std::string& name) {
+  for (const SubCommand& command : sub_commands())
+    if (name == command.name) return &command;
+  return nullptr;
 }
 
-int run(const std::vector<std::string>& arguments) {
-  const CommandLine line = parse_command_line(arguments);
+int run(const Words& words) {
   find_machines();
-  switch (line.command) {
-    case Command::kText:
-      return print(line.argument);
-    case Command::kConfig:
-      return print(configs::to_json(configs::read_machine(line.argument)).dump(2) + "\n");
-    case Command::kCompletion:
-      return print(completion_script(line.argument));
-    case Command::kRun:
-      return run_command(line.run);
+  const SubCommand* named = words.empty() ? nullptr : find(words[0]);
+  try {
+    return named == nullptr ? run_command(words) : named->run({words.begin() + 1, words.end()});
+  } catch (const TextWanted& wanted) {
+    fmt::print("{}", wanted.text);
+    return std::fflush(stdout) == 0 ? 0 : 1;
   }
-  return 1;
 }
 
 }  // namespace
@@ -54,7 +46,7 @@ int run(const std::vector<std::string>& arguments) {
 
 int main(int argc, char** argv) {
   try {
-    return simrun::cli::run({argv + (argc > 0 ? 1 : 0), argv + argc});
+    return simrun::cli::run(simrun::cli::Words(argv + (argc > 0 ? 1 : 0), argv + argc));
   } catch (const simrun::UserError& error) {
     simrun::cli::print_error("simrun: {}\n", error.what());
     return error.exit_status;

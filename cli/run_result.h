@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/command_line.h"
+#include "cli/run_options.h"
 #include "instr/channel/merge.h"
 #include "instr/channel/thread_statistics.h"
 #include "sim/build/machine_config.h"

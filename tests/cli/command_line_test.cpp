@@ -3,22 +3,18 @@
 #include <gtest/gtest.h>
 
 #include "base/user_error.h"
-#include "cli/completion.h"
+#include "cli/run_options.h"
+#include "cli/sub_commands.h"
 
 namespace simrun::cli {
 namespace {
 
-using Words = std::vector<std::string>;
+RunOptions run_of(const Words& arguments) { return parse_run_options(arguments); }
 
-RunOptions run_of(const Words& arguments) {
-  const CommandLine line = parse_command_line(arguments);
-  EXPECT_EQ(line.command, Command::kRun);
-  return line.run;
-}
-
-std::string error_of(const Words& arguments) {
+template <class F>
+std::string usage_error_of(F&& f) {
   try {
-    parse_command_line(arguments);
+    f();
   } catch (const UserError& error) {
     EXPECT_EQ(error.exit_status, 2);
     return error.what();
@@ -27,21 +23,35 @@ std::string error_of(const Words& arguments) {
   return "";
 }
 
+std::string error_of(const Words& arguments) {
+  return usage_error_of([&] { parse_run_options(arguments); });
+}
+
+std::string text_of(const Words& arguments) {
+  try {
+    parse_run_options(arguments);
+  } catch (const TextWanted& wanted) {
+    return wanted.text;
+  }
+  ADD_FAILURE() << "no text";
+  return "";
+}
+
 TEST(CommandLine, ProgramBehindTheBars) {
   const RunOptions o = run_of({"--config", "m.yaml", "--", "ls", "-l", "--", "--json", "x"});
   EXPECT_EQ(o.config, "m.yaml");
-  EXPECT_EQ(o.command, (Words{"ls", "-l", "--", "--json", "x"}));
+  EXPECT_EQ(o.program.command, (Words{"ls", "-l", "--", "--json", "x"}));
   EXPECT_EQ(o.mode, RunMode::kSim);
   EXPECT_TRUE(o.json_file.empty());
 }
 
 TEST(CommandLine, ProgramWithoutBars) {
-  EXPECT_EQ(run_of({"run", "--config=m.yaml", "ls", "-l", "--quiet"}).command, (Words{"ls", "-l", "--quiet"}));
-  EXPECT_FALSE(run_of({"run", "--config=m.yaml", "ls", "--quiet"}).quiet);
+  EXPECT_EQ(run_of({"--config=m.yaml", "ls", "-l", "--quiet"}).program.command, (Words{"ls", "-l", "--quiet"}));
+  EXPECT_FALSE(run_of({"--config=m.yaml", "ls", "--quiet"}).program.quiet);
 }
 
 TEST(CommandLine, ProgramNamedLikeASubcommand) {
-  EXPECT_EQ(run_of({"--mode", "trace", "--", "config", "x"}).command, (Words{"config", "x"}));
+  EXPECT_EQ(run_of({"--mode", "trace", "--", "config", "x"}).program.command, (Words{"config", "x"}));
 }
 
 TEST(CommandLine, EveryEngineOption) {
@@ -50,18 +60,18 @@ TEST(CommandLine, EveryEngineOption) {
        "16MiB",  "--stats", "engine", "--max-superblock", "9",      "--no-link", "--no-elide", "--force-safe-points",
        "5",      "-q",      "-j",     "r.json",           "--",     "true"});
   EXPECT_EQ(o.mode, RunMode::kNull);
-  EXPECT_TRUE(o.aslr && o.quiet && o.engine_statistics);
-  EXPECT_EQ(o.ring_bytes, 128u * 1024);
-  EXPECT_EQ(o.code_cache_bytes, 16u << 20);
-  EXPECT_EQ(o.quantum, 7u);
-  EXPECT_EQ(o.max_superblock_instructions, 9u);
-  EXPECT_FALSE(o.link_superblocks || o.elide_words);
-  EXPECT_EQ(o.force_safe_points, 5u);
+  EXPECT_TRUE(o.program.aslr && o.program.quiet && o.engine_statistics);
+  EXPECT_EQ(o.program.ring_bytes, 128u * 1024);
+  EXPECT_EQ(o.program.code_cache_bytes, 16u << 20);
+  EXPECT_EQ(o.program.quantum, 7u);
+  EXPECT_EQ(o.program.max_superblock_instructions, 9u);
+  EXPECT_FALSE(o.program.link_superblocks || o.program.elide_words);
+  EXPECT_EQ(o.program.force_safe_points, 5u);
   EXPECT_EQ(o.json_file, "r.json");
 }
 
 TEST(CommandLine, VerifyMeansSuperblocksOfOne) {
-  EXPECT_EQ(run_of({"--mode", "trace", "--verify", "--", "true"}).max_superblock_instructions, 1u);
+  EXPECT_EQ(run_of({"--mode", "trace", "--verify", "--", "true"}).program.max_superblock_instructions, 1u);
 }
 
 TEST(CommandLine, UsageErrorsSayWhatIsWrong) {
@@ -74,30 +84,28 @@ TEST(CommandLine, UsageErrorsSayWhatIsWrong) {
   EXPECT_NE(error_of({"--mode", "trace", "--ring-size", "many", "--", "ls"}).find("--ring-size"), std::string::npos);
   EXPECT_NE(error_of({"--mode", "trace", "--quantum", "0", "--", "ls"}).find("--quantum"), std::string::npos);
   EXPECT_NE(error_of({"--discard", "--mode", "sim", "-c", "m", "--", "ls"}).find("--discard"), std::string::npos);
-  error_of({"config"});
-  error_of({"completion", "bash", "zsh"});
-  EXPECT_THROW(completion_script("fish"), UserError);
+  usage_error_of([] { config_command({}); });
+  usage_error_of([] { completion_command({"bash", "zsh"}); });
+  usage_error_of([] { completion_command({"fish"}); });
 }
 
-TEST(CommandLine, HelpHasEveryOptionAndTheExamples) {
-  const CommandLine help = parse_command_line({"--help"});
-  EXPECT_EQ(help.command, Command::kText);
-  const std::string bash = completion_script("bash");
+TEST(CommandLine, HelpHasEveryOptionEveryCommandAndTheExamples) {
+  const std::string help = text_of({"--help"});
   for (const char* option :
        {"--config", "--json", "--quiet", "--mode", "--aslr", "--ring-size", "--quantum", "--code-cache", "--stats",
-        "--max-superblock", "--no-link", "--no-elide", "--verify", "--force-safe-points"}) {
-    EXPECT_NE(help.argument.find(option), std::string::npos) << option;
-    EXPECT_NE(bash.find(option), std::string::npos) << option;
-  }
-  EXPECT_NE(help.argument.find("Examples:"), std::string::npos);
-  EXPECT_EQ(parse_command_line({"--version"}).argument.substr(0, 7), "simrun ");
+        "--max-superblock", "--no-link", "--no-elide", "--verify", "--force-safe-points"})
+    EXPECT_NE(help.find(option), std::string::npos) << option;
+  for (const SubCommand& command : sub_commands())
+    EXPECT_NE(help.find(std::string("\n  ") + command.name + " "), std::string::npos) << command.name;
+  EXPECT_NE(help.find("Examples:"), std::string::npos);
+  EXPECT_EQ(text_of({"--version"}).substr(0, 7), "simrun ");
 }
 
 TEST(CommandLine, RingsHaveChunksThatFit) {
   EXPECT_EQ(ring_chunk_bytes(256 * 1024), 32u * 1024);
   EXPECT_EQ(ring_chunk_bytes(16 * 1024), 8u * 1024);
-  const RunOptions odd = run_of({"--mode", "trace", "--ring-size", "100000", "--", "true"});
-  EXPECT_EQ(odd.ring_bytes % ring_chunk_bytes(odd.ring_bytes), 0u);
+  EXPECT_EQ(whole_chunks(100000) % ring_chunk_bytes(100000), 0u);
+  EXPECT_GT(whole_chunks(100000), 90000u);
 }
 
 }  // namespace

@@ -1,0 +1,37 @@
+// How a program is run under the engine: the options that every sub-command which runs one shares.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace simrun::cli {
+
+struct ProgramOptions {
+  std::vector<std::string> command;
+  bool quiet = false;       // no progress line, no report
+  uint64_t quantum = 1000;  // instructions
+  // What the launcher is told.
+  bool aslr = false;
+  uint64_t ring_bytes = 1u << 20;  // per thread; measured: smaller ones cost wake-ups, larger ones gain little
+  uint64_t code_cache_bytes = 64u << 20;
+  uint32_t max_superblock_instructions = 128;
+  bool link_superblocks = true;
+  bool elide_words = true;
+  uint32_t force_safe_points = 0;
+};
+
+// Adds them to `app`, with their checks; `options` must outlive it.
+void add_program_options(CLI::App& app, ProgramOptions& options);
+
+// Chunks of a ring of `ring_bytes`: a power of two of bytes such that there are 8 of them, or as many as the smallest
+// chunk allows.
+uint32_t ring_chunk_bytes(uint64_t ring_bytes);
+// `ring_bytes` rounded down to whole chunks.
+uint64_t whole_chunks(uint64_t ring_bytes);
+
+}  // namespace simrun::cli

@@ -1,0 +1,86 @@
+#include "cli/run_options.h"
+
+#include <fmt/format.h>
+
+#include <map>
+
+#include "cli/command_line.h"
+#include "cli/sub_commands.h"
+
+namespace simrun::cli {
+
+namespace {
+
+const std::map<std::string, RunMode> kModes = {
+    {"null", RunMode::kNull}, {"trace", RunMode::kTrace}, {"sim", RunMode::kSim}};
+
+constexpr const char* kDescription =
+    "simrun runs an unmodified Linux x86-64 program, sees every instruction and memory reference of all its\n"
+    "threads, and simulates a coherent cache hierarchy with them while it runs.";
+
+constexpr const char* kUsage =
+    "simrun [run] --config FILE [OPTIONS] -- PROGRAM [ARGUMENTS...]\n"
+    "       simrun COMMAND ...";
+
+constexpr const char* kExamples =
+    R"(Examples:
+  simrun --config l3_8core.yaml -- ls -lR /usr/share
+      Runs ls as ever; then prints, on standard error, what an 8-core machine's caches would have seen.
+      A bare name is looked up in the machines that come with simrun; a path works too.
+  simrun --config l3_8core.yaml --json result.json --quiet -- ./solver input.dat
+      For scripts: no report, no progress line; everything in result.json (docs/results.md).
+  simrun --mode trace -- gzip -k big.tar
+      Counts instructions, loads and stores; no cache model.
+  simrun --mode null --stats engine -- python3 script.py
+      Translation only: what does running from the code cache cost?
+  simrun config l3_8core.yaml
+      The machine with every key resolved.
+  source <(simrun completion bash)
+
+Everything behind `--` belongs to the program. Its standard streams, exit status and ending signal are its own.
+Exit status of simrun: the program's; 2 for a usage error, 1 for a failure, 127 when there is no such program,
+126 when it cannot be executed. Sizes: 65536, 256KiB, 64MiB (powers of 1024).
+)";
+
+std::string commands_and_examples() {
+  std::string text = "Commands (simrun COMMAND --help says more):\n";
+  for (const SubCommand& command : sub_commands()) text += fmt::format("  {:<12}{}\n", command.name, command.summary);
+  return text + "\n" + kExamples;
+}
+
+void add_options(CLI::App& run, RunOptions& o, std::string& statistics) {
+  run.add_option("-c,--config", o.config, "Machine to simulate: a YAML file, or the name of one that comes with simrun")
+      ->type_name("FILE");
+  run.add_option("-j,--json", o.json_file, "Write the results as JSON (docs/results.md)")->type_name("FILE");
+  run.add_option("--mode", o.mode,
+                 "null: translate only; trace: count instructions and references; sim: simulate the caches")
+      ->transform(CLI::CheckedTransformer(kModes).description(""))
+      ->type_name("null|trace|sim")
+      ->default_str("sim");
+  run.add_option("--stats", statistics, "Also report statistics of: engine")
+      ->check(CLI::IsMember({"engine"}).description(""))
+      ->type_name("engine");
+  add_program_options(run, o.program);
+  run.add_flag("--discard", o.discard, "With --mode trace: throw the stream away unread (what tracing alone costs)")
+      ->group("Engine");
+}
+
+}  // namespace
+
+RunOptions parse_run_options(const Words& words) {
+  RunOptions o;
+  std::string statistics;
+  CommandLine line("simrun", kUsage, kDescription);
+  line.app().footer(commands_and_examples());
+  line.app().set_version_flag("--version", std::string("simrun ") + SIMRUN_VERSION);
+  add_options(line.app(), o, statistics);
+  o.program.command = line.parse_with_program(words);
+  o.engine_statistics = statistics == "engine";
+  if (o.mode == RunMode::kSim && o.config.empty())
+    line.usage_error("which machine? Give --config FILE, for example: simrun --config l3_8core.yaml -- " +
+                     o.program.command[0]);
+  if (o.discard && o.mode != RunMode::kTrace) line.usage_error("--discard goes with --mode trace");
+  return o;
+}
+
+}  // namespace simrun::cli

@@ -1,0 +1,29 @@
+// The command line of `simrun run`, as plain values.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/program_options.h"
+
+namespace simrun::cli {
+
+enum class RunMode {
+  kNull,   // translation only: nothing is traced
+  kTrace,  // the full stream is made, put in order and counted; no cache model
+  kSim,    // the cache model
+};
+
+struct RunOptions {
+  ProgramOptions program;
+  RunMode mode = RunMode::kSim;
+  std::string config;     // path or bare name; needed by kSim
+  std::string json_file;  // empty: none
+  bool engine_statistics = false;
+  bool discard = false;  // kTrace: throw the stream away unread
+};
+
+// `words`: behind the sub-command's name. Throws TextWanted (command_line.h) or UserError with exit status 2.
+RunOptions parse_run_options(const std::vector<std::string>& words);
+
+}  // namespace simrun::cli

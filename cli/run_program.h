@@ -1,0 +1,44 @@
+// One execution of a program under the engine, from launch to its end: what the sub-commands that run one share.
+#pragma once
+
+#include <memory>
+
+#include "cli/program_options.h"
+#include "cli/run_result.h"
+#include "cli/stream_consumer.h"
+#include "instr/channel/mapped_process.h"
+#include "instr/host/launch.h"
+
+namespace simrun::cli {
+
+class ProgramRun {
+ public:
+  // Launches it. Throws UserError (as host::launch does).
+  ProgramRun(const ProgramOptions& options, border::Mode mode);
+
+  // Feeds the streams of the program to `sink` until it has ended; `line_bytes` as in channel::MergeOptions. What is
+  // wrong with a stream ends the simulation, not the program, and is said in the result's error.
+  template <class Sink>
+  RunResult into(Sink& sink, uint32_t line_bytes) {
+    channel::MergeOptions merge;
+    merge.quantum = options_.quantum;
+    merge.line_bytes = line_bytes;
+    consumer_.run(sink, merge, result_);
+    return take_end();
+  }
+  // The same with the streams thrown away unread.
+  RunResult discarding();
+
+ private:
+  RunResult take_end();
+
+  const ProgramOptions options_;
+  const std::chrono::steady_clock::time_point start_;
+  RunResult result_;
+  const std::unique_ptr<host::Target> target_;
+  const channel::MappedProcess process_;
+  Progress progress_;
+  StreamConsumer consumer_;
+};
+
+}  // namespace simrun::cli

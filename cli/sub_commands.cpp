@@ -1,0 +1,17 @@
+#include "cli/sub_commands.h"
+
+namespace simrun::cli {
+
+namespace {
+
+constexpr SubCommand kSubCommands[] = {
+    {"run", "Run a program and simulate (the word may be left out)", run_command},
+    {"config", "Show a machine with every key resolved", config_command},
+    {"completion", "Print the completion script of a shell", completion_command},
+};
+
+}  // namespace
+
+std::span<const SubCommand> sub_commands() { return kSubCommands; }
+
+}  // namespace simrun::cli

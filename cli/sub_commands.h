@@ -1,0 +1,24 @@
+// The table of sub-commands: `simrun NAME ...`. Without a known name, the words are those of `run`.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace simrun::cli {
+
+struct SubCommand {
+  const char* name;
+  const char* summary;  // one line of `simrun --help`
+  // `words`: behind the name. Returns simrun's exit status. Throws TextWanted (command_line.h), UserError.
+  int (*run)(const std::vector<std::string>& words);
+};
+
+std::span<const SubCommand> sub_commands();
+
+// One function per file NAME_command.cpp.
+int run_command(const std::vector<std::string>& words);
+int config_command(const std::vector<std::string>& words);
+int completion_command(const std::vector<std::string>& words);
+
+}  // namespace simrun::cli
