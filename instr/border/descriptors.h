@@ -98,7 +98,7 @@ struct SuperblockDescriptor {
   uint32_t first_operand;      // index into the operand table
   uint16_t instructions;
   uint16_t operands;
-  uint32_t spare;
+  uint32_t first_code_byte;    // index into the code table: the bytes of its instructions as they were translated, one after the other
 };
 static_assert(sizeof(SuperblockDescriptor) == 24);
 

@@ -96,10 +96,12 @@ struct ProcessHeader {
   uint64_t rings_offset;               // ring i at rings_offset + i * ring_chunk_bytes * ring_chunks
   uint64_t instructions_offset, operands_offset, superblocks_offset, paths_offset;
   uint32_t instruction_capacity, operand_capacity, superblock_capacity, path_capacity;
+  uint64_t code_offset;                // bytes of the translated instructions (SuperblockDescriptor::first_code_byte)
+  uint32_t code_capacity;              // bytes
 
   // Progress, written by the engine. A path id may appear in a stream only after `paths` exceeds it (release/acquire).
   alignas(64) std::atomic<uint32_t> engine_state;   // 0 not started, 1 running, 2 exec done or process detached, 3 failed
-  std::atomic<uint32_t> instructions, operands, superblocks, paths;
+  std::atomic<uint32_t> instructions, operands, superblocks, paths, code_bytes;
   std::atomic<uint32_t> slots_used;                 // slots [0, slots_used) were ever taken
   EngineStatistics statistics;
   char failure[1024];                               // engine_state 3: one line, zero-terminated

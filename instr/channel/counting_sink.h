@@ -1,4 +1,4 @@
-// The smallest sink, and the description of all: what Merge<Sink> calls.
+// The smallest sink, and the description of all: what Merge<Sink> calls (merge.h has further, optional members).
 #pragma once
 
 #include <cstdint>

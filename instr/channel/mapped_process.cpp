@@ -53,10 +53,12 @@ MappedProcess::MappedProcess(void* mapping)
   superblock_capacity_ = h.superblock_capacity;
   instruction_capacity_ = h.instruction_capacity;
   operand_capacity_ = h.operand_capacity;
+  code_capacity_ = h.code_capacity;
   paths_ = table<PathDescriptor>(base_, h.paths_offset, path_capacity_, mapping_bytes_);
   superblocks_ = table<SuperblockDescriptor>(base_, h.superblocks_offset, superblock_capacity_, mapping_bytes_);
   instructions_ = table<InstructionDescriptor>(base_, h.instructions_offset, instruction_capacity_, mapping_bytes_);
   operands_ = table<OperandDescriptor>(base_, h.operands_offset, operand_capacity_, mapping_bytes_);
+  code_ = table<uint8_t>(base_, h.code_offset, code_capacity_, mapping_bytes_);
 }
 
 uint32_t MappedProcess::slots_used() const {

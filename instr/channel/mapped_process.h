@@ -33,6 +33,9 @@ class MappedProcess {
   const border::SuperblockDescriptor* superblocks() const { return superblocks_; }
   const border::InstructionDescriptor* instructions() const { return instructions_; }
   const border::OperandDescriptor* operands() const { return operands_; }
+  // The bytes of the translated instructions (SuperblockDescriptor::first_code_byte).
+  const uint8_t* code() const { return code_; }
+  uint32_t code_capacity() const { return code_capacity_; }
   uint32_t superblock_capacity() const { return superblock_capacity_; }
   uint32_t instruction_capacity() const { return instruction_capacity_; }
   uint32_t operand_capacity() const { return operand_capacity_; }
@@ -42,11 +45,12 @@ class MappedProcess {
   border::ProcessHeader* header_;
   uint64_t mapping_bytes_, target_base_, slots_offset_, slot_bytes_, rings_offset_, ring_bytes_;
   uint32_t chunk_bytes_, ring_chunks_;
-  uint32_t path_capacity_, superblock_capacity_, instruction_capacity_, operand_capacity_;
+  uint32_t path_capacity_, superblock_capacity_, instruction_capacity_, operand_capacity_, code_capacity_;
   const border::PathDescriptor* paths_;
   const border::SuperblockDescriptor* superblocks_;
   const border::InstructionDescriptor* instructions_;
   const border::OperandDescriptor* operands_;
+  const uint8_t* code_;
 };
 
 }  // namespace simrun::channel

@@ -23,6 +23,17 @@
 
 namespace simrun::channel {
 
+// Optional members of a sink, for who wants the words themselves (a recorder). Nothing of it costs the others anything.
+//   void path(MergeThread&, const uint64_t* words, uint32_t count, uint32_t instructions)   each path, before its references
+//   void words(MergeThread&, const uint64_t* from, const uint64_t* to, uint64_t paths, uint64_t instructions)   after them
+//   void event(MergeThread&, std::span<const uint64_t> words)          each event with its first word, before it is handled
+template <class Sink>
+concept WantsPaths = requires(Sink& s, MergeThread& t, const uint64_t* w) { s.path(t, w, 0u, 0u); };
+template <class Sink>
+concept WantsWords = requires(Sink& s, MergeThread& t, const uint64_t* w) { s.words(t, w, w, uint64_t{}, uint64_t{}); };
+template <class Sink>
+concept WantsEvents = requires(Sink& s, MergeThread& t, std::span<const uint64_t> w) { s.event(t, w); };
+
 enum class Status { kAdvanced, kIdle, kFinished };
 
 // Events that concern the process rather than a thread.
@@ -90,6 +101,7 @@ class Merge {
     const uint64_t* at = first;
     uint64_t clock = thread.clock;
     const uint64_t turn_end = thread.turn_end;
+    const uint64_t paths_before = thread.replay.statistics.paths;
     while (at != end && clock < turn_end) {
       uint32_t length = paths_.length(*at);
       if (length == 0) [[unlikely]] {
@@ -98,10 +110,13 @@ class Merge {
       }
       if (end - at < length) break;
       const DecodedPath& path = paths_[*at];
+      if constexpr (WantsPaths<Sink>) sink_.path(thread, at, length, path.instructions);
       replay(path, at, thread.replay, sink_);
       clock += path.instructions;
       at += length;
     }
+    if constexpr (WantsWords<Sink>)
+      sink_.words(thread, first, at, thread.replay.statistics.paths - paths_before, clock - thread.clock);
     thread.clock = clock;
     thread.ring.consume_to(at);
     return at != first;
@@ -113,6 +128,7 @@ class Merge {
     const uint64_t payload = words[0] >> 32;
     if (payload >= words.size()) return false;
     thread.ring.consume_to(words.data() + 1 + payload);
+    if constexpr (WantsEvents<Sink>) sink_.event(thread, words.first(1 + payload));
     handle_event(thread, static_cast<border::Event>(static_cast<uint32_t>(words[0])), words.subspan(1, payload));
     return true;
   }

@@ -29,6 +29,7 @@ constexpr uint32_t kInstructionCapacity = 32u << 20;
 constexpr uint32_t kOperandCapacity = 16u << 20;
 constexpr uint32_t kSuperblockCapacity = 4u << 20;
 constexpr uint32_t kPathCapacity = 8u << 20;
+constexpr uint32_t kCodeCapacity = 6 * kInstructionCapacity;
 
 // Where the target has the mapping. Far from what kernel and C libraries use, and free in the fixed shadow layouts of AddressSanitizer,
 // ThreadSanitizer and MemorySanitizer on x86-64 (compiler-rt: asan_mapping.h, tsan_platform.h, msan.h), of Go's heap (0xc0...) and of Java's
@@ -88,6 +89,8 @@ void lay_out(ProcessHeader& h, const LaunchOptions& o) {
   h.superblocks_offset = layout.take(sizeof(SuperblockDescriptor) * uint64_t{kSuperblockCapacity});
   h.path_capacity = kPathCapacity;
   h.paths_offset = layout.take(sizeof(PathDescriptor) * uint64_t{kPathCapacity});
+  h.code_capacity = kCodeCapacity;
+  h.code_offset = layout.take(kCodeCapacity);
   h.mapping_bytes = layout.end();
 }
 

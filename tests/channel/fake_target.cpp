@@ -46,6 +46,7 @@ FakeTarget::FakeTarget(uint32_t chunk_bytes, uint32_t chunks) {
   const uint64_t operands = place(kEntries * sizeof(OperandDescriptor));
   const uint64_t superblocks = place(kEntries * sizeof(SuperblockDescriptor));
   const uint64_t paths = place(kEntries * sizeof(PathDescriptor));
+  const uint64_t code = place(16 * kEntries);
   void* memory = mmap(nullptr, at, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   CHECK(memory != MAP_FAILED);
   memory_ = static_cast<char*>(memory);
@@ -65,6 +66,8 @@ FakeTarget::FakeTarget(uint32_t chunk_bytes, uint32_t chunks) {
   header_->operands_offset = operands;
   header_->superblocks_offset = superblocks;
   header_->paths_offset = paths;
+  header_->code_offset = code;
+  header_->code_capacity = 16 * kEntries;
   header_->instruction_capacity = header_->operand_capacity = header_->superblock_capacity = header_->path_capacity =
       kEntries;
   header_->paths = kFirstPath;

@@ -24,7 +24,8 @@ void start_descriptor_tables() { g_process.header->paths.store(border::kFirstPat
 bool descriptor_tables_are_full() {
   const border::ProcessHeader& h = *g_process.header;
   return h.instructions + kReserve > h.instruction_capacity || h.operands + kReserve > h.operand_capacity ||
-         h.superblocks + kReserve > h.superblock_capacity || h.paths + kReserve > h.path_capacity;
+         h.superblocks + kReserve > h.superblock_capacity || h.paths + kReserve > h.path_capacity ||
+         h.code_bytes + 15 * kReserve > h.code_capacity;
 }
 
 uint32_t next_path_id() { return g_process.header->paths.load(std::memory_order_relaxed); }
@@ -38,11 +39,18 @@ uint32_t append_descriptors(const DecodedSuperblock& superblock, const Translati
     const Instruction& i = superblock.instructions[k];
     instructions[k] = {static_cast<int32_t>(i.pc - superblock.pc), i.length, i.descriptor_flags, output.operands_per_instruction[k]};
   }
+  uint32_t code_bytes = h.code_bytes;
+  const uint32_t first_code_byte = code_bytes;
+  for (uint32_t k = 0; k < superblock.count; ++k) {
+    const Instruction& i = superblock.instructions[k];
+    __builtin_memcpy(table<uint8_t>(h.code_offset) + code_bytes, i.bytes, i.length);
+    code_bytes += i.length;
+  }
   auto* operands = table<border::OperandDescriptor>(h.operands_offset) + first_operand;
   for (size_t k = 0; k < output.operands.size(); ++k) operands[k] = output.operands[k];
   table<border::SuperblockDescriptor>(h.superblocks_offset)[index] = {
       raw(superblock.pc), first_instruction, first_operand, static_cast<uint16_t>(superblock.count),
-      static_cast<uint16_t>(output.operands.size()), 0};
+      static_cast<uint16_t>(output.operands.size()), first_code_byte};
   auto* paths = table<border::PathDescriptor>(h.paths_offset);
   uint32_t longest = path;
   for (const auto& p : output.paths) {
@@ -53,6 +61,7 @@ uint32_t append_descriptors(const DecodedSuperblock& superblock, const Translati
   g_last_path[index] = longest;
   h.instructions.store(first_instruction + superblock.count, std::memory_order_relaxed);
   h.operands.store(static_cast<uint32_t>(first_operand + output.operands.size()), std::memory_order_relaxed);
+  h.code_bytes.store(code_bytes, std::memory_order_relaxed);
   h.superblocks.store(index + 1, std::memory_order_relaxed);
   h.paths.store(path, std::memory_order_release);
   return index;
