@@ -49,6 +49,8 @@ enum class OperandForm : uint8_t {
   kMasked,               // masked vector load/store: base address as kAddress; lanes of `size` bytes by the mask words
   kXsave,                // xsave/xrstor family: legacy region and header, then the components selected by word_c (edx:eax as
                          // two words: word_c, word_c + 1). `size` is 0.
+  kRegisters,            // no reference (watch_calls only): `lanes` words from word_b on hold registers before the instruction: rdi, rsi, rdx at
+                         // the first instruction of a watched function, rax at a return
 };
 
 enum OperandFlags : uint8_t {

@@ -57,6 +57,14 @@ struct ThreadSlotRing {
   alignas(64) std::atomic<uint64_t> consumed;       // chunks given back; written by the consumer
 };
 
+// Functions whose calls the simulator wants to know (docs/stream.md, "Watched calls"): written by the simulator, append-only. An entry is in
+// force for code that is translated after `count` covers it.
+inline constexpr uint32_t kMaxWatchedEntries = 1024;
+struct WatchedEntries {
+  std::atomic<uint32_t> count;
+  uint64_t pc[kMaxWatchedEntries];     // first instructions
+};
+
 struct AddressRange {
   uint64_t base, bytes;                // target addresses
 };
@@ -79,6 +87,7 @@ struct ProcessHeader {
   uint32_t link_superblocks;           // 0: every exit goes through the dispatcher
   uint32_t elide_words;                // 0: every operand has words of its own (for comparison)
   uint32_t force_safe_points;          // n > 0: take the slow path of every n-th check on average
+  uint32_t watch_calls;                // 1: kRegisters operands at watched entries and returns, kMappingChange events
   uint64_t code_cache_bytes;
   uint64_t app_pc, app_sp;             // the application's first instruction (its dynamic loader, if it has one) and stack pointer
   uint64_t app_flags;                  // rflags at start
@@ -105,6 +114,10 @@ struct ProcessHeader {
   std::atomic<uint32_t> slots_used;                 // slots [0, slots_used) were ever taken
   EngineStatistics statistics;
   char failure[1024];                               // engine_state 3: one line, zero-terminated
+
+  // Written by the simulator; used only with watch_calls.
+  WatchedEntries watched;
+  std::atomic<uint32_t> mappings_read;              // futex: the last ticket of a kMappingChange that the simulator has dealt with
 
   // The consumer sleeps on this futex; producers wake it at chunk switches and state changes when it is 1.
   alignas(64) std::atomic<uint32_t> consumer_sleeps;

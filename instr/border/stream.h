@@ -23,6 +23,9 @@ enum class Event : uint32_t {
   kExec,               // the process image is about to be replaced; the streams of this process end unless kExecFailed follows
   kExecFailed,
   kProcessFork,        // pid of a child that goes on outside this simulation (natively)
+  kMappingChange,      // watch_calls only. System call number (0: the program is about to start), its result, its six arguments, ticket: of
+                       // mmap, munmap, mremap, brk that succeeded. With a ticket != 0 (a file was mapped executable) the thread
+                       // waits until the simulator has raised ProcessHeader::mappings_read to it
 };
 
 constexpr uint64_t event_word(Event e, uint32_t payload_words) {

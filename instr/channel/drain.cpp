@@ -1,10 +1,16 @@
 #include "instr/channel/drain.h"
 
+#include "instr/channel/doorbell.h"
+
 namespace simrun::channel {
 
 using border::ThreadState;
 
-Drain::Drain(const MappedProcess& process) : process_(process), readers_(border::kMaxThreads) {}
+Drain::Drain(const MappedProcess& process) : process_(process), readers_(border::kMaxThreads) {
+  // Nobody will look at mappings: who waits for that goes on.
+  process.header().mappings_read.store(~uint32_t{0}, std::memory_order_release);
+  futex_wake_all(process.header().mappings_read);
+}
 
 Status Drain::advance(bool alive) {
   bool moved = false;

@@ -141,6 +141,8 @@ class Merge {
   void handle_event(MergeThread& thread, border::Event event, std::span<const uint64_t> payload) {
     using border::Event;
     ReplayState& replay = thread.replay;
+    // Before it has any effect here, so that the sink hears of a system call before its thread stops running.
+    if constexpr (requires { sink_.event(replay.handle, event, payload); }) sink_.event(replay.handle, event, payload);
     switch (event) {
       case Event::kThreadStart:
         require_payload(payload, 3, "thread start");
@@ -188,6 +190,10 @@ class Merge {
         return;
       case Event::kProcessFork:
         ++events_.forks;
+        return;
+      case Event::kMappingChange:
+        require_payload(payload, 9, "mapping change");
+        if (payload[8] != 0) time_.leave(thread);
         return;
     }
     throw StreamError(fmt::format("unknown event {}", static_cast<uint32_t>(event)));

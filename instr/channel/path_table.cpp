@@ -40,6 +40,7 @@ uint32_t words_of_vector(uint32_t lanes, uint32_t lane_bytes) { return (lanes * 
 
 // Words that the operand reads starting at word_b (index vector) and word_c (mask, register after, component mask).
 uint32_t span_b(const OperandDescriptor& o) {
+  if (o.form == OperandForm::kRegisters) return o.lanes;
   return o.form == OperandForm::kVectorIndex ? words_of_vector(o.lanes, o.index_bytes) : 1;
 }
 uint32_t span_c(const OperandDescriptor& o) {
@@ -64,20 +65,22 @@ bool words_fit(const OperandDescriptor& o, uint32_t words) {
   if (!word_fits(o.word_a, 1, words, true)) return false;
   const bool b_is_optional = o.form != OperandForm::kVectorIndex && o.form != OperandForm::kRepeatString;
   if (!word_fits(o.word_b, span_b(o), words, b_is_optional)) return false;
-  const bool no_third = o.form == OperandForm::kAddress && o.modifier != OperandModifier::kBitOffset;
+  const bool no_third = o.form == OperandForm::kRegisters ||
+                        (o.form == OperandForm::kAddress && o.modifier != OperandModifier::kBitOffset);
   return no_third || word_fits(o.word_c, span_c(o), words, false);
 }
 
 const char* problem(const OperandDescriptor& o) {
   if (o.kind > OperandKind::kNonTemporalStore) return "unknown kind of operand";
-  if (o.form > OperandForm::kXsave) return "unknown form of operand";
+  if (o.form > OperandForm::kRegisters) return "unknown form of operand";
   if (o.modifier > OperandModifier::kByteIndex) return "unknown modifier of an operand";
   if (o.shift > 3) return "shift above 3";
   if (o.modifier == OperandModifier::kBitOffset && (!std::has_single_bit(o.size) || o.size > 8))
     return "operand of a bit offset";
   if (o.size == 0 && o.form != OperandForm::kXsave) return "operand of size 0";
   if (o.size > 1u << 20) return "operand of more than 1 MiB";
-  if (o.form != OperandForm::kVectorIndex && o.form != OperandForm::kMasked) return nullptr;
+  if (o.form != OperandForm::kVectorIndex && o.form != OperandForm::kMasked && o.form != OperandForm::kRegisters)
+    return nullptr;
   if (o.lanes == 0 || o.lanes > 64) return "number of lanes";
   if (o.form == OperandForm::kVectorIndex && o.index_bytes != 4 && o.index_bytes != 8) return "bytes of an index";
   if (o.mask_lane != 0 && (!std::has_single_bit(o.mask_lane) || o.mask_lane > 8)) return "bytes of a mask lane";
@@ -143,6 +146,7 @@ void PathTable::add_fetches(OwnedPath& to, uint64_t first_byte, uint32_t length,
 }
 
 void PathTable::add_operand(OwnedPath& to, const OperandDescriptor& o, uint64_t id) const {
+  if (o.form == OperandForm::kRegisters) return;
   if (!is_plain(o)) {
     to.specials.push_back({o, static_cast<uint32_t>(to.references.size()), 0});
     return;
@@ -175,6 +179,7 @@ OwnedPath PathTable::build(const Source& s, uint32_t instructions, uint32_t word
         bad(s.id, fmt::format("operand {} reads words beyond the {} of the path", operand, words));
       add_operand(made, o, s.id);
     }
+    made.reference_instruction.resize(made.references.size(), static_cast<uint16_t>(i));
     const bool repeats = operand - first == 2 && s.operands[first].form == OperandForm::kRepeatString;
     if (repeats && s.operands[first + 1].form == OperandForm::kRepeatString)
       made.specials[made.specials.size() - 2].interleaved = 1;
@@ -201,6 +206,22 @@ const DecodedPath& PathTable::decode(uint64_t word) {
   ++decoded_;
   lengths_[word] = static_cast<uint16_t>(1 + made.path.words);
   return table_[word] = made.path;
+}
+
+PathCode PathTable::code(uint64_t word) const {
+  const Source s = source(word);
+  PathCode code;
+  for (uint32_t i = 0; i < s.path.instructions; ++i) {
+    const InstructionDescriptor& instruction = s.instructions[i];
+    const auto offset = static_cast<uint64_t>(static_cast<int64_t>(instruction.offset));
+    code.instructions.push_back({s.superblock.pc + offset, instruction.length, instruction.flags});
+  }
+  for (uint32_t k = 0; k < s.path.operands; ++k) {
+    const OperandDescriptor& o = s.operands[k];
+    if (o.form == OperandForm::kRegisters) (o.lanes == 1 ? code.result_word : code.argument_words) = o.word_b;
+  }
+  code.reference_instruction = build(s, s.path.instructions, s.path.words).reference_instruction;
+  return code;
 }
 
 OwnedPath PathTable::decode_prefix(uint64_t word, uint64_t instructions, uint64_t words,

@@ -37,6 +37,22 @@ struct OwnedPath {
   DecodedPath path{};
   std::vector<Reference> references;
   std::vector<SpecialOperand> specials;
+  std::vector<uint16_t> reference_instruction;
+};
+
+// What the references of a path belong to, for sinks that want to know.
+struct PathCode {
+  struct Instruction {
+    uint64_t pc;
+    uint8_t length;
+    uint8_t flags;  // border::InstructionFlags
+  };
+  std::vector<Instruction> instructions;
+  std::vector<uint16_t> reference_instruction;  // of each of DecodedPath::references
+  // Registers before the first instruction of a watched function, or before a return (border::OperandForm::kRegisters).
+  // Index of the first word; border::kNoWord: none.
+  uint16_t argument_words = border::kNoWord;
+  uint16_t result_word = border::kNoWord;
 };
 
 class PathTable {
@@ -61,6 +77,9 @@ class PathTable {
   // follows is a repeated string instruction, its operands are returned in `next_string` (0, 1 or 2).
   OwnedPath decode_prefix(uint64_t word, uint64_t instructions, uint64_t words,
                           std::vector<border::OperandDescriptor>* next_string) const;
+
+  // Of a path that was decoded. Slow: to be asked once for each path.
+  PathCode code(uint64_t word) const;
 
   uint32_t line_bytes() const { return 1u << line_shift_; }
   size_t decoded() const { return decoded_; }

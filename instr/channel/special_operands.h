@@ -173,6 +173,8 @@ uint64_t expand_special(const SpecialOperand* special, const uint64_t* words, co
     case border::OperandForm::kXsave:
       expand_xsave(o, words, bases, emit);
       return 0;
+    case border::OperandForm::kRegisters:
+      return 0;  // never special
   }
   return 0;
 }

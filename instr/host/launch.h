@@ -25,6 +25,7 @@ struct LaunchOptions {
   bool link_superblocks = true;
   bool elide_words = true;
   uint32_t force_safe_points = 0;
+  bool watch_calls = false;           // ProcessHeader::watch_calls
   std::string engine_path;            // empty: `simrun-engine` beside the simrun executable or in ../lib/simrun
 };
 

@@ -43,6 +43,41 @@ TEST(PathTable, FetchOfALineComesBeforeTheReferencesOfItsInstructions) {
   EXPECT_EQ(path.references[3].kind, ReferenceKind::kLoad);
 }
 
+TEST(PathTable, RegistersAreNoReferencesAndTellWhereTheirWordsAre) {
+  FakeTarget target;
+  OperandDescriptor arguments = address_operand(OperandKind::kPrefetch, kNoWord, 8);
+  arguments.form = OperandForm::kRegisters;
+  arguments.word_b = 1;
+  arguments.lanes = 3;
+  OperandDescriptor result = arguments;
+  result.word_b = 5;
+  result.lanes = 1;
+  const auto load = address_operand(OperandKind::kLoad, 4, 8);
+  const uint32_t id =
+      target.add_path(0x103c, {{4, {arguments, load}, 0}, {1, {load, result}, kReturn | kIndirect | kEndsBlock}}, 5);
+  const uint32_t plain = target.add_path(0x2000, {{4, {}, kNop}}, 0);
+  MappedProcess process(target.mapping());
+  PathTable table(process, 64);
+  const DecodedPath& path = table.decode(id);
+  EXPECT_EQ(path.loads, 2u);
+  EXPECT_EQ(path.prefetches, 0u);
+  EXPECT_EQ(path.special_count, 0u);
+  ASSERT_EQ(path.reference_count, 4u);
+  const PathCode code = table.code(id);
+  EXPECT_EQ(code.argument_words, 1u);
+  EXPECT_EQ(code.result_word, 5u);
+  EXPECT_EQ(code.reference_instruction, (std::vector<uint16_t>{0, 0, 1, 1}));
+  ASSERT_EQ(code.instructions.size(), 2u);
+  EXPECT_EQ(code.instructions[1].pc, 0x1040u);
+  EXPECT_EQ(code.instructions[1].flags, kReturn | kIndirect | kEndsBlock);
+  table.decode(plain);
+  EXPECT_EQ(table.code(plain).argument_words, kNoWord);
+  EXPECT_EQ(table.code(plain).result_word, kNoWord);
+  // A word that the path does not have.
+  target.operand(0).lanes = 6;
+  EXPECT_THROW(PathTable(process, 64).decode(id), StreamError);
+}
+
 TEST(PathTable, CountsKindsApart) {
   FakeTarget target;
   const auto of = [](OperandKind kind) { return address_operand(kind, kNoWord, 8, 0x5000); };

@@ -72,6 +72,7 @@ struct Case {
   std::string expected;
   uint64_t pc = 0;
   bool trace = false;
+  bool watch = false;        // the first instruction is watched (mode: watch)
   std::vector<uint8_t> code;
 };
 
@@ -85,7 +86,8 @@ Case read_case(const std::filesystem::path& path) {
     if (below) continue;
     if (line == "---") below = true;
     if (line.starts_with("pc: ")) c.pc = std::stoull(line.substr(4), nullptr, 16);
-    if (line.starts_with("mode: ")) c.trace = line.substr(6) == "trace";
+    if (line.starts_with("mode: ")) c.watch = line.substr(6) == "watch";
+    if (line.starts_with("mode: ")) c.trace = c.watch || line.substr(6) == "trace";
     if (!line.starts_with("code: ")) continue;
     std::istringstream bytes(line.substr(6));
     for (std::string b; bytes >> b;) c.code.push_back(static_cast<uint8_t>(std::stoul(b, nullptr, 16)));
@@ -102,7 +104,8 @@ std::string translate(const Case& c) {
     if (!decode(c.code.data() + at, static_cast<uint32_t>(c.code.size() - at), AppAddress{c.pc + at}, i)) return "does not decode\n";
     at += i.length;
   }
-  Translator translator({c.trace, true, 64, true, true, kLeave});
+  border::WatchedEntries watched{1, {c.pc}};
+  Translator translator({c.trace, true, 64, true, true, kLeave, c.watch ? &watched : nullptr});
   std::vector<uint8_t> hot(Translator::size_bound(superblock)), cold(hot.size());
   Assembler out(hot.data(), kHot), out_cold(cold.data(), kCold);
   TranslationOutput output;

@@ -21,13 +21,6 @@ uint64_t chunk_base(const ThreadContext* c) {
 }
 uint64_t chunk_end(const ThreadContext* c) { return chunk_base(c) + g_process.header->ring_chunk_bytes; }
 
-// kill(pid, 0) succeeds for a zombie; reading its memory does not: it has none.
-bool simulator_is_gone() {
-  char byte;
-  iovec here{&byte, 1}, there{reinterpret_cast<void*>(8), 1};
-  return raw_syscall(SYS_process_vm_readv, static_cast<uint64_t>(g_process.simulator_pid), word(&here), 1, word(&there), 1) == -ESRCH;
-}
-
 // Blocks until the next chunk is free. The time-out only serves to notice a dead simulator.
 void wait_for_space(ThreadContext* c) {
   const border::ProcessHeader& h = *g_process.header;
@@ -59,6 +52,13 @@ void switch_chunk(ThreadContext* c) {
 }
 
 }  // namespace
+
+// kill(pid, 0) succeeds for a zombie; reading its memory does not: it has none.
+bool simulator_is_gone() {
+  char byte;
+  iovec here{&byte, 1}, there{reinterpret_cast<void*>(8), 1};
+  return raw_syscall(SYS_process_vm_readv, static_cast<uint64_t>(g_process.simulator_pid), word(&here), 1, word(&there), 1) == -ESRCH;
+}
 
 void start_ring(ThreadContext* c) {
   if (!g_process.tracing()) {

@@ -29,4 +29,7 @@ void append_path(ThreadContext* context, uint32_t path, uint32_t words);
 void set_thread_state(ThreadContext* context, border::ThreadState state);
 void wake_consumer();
 
+// Nobody reads the rings any more.
+bool simulator_is_gone();
+
 }  // namespace simrun::engine

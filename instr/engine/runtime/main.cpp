@@ -22,6 +22,7 @@
 #include "instr/engine/runtime/dispatcher.h"
 #include "instr/engine/signals/signals.h"
 #include "instr/engine/signals/vector_frame.h"
+#include "instr/engine/syscalls/watch_mappings.h"
 #include "instr/engine/translate/address_space.h"
 #include "instr/engine/threads/identity.h"
 #include "instr/engine/threads/threads.h"
@@ -128,7 +129,7 @@ void remove_blanket() {
   emit_fixed_routines(g_code_cache, g_process.xsave_mask);
   start_descriptor_tables();
   start_code_table({h.mode == border::Mode::kTrace, h.elide_words != 0, std::clamp(h.max_superblock_instructions, 1u, kMaxSuperblockInstructions),
-                    has_feature(7, 'b', 30), has_feature(7, 'b', 8), g_routines.leave});
+                    has_feature(7, 'b', 30), has_feature(7, 'b', 8), g_routines.leave, h.watch_calls != 0 ? &h.watched : nullptr});
   start_signals();
   make_first_identity();
   forget_private_library();
@@ -136,6 +137,7 @@ void remove_blanket() {
   remove_blanket();
   read_address_space();
   h.engine_state.store(1);
+  report_first_mappings(c);
   enter_code_cache(c, dispatch(c));
 }
 

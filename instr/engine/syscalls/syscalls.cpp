@@ -15,6 +15,7 @@
 #include "instr/engine/dispatch/flush.h"
 #include "instr/engine/instrument/ring_writer.h"
 #include "instr/engine/signals/signals.h"
+#include "instr/engine/syscalls/watch_mappings.h"
 #include "instr/engine/threads/threads.h"
 #include "instr/engine/translate/address_space.h"
 
@@ -111,7 +112,7 @@ bool mask_of_call(const ThreadContext* c, uint64_t number, uint64_t& mask) {
 
 // A call through the gate, and what the engine does about it. False: a signal came first.
 bool watched_call(ThreadContext* c, uint64_t number) {
-  const uint64_t arguments[] = {c->app.gpr[kRdi], c->app.gpr[kRsi], c->app.gpr[kRdx], c->app.gpr[kR10]};
+  const uint64_t arguments[] = {c->app.gpr[kRdi], c->app.gpr[kRsi], c->app.gpr[kRdx], c->app.gpr[kR10], c->app.gpr[kR8], c->app.gpr[kR9]};
   uint64_t mask = 0;
   const bool masked = mask_of_call(c, number, mask);
   if (!pass_through(c)) return false;
@@ -120,6 +121,7 @@ bool watched_call(ThreadContext* c, uint64_t number) {
     c->has_call_mask = 1;
   }
   after_pass_through(c, number, arguments);
+  if (g_process.header->watch_calls != 0 && !failed(c)) report_mapping_change(c, number, arguments);
   return true;
 }
 

@@ -254,6 +254,32 @@ void Translator::store_mask(uint16_t word, uint8_t k) {
 
 void Translator::store_words_before(const Instruction& i) {
   for (uint32_t k = 0; k < i.memory_operands; ++k) describe(i, i.memory[k]);
+  if (options_.watched == nullptr) return;
+  if (current_ == 0 && is_watched(i.pc)) describe_registers(i, {kRdi, kRsi, kRdx});
+  if (i.flow == Flow::kReturn) describe_registers(i, {kRax});
+}
+
+bool Translator::is_watched(AppAddress pc) const {
+  const border::WatchedEntries& watched = *options_.watched;
+  const uint32_t count = watched.count.load(std::memory_order_acquire);
+  for (uint32_t k = 0; k < count; ++k)
+    if (watched.pc[k] == raw(pc)) return true;
+  return false;
+}
+
+// At most four words in a superblock, from the reserve behind `limit` (ring_writer.cpp): words_bound() knows nothing of them.
+void Translator::describe_registers(const Instruction& i, std::initializer_list<uint8_t> registers) {
+  OperandDescriptor d{};
+  d.instruction = current_;
+  d.kind = border::OperandKind::kPrefetch;   // whatever has no effect
+  d.form = OperandForm::kRegisters;
+  d.word_a = d.word_c = border::kNoWord;
+  d.word_b = words_.reserve(static_cast<uint32_t>(registers.size()));
+  d.lanes = static_cast<uint8_t>(registers.size());
+  d.size = 8;
+  uint16_t word = d.word_b;
+  for (const uint8_t reg : registers) store_word(i, word++, reg);
+  result_->operands.push_back(d);
 }
 
 // One operand: the words that its address needs, and its descriptor.

@@ -15,7 +15,7 @@ void TranslationOutput::clear() {
 }
 
 uint32_t Translator::size_bound(const DecodedSuperblock& superblock) {
-  uint32_t bytes = 256;
+  uint32_t bytes = 448;
   for (uint32_t k = 0; k < superblock.count; ++k) bytes += 192 + (superblock.changeable ? 96 : 0) + 24 * words_bound(superblock.instructions[k]);
   return bytes + kMaxConditionalExits * 96;
 }
@@ -62,6 +62,7 @@ void Translator::choose_scratch() {
   const Instruction& last = superblock_->instructions[superblock_->count - 1];
   const bool indirect_end = last.flow == Flow::kIndirectCall || last.flow == Flow::kIndirectJump || last.flow == Flow::kReturn;
   if (indirect_end) uses[kR11] = uses[kRcx] = 1u << 20;   // the look-up wants both
+  if (options_.watched != nullptr && last.flow == Flow::kReturn) ++uses[kRax];   // read by describe_registers
   if (superblock_->changeable) uses[kRax] += 1u << 10;    // compare_code may want it for the flags
   for (uint8_t r = 0; r < 16; ++r)                        // the last instruction ends in an exit that needs the buffer register
     if (last.flow != Flow::kNext && touches(last, r)) uses[r] += 1u << 16;

@@ -7,8 +7,10 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <vector>
 
+#include "instr/border/shared_memory.h"
 #include "instr/engine/emit/x86_64/assembler.h"
 #include "instr/engine/translate/superblock.h"
 #include "instr/engine/translate/word_map.h"
@@ -23,6 +25,7 @@ struct TranslationOptions {
   bool avx512bw;              // kmovq
   bool bmi2;                  // rorx
   uint64_t leave;             // code addresses of the fixed routines (runtime/fixed_routines.h)
+  const border::WatchedEntries* watched = nullptr;   // null: calls are not watched
 };
 
 // Where the application's state is, from a code offset (relative to the superblock's first byte) on.
@@ -88,6 +91,8 @@ class Translator {
   void store_words_before(const Instruction& i);
   void store_words_after(const Instruction& i);
   void describe(const Instruction& i, const MemoryOperand& m);
+  void describe_registers(const Instruction& i, std::initializer_list<uint8_t> registers);
+  bool is_watched(AppAddress pc) const;
   WordMap::Use word_for(const Instruction& i, uint8_t reg);
   WordMap::Use own_word(const Instruction& i, uint8_t reg);
   void store_word(const Instruction& i, uint16_t word, uint8_t reg);

@@ -1,0 +1,55 @@
+#include "instr/engine/syscalls/watch_mappings.h"
+
+#include <linux/futex.h>
+#include <sys/mman.h>
+
+#include <atomic>
+
+#include "instr/engine/context/process.h"
+#include "instr/engine/context/raw_syscall.h"
+#include "instr/engine/instrument/ring_writer.h"
+
+namespace simrun::engine {
+namespace {
+
+// Tickets are taken after the change. So when the simulator has seen a later ticket, it has looked at the address space after this change
+// as well.
+std::atomic<uint32_t> g_last_ticket{0};
+
+void wait_for_simulator(ThreadContext* c, uint32_t ticket) {
+  std::atomic<uint32_t>& read = g_process.header->mappings_read;
+  set_thread_state(c, border::ThreadState::kWaitingInEngine);
+  for (;;) {
+    const uint32_t seen = read.load(std::memory_order_acquire);
+    if (seen >= ticket || simulator_is_gone()) break;
+    const timespec timeout{0, 100'000'000};   // to notice a dead simulator
+    raw_syscall(SYS_futex, word(&read), FUTEX_WAIT, seen, word(&timeout));
+  }
+  set_thread_state(c, border::ThreadState::kRunning);
+}
+
+void report(ThreadContext* c, uint64_t number, const uint64_t* a, bool wait) {
+  const uint32_t ticket = wait ? g_last_ticket.fetch_add(1) + 1 : 0;
+  append_event(c, border::Event::kMappingChange, {number, c->app.gpr[kRax], a[0], a[1], a[2], a[3], a[4], a[5], ticket});
+  if (wait) wait_for_simulator(c, ticket);
+}
+
+}  // namespace
+
+void report_mapping_change(ThreadContext* c, uint64_t number, const uint64_t* a) {
+  switch (number) {
+    case SYS_mmap: return report(c, number, a, (a[2] & PROT_EXEC) != 0 && (a[3] & MAP_ANONYMOUS) == 0);
+    case SYS_munmap:
+    case SYS_mremap:
+    case SYS_brk: return report(c, number, a, false);
+    default: return;
+  }
+}
+
+void report_first_mappings(ThreadContext* c) {
+  if (g_process.header->watch_calls == 0) return;
+  const uint64_t none[6] = {};
+  report(c, 0, none, true);
+}
+
+}  // namespace simrun::engine
