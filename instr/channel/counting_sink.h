@@ -20,7 +20,8 @@ class CountingSink final {
   // `line`: address / line size of the PathTable. One call for each run of instructions on one line.
   void fetch(uint32_t /*handle*/, uint64_t /*line*/) {}
   // Byte address and size; `kind` is never kFetch.
-  // A sink may also have `event(handle, border::Event, payload)`, and `path` in the place of both (replay.h).
+  // A sink may also have event(handle, border::Event, payload), and after_path(handle, words, PathTable).
+  // The latter is called after the references of a path that no fault cut short.
   void data(uint32_t /*handle*/, ReferenceKind /*kind*/, uint64_t /*address*/, uint32_t /*bytes*/) {}
 };
 

@@ -112,6 +112,8 @@ class Merge {
       const DecodedPath& path = paths_[*at];
       if constexpr (WantsPaths<Sink>) sink_.path(thread, at, length, path.instructions);
       replay(path, at, thread.replay, sink_);
+      if constexpr (requires { sink_.after_path(thread.replay.handle, at, paths_); })
+        sink_.after_path(thread.replay.handle, at, paths_);
       clock += path.instructions;
       at += length;
     }

@@ -53,12 +53,6 @@ template <class Sink>
     replay_plain(from, path.references + path.reference_count, words, thread.handle, sink);
 }
 
-// A sink that has `path` replays paths itself; `skip`: references to leave out at the start (0 or 1).
-template <class Sink>
-concept ReplaysPaths = requires(Sink& sink, const DecodedPath& path, const uint64_t* words, ReplayState& thread) {
-  sink.path(path, words, thread, uint32_t{});
-};
-
 // `words`: the block word and the address words. A fetch of the line that the thread fetched last is left out, so that
 // the number of fetches does not depend on where superblocks were cut.
 template <class Sink>
@@ -73,9 +67,7 @@ inline void replay(const DecodedPath& path, const uint64_t* words, ReplayState& 
   s.prefetches += path.prefetches;
   s.flushes += path.flushes;
   s.fetch_lines += path.fetches - skip;
-  if constexpr (ReplaysPaths<Sink>)
-    sink.path(path, words, thread, skip);
-  else if (path.special_count != 0) [[unlikely]]
+  if (path.special_count != 0) [[unlikely]]
     replay_special(path, path.references + skip, words, thread, sink);
   else if constexpr (Sink::kWantsReferences)
     replay_plain(path.references + skip, path.references + path.reference_count, words, thread.handle, sink);
