@@ -1,0 +1,56 @@
+// How many phases? Clusters the intervals for several k with several seeds each, and takes the smallest k whose BIC
+// comes near the best (SimPoint 3.2's rule; Sherwood et al., ASPLOS 2002, section 4.4).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "simpoint/k_means.h"
+
+namespace simrun::simpoint {
+
+struct ClusteringOptions {
+  std::vector<uint32_t> ks = {};  // exactly these; empty: up to max_k
+  uint32_t max_k = 30;
+  bool search = true;  // up to max_k: by bisection, else all of them
+  Initialisation initialisation = Initialisation::kPlusPlus;
+  uint32_t seeds = 5;         // clusterings for each k
+  uint64_t seed = 493575226;  // of the first; SimPoint's own default
+  uint32_t iterations = 100;
+  double threshold = 0.9;  // of the range of BIC over the ks examined
+  // One phase unless some k examined has a BIC that is better by this much for each interval and dimension (natural
+  // logarithm of likelihood; 0.1 is about a fifth of the distortion). Not in SimPoint: its threshold is relative to the
+  // range of BIC, and finds phases in the noise of a program that has one. 0: as SimPoint.
+  double least_gain = 0.1;
+  uint64_t sample = 0;  // cluster on that many intervals, drawn by weight; 0: on all. Labels and BIC are of all.
+};
+
+struct ScoredClustering {
+  Clustering clustering;
+  double bic = 0;
+  uint64_t seed = 0;
+};
+
+struct ClusteringChoice {
+  std::vector<ScoredClustering> examined;  // by k; the best seed of each
+  size_t chosen = 0;                       // index into it
+  const Clustering& clustering() const { return examined[chosen].clustering; }
+};
+
+// Called when a k is done: k, its BIC. May be empty.
+using OnExamined = std::function<void(uint32_t k, double bic)>;
+
+// `weights`: one for each point. Throws UserError when the options or weights make no sense. A k above the number of
+// points is lowered to it.
+ClusteringChoice choose_clustering(const Points& points, std::span<const double> weights,
+                                   const ClusteringOptions& options, const OnExamined& on_examined = {});
+
+// True when k = 1 was examined and no other k gains `least_gain` (ClusteringOptions) over it.
+bool is_one_phase(std::span<const ScoredClustering> examined, double least_gain);
+
+// The smallest k of `examined` (by k) whose BIC reaches min + threshold (max - min).
+size_t choose_by_threshold(std::span<const ScoredClustering> examined, double threshold);
+
+}  // namespace simrun::simpoint

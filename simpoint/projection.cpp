@@ -1,0 +1,72 @@
+#include "simpoint/projection.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/user_error.h"
+#include "simpoint/random.h"
+
+namespace simrun::simpoint {
+
+double projection_element(uint64_t seed, uint32_t block, uint32_t dimension) {
+  return 2 * to_unit(random_at(random_at(seed, block), dimension)) - 1;
+}
+
+const double* Projector::row(uint32_t block) {
+  if (block >= row_of_block_.size()) row_of_block_.resize(std::max<size_t>(block + 1, 2 * row_of_block_.size()));
+  uint32_t& index = row_of_block_[block];
+  if (index == 0) {
+    for (uint32_t d = 0; d < dimensions_; ++d) matrix_.push_back(projection_element(seed_, block, d));
+    index = static_cast<uint32_t>(matrix_.size() / dimensions_);
+  }
+  return matrix_.data() + size_t{index - 1} * dimensions_;
+}
+
+void Projector::add(std::span<const Entry> interval) {
+  double sum = 0;
+  for (const Entry& entry : interval) {
+    if (!std::isfinite(entry.count) || entry.count < 0)
+      throw UserError(fmt::format("interval {}: block {} has the count {}", intervals(), entry.block, entry.count));
+    if (entry.block == 0) throw UserError(fmt::format("interval {}: block 0 (they are numbered from 1)", intervals()));
+    sum += entry.count;
+    largest_block_ = std::max(largest_block_, entry.block);
+  }
+  if (!(sum > 0) || !std::isfinite(sum))
+    throw UserError(
+        fmt::format("interval {}: the sum of its vector is {}, so it cannot be normalised", intervals(), sum));
+  if (dimensions_ == 0) {
+    if (largest_block_ > kMostUnprojected)
+      throw UserError(fmt::format("block {} without projection: at most {} blocks; give --dimensions", largest_block_,
+                                  kMostUnprojected));
+    plain_.emplace_back(interval.begin(), interval.end());
+  } else {
+    const size_t first = values_.size();
+    values_.resize(first + dimensions_, 0.0);
+    for (const Entry& entry : interval) {
+      const double* const from = row(entry.block);
+      const double share = entry.count / sum;
+      for (uint32_t d = 0; d < dimensions_; ++d) values_[first + d] += share * from[d];
+    }
+  }
+  sums_.push_back(sum);
+}
+
+ProjectedIntervals Projector::finish() {
+  const auto rows = static_cast<Eigen::Index>(sums_.size());
+  ProjectedIntervals made;
+  if (dimensions_ == 0) {
+    made.points = Points::Zero(rows, largest_block_);
+    for (Eigen::Index i = 0; i < rows; ++i)
+      for (const Entry& entry : plain_[static_cast<size_t>(i)])
+        made.points(i, entry.block - 1) += entry.count / sums_[static_cast<size_t>(i)];
+  } else {
+    made.points = Eigen::Map<const Points>(values_.data(), rows, dimensions_);
+  }
+  made.sums = std::move(sums_);
+  *this = Projector(dimensions_, seed_);
+  return made;
+}
+
+}  // namespace simrun::simpoint

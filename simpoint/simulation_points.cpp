@@ -1,0 +1,71 @@
+#include "simpoint/simulation_points.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/user_error.h"
+
+namespace simrun::simpoint {
+
+namespace {
+
+uint64_t representative(const Clustering& clustering, const std::vector<uint64_t>& members, double early) {
+  std::vector<double> distances;
+  for (const uint64_t i : members) distances.push_back(std::sqrt(clustering.distances[i]));
+  const double nearest = *std::min_element(distances.begin(), distances.end());
+  double most = nearest;
+  if (early > 0) {
+    std::vector<double> sorted = distances;
+    const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
+    std::nth_element(sorted.begin(), middle, sorted.end());
+    most += early * (*middle - nearest);
+  }
+  for (size_t i = 0; i < members.size(); ++i)
+    if (distances[i] <= most) return members[i];
+  return members[0];
+}
+
+}  // namespace
+
+std::vector<SimulationPoint> select_points(const Clustering& clustering, std::span<const double> weights,
+                                           const SelectionOptions& options) {
+  if (!(options.early >= 0 && options.early <= 1))
+    throw UserError(fmt::format("early {}: from 0 to 1", options.early), 2);
+  std::vector<std::vector<uint64_t>> members(clustering.k());
+  std::vector<double> weight(clustering.k(), 0.0);
+  for (size_t i = 0; i < weights.size(); ++i) {
+    members[clustering.labels[i]].push_back(i);
+    weight[clustering.labels[i]] += weights[i];
+  }
+  const double all = std::accumulate(weights.begin(), weights.end(), 0.0);
+  std::vector<SimulationPoint> points;
+  for (uint32_t c = 0; c < clustering.k(); ++c)
+    if (!members[c].empty())
+      points.push_back({representative(clustering, members[c], options.early), c, weight[c] / all});
+  return points;
+}
+
+std::vector<SimulationPoint> cover(std::vector<SimulationPoint> points, double coverage) {
+  if (!(coverage > 0 && coverage <= 1)) throw UserError(fmt::format("coverage {}: above 0, at most 1", coverage), 2);
+  std::stable_sort(points.begin(), points.end(), [](const auto& a, const auto& b) { return a.weight > b.weight; });
+  double sum = 0;
+  size_t kept = 0;
+  // A rounding error of the sum must not ask for one cluster more.
+  while (kept < points.size() && (kept == 0 || sum < coverage - 1e-9)) sum += points[kept++].weight;
+  points.resize(kept);
+  for (SimulationPoint& point : points) point.weight /= sum;
+  std::sort(points.begin(), points.end(), [](const auto& a, const auto& b) { return a.cluster < b.cluster; });
+  return points;
+}
+
+std::vector<double> interval_weights(std::span<const double> sums, bool fixed_length) {
+  const double all = std::accumulate(sums.begin(), sums.end(), 0.0);
+  std::vector<double> weights;
+  for (const double sum : sums) weights.push_back(fixed_length ? 1 / static_cast<double>(sums.size()) : sum / all);
+  return weights;
+}
+
+}  // namespace simrun::simpoint

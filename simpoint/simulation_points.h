@@ -1,0 +1,37 @@
+// From clusters to simulation points: one interval that stands for each, and its weight.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "simpoint/k_means.h"
+
+namespace simrun::simpoint {
+
+struct SimulationPoint {
+  uint64_t interval = 0;  // from 0
+  uint32_t cluster = 0;   // as labelled
+  double weight = 0;      // of its cluster; all of a selection sum to 1
+  bool operator==(const SimulationPoint&) const = default;
+};
+
+struct SelectionOptions {
+  // 0: the interval nearest to the centre (of equals the earliest). Above: the earliest whose distance is at most
+  // nearest + early (median - nearest) of its cluster, so that less has to be skipped to reach it (Perelman et al.,
+  // PACT 2003).
+  double early = 0;
+};
+
+// By cluster; clusters without points are left out. `weights`: of each interval.
+std::vector<SimulationPoint> select_points(const Clustering& clustering, std::span<const double> weights,
+                                           const SelectionOptions& options = {});
+
+// The heaviest clusters until `coverage` (above 0, at most 1) of the weight is reached, weights scaled to sum to 1, by
+// cluster.
+std::vector<SimulationPoint> cover(std::vector<SimulationPoint> points, double coverage);
+
+// The weight of each interval: 1/n each, or in proportion to its instructions.
+std::vector<double> interval_weights(std::span<const double> sums, bool fixed_length);
+
+}  // namespace simrun::simpoint
