@@ -1,0 +1,60 @@
+// What a profiling run found out beside the vectors themselves: where intervals begin and end, what the blocks are.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace simrun::simpoint {
+
+// A place in a program's code, said so that it is found again wherever the module is loaded.
+struct CodePlace {
+  uint64_t pc = 0;      // in the run that was profiled; 0: unknown
+  std::string module;   // path of the file that is mapped there; empty: none (code made at run time)
+  uint64_t offset = 0;  // in that file; pc itself when there is none
+  bool operator==(const CodePlace&) const = default;
+};
+
+// The moment before the `count`-th execution (from 1) of the basic block that starts at `place`, over all threads.
+// count 0: no such moment (the end of the program, or a profile of another tool).
+struct Marker {
+  CodePlace place;
+  uint64_t count = 0;
+  bool operator==(const Marker&) const = default;
+};
+
+struct Interval {
+  uint64_t start = 0;   // instructions before it, all threads together
+  uint64_t length = 0;  // instructions
+  Marker begin;         // its end is the begin of the next
+  bool operator==(const Interval&) const = default;
+};
+
+// What a dimension of the vectors stands for. Ids are from 1, in the order of `blocks`.
+struct Block {
+  CodePlace place;
+  uint32_t thread = 0;
+  bool operator==(const Block&) const = default;
+};
+
+enum class IntervalKind : uint8_t {
+  kFixed,      // of equal length, but for what is left of the block at its end
+  kLoop,       // ends at the first entry of a loop header behind the length
+  kProcedure,  // ... at the first call
+  kBarrier,    // from barrier to barrier
+};
+
+struct Profile {
+  std::string command;
+  IntervalKind kind = IntervalKind::kFixed;
+  uint64_t interval_length = 0;     // asked for; 0: unknown
+  uint64_t instructions = 0;        // of the whole run; 0: unknown
+  uint64_t left_out = 0;            // instructions of filtered modules: in no vector, in `instructions`
+  uint32_t threads = 0;             // 0: unknown
+  std::vector<Interval> intervals;  // empty: unknown (a profile of another tool)
+  std::vector<Block> blocks;        // empty: unknown
+  bool operator==(const Profile&) const = default;
+};
+
+}  // namespace simrun::simpoint

@@ -1,0 +1,165 @@
+#include "simpoint/read_hdf5_profile.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "simpoint/hdf5_handle.h"
+
+namespace simrun::simpoint {
+
+namespace {
+
+class Reader {
+ public:
+  explicit Reader(const std::string& path) : path_(path) {
+    silence_hdf5();
+    file_ = Hdf5Handle(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose, "read " + path);
+    if (text("schema") != "simrun-profile-1") fail("its schema is " + text("schema") + ", not simrun-profile-1");
+  }
+
+  ReadProfile read(const OnVector& on_vector) {
+    ReadProfile result;
+    Profile& p = result.profile;
+    p.command = text("command");
+    if (!from_word(text("kind"), p.kind)) fail("an unknown kind of intervals: " + text("kind"));
+    p.interval_length = number("interval_length");
+    p.instructions = number("instructions");
+    p.left_out = number("left_out");
+    p.threads = static_cast<uint32_t>(number("threads"));
+    modules_ = modules();
+    read_intervals(p);
+    read_blocks(p);
+    read_vectors(p.intervals.size(), on_vector);
+    result.vectors = p.intervals.size();
+    if (result.vectors == 0) fail("no frequency vector in it");
+    return result;
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& what) const { throw UserError(path_ + ": " + what); }
+
+  Hdf5Handle attribute(const char* name) const {
+    return {H5Aopen(file_, name, H5P_DEFAULT), H5Aclose, fmt::format("find the attribute {} in {}", name, path_)};
+  }
+  uint64_t number(const char* name) const {
+    const Hdf5Handle a = attribute(name);
+    uint64_t value = 0;
+    hdf5_check(H5Aread(a, H5T_NATIVE_UINT64, &value), fmt::format("read the attribute {} of {}", name, path_));
+    return value;
+  }
+  std::string text(const char* name) const {
+    const Hdf5Handle a = attribute(name);
+    const Hdf5Handle type(H5Aget_type(a), H5Tclose, "look at an attribute");
+    if (H5Tget_class(type) != H5T_STRING || H5Tis_variable_str(type) > 0)
+      fail(fmt::format("the attribute {} is no text of fixed size", name));
+    std::string value(H5Tget_size(type), '\0');
+    hdf5_check(H5Aread(a, type, value.data()), fmt::format("read the attribute {} of {}", name, path_));
+    return value == " " ? "" : value;
+  }
+
+  template <class T>
+  std::vector<T> column(const std::string& name, hsize_t from = 0, hsize_t count = H5S_UNLIMITED) const {
+    const std::string what = fmt::format("read {} of {}", name, path_);
+    const Hdf5Handle set(H5Dopen2(file_, name.c_str(), H5P_DEFAULT), H5Dclose, what);
+    const Hdf5Handle space(H5Dget_space(set), H5Sclose, what);
+    hsize_t size = 0;
+    if (H5Sget_simple_extent_ndims(space) != 1) fail(name + " has not one dimension");
+    H5Sget_simple_extent_dims(space, &size, nullptr);
+    if (count == H5S_UNLIMITED) count = size;
+    if (from + count > size) fail(fmt::format("{} ends at {}, before {}", name, size, from + count));
+    std::vector<T> values(count);
+    if (count == 0) return values;
+    const Hdf5Handle memory(H5Screate_simple(1, &count, nullptr), H5Sclose, what);
+    hdf5_check(H5Sselect_hyperslab(space, H5S_SELECT_SET, &from, nullptr, &count, nullptr), what);
+    hdf5_check(H5Dread(set, hdf5_type<T>(), memory, space, H5P_DEFAULT, values.data()), what);
+    return values;
+  }
+
+  std::vector<std::string> modules() const {
+    const std::string what = "read modules of " + path_;
+    const Hdf5Handle set(H5Dopen2(file_, "modules", H5P_DEFAULT), H5Dclose, what);
+    const Hdf5Handle space(H5Dget_space(set), H5Sclose, what);
+    const Hdf5Handle type(H5Dget_type(set), H5Tclose, what);
+    if (H5Tis_variable_str(type) <= 0) fail("modules are no texts");
+    hsize_t size = 0;
+    if (H5Sget_simple_extent_ndims(space) != 1) fail("modules has not one dimension");
+    H5Sget_simple_extent_dims(space, &size, nullptr);
+    std::vector<char*> names(size);
+    if (size != 0) hdf5_check(H5Dread(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, names.data()), what);
+    std::vector<std::string> made;
+    for (const char* name : names) made.emplace_back(name != nullptr ? name : "");
+    if (size != 0) H5Dvlen_reclaim(type, space, H5P_DEFAULT, names.data());
+    return made;
+  }
+
+  const std::string& module(uint32_t index) const {
+    if (index >= modules_.size()) fail(fmt::format("module {} of {}", index, modules_.size()));
+    return modules_[index];
+  }
+
+  template <class T>
+  void require_size(const std::vector<T>& values, size_t size, const char* name) const {
+    if (values.size() != size) fail(fmt::format("{} has {} elements, not {}", name, values.size(), size));
+  }
+
+  void read_intervals(Profile& p) const {
+    const auto start = column<uint64_t>("intervals/start"), length = column<uint64_t>("intervals/length"),
+               pc = column<uint64_t>("intervals/begin_pc"), offset = column<uint64_t>("intervals/begin_offset"),
+               count = column<uint64_t>("intervals/begin_count");
+    const auto in = column<uint32_t>("intervals/begin_module");
+    for (const auto* values : {&length, &pc, &offset, &count}) require_size(*values, start.size(), "intervals/...");
+    require_size(in, start.size(), "intervals/begin_module");
+    for (size_t i = 0; i < start.size(); ++i)
+      p.intervals.push_back({start[i], length[i], {{pc[i], module(in[i]), offset[i]}, count[i]}});
+  }
+
+  void read_blocks(Profile& p) const {
+    const auto pc = column<uint64_t>("blocks/pc"), offset = column<uint64_t>("blocks/offset");
+    const auto in = column<uint32_t>("blocks/module"), thread = column<uint32_t>("blocks/thread");
+    require_size(offset, pc.size(), "blocks/offset");
+    require_size(in, pc.size(), "blocks/module");
+    require_size(thread, pc.size(), "blocks/thread");
+    for (size_t i = 0; i < pc.size(); ++i) p.blocks.push_back({{pc[i], module(in[i]), offset[i]}, thread[i]});
+  }
+
+  void read_vectors(size_t intervals, const OnVector& on_vector) const {
+    const auto first = column<uint64_t>("vectors/first_entry");
+    require_size(first, intervals + 1, "vectors/first_entry");
+    constexpr uint64_t kAtOnce = 1 << 18;
+    std::vector<Entry> entries;
+    for (size_t i = 0; i < intervals;) {  // whole intervals, about kAtOnce entries in memory
+      size_t end = i + 1;
+      while (end < intervals && first[end + 1] - first[i] <= kAtOnce) ++end;
+      if (first[end] < first[i]) fail("vectors/first_entry does not rise");
+      const auto block = column<uint32_t>("vectors/block", first[i], first[end] - first[i]);
+      const auto count = column<double>("vectors/count", first[i], first[end] - first[i]);
+      for (const uint64_t base = first[i]; i < end; ++i) {
+        if (first[i + 1] < first[i] || first[i + 1] - base > block.size()) fail("vectors/first_entry does not rise");
+        entries.clear();
+        for (uint64_t e = first[i] - base; e < first[i + 1] - base; ++e) entries.push_back({block[e], count[e]});
+        try {
+          on_vector(entries);
+        } catch (const UserError& error) {
+          fail(error.what());
+        }
+      }
+    }
+  }
+
+  std::string path_;
+  Hdf5Handle file_;
+  std::vector<std::string> modules_;
+};
+
+}  // namespace
+
+bool is_hdf5(const std::string& path) {
+  silence_hdf5();
+  return path != "-" && H5Fis_hdf5(path.c_str()) > 0;
+}
+
+ReadProfile read_hdf5_profile(const std::string& path, const OnVector& on_vector) {
+  return Reader(path).read(on_vector);
+}
+
+}  // namespace simrun::simpoint

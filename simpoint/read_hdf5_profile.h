@@ -1,0 +1,13 @@
+// The HDF5 form of a profile (schema: docs/phases.md).
+#pragma once
+
+#include <string>
+
+#include "simpoint/read_profile.h"
+
+namespace simrun::simpoint {
+
+bool is_hdf5(const std::string& path);  // by its first bytes; false when it cannot be read
+ReadProfile read_hdf5_profile(const std::string& path, const OnVector& on_vector);
+
+}  // namespace simrun::simpoint

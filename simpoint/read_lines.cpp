@@ -1,0 +1,176 @@
+#include "simpoint/read_lines.h"
+
+#include <fmt/format.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <vector>
+
+#include "base/user_error.h"
+
+namespace simrun::simpoint {
+
+namespace {
+
+constexpr size_t kBuffer = 1 << 18;
+
+struct CloseFile {
+  void operator()(std::FILE* file) const {
+    if (file != stdin) std::fclose(file);
+  }
+};
+using File = std::unique_ptr<std::FILE, CloseFile>;
+
+size_t read_file(std::FILE* file, const std::string& path, char* to, size_t bytes) {
+  const size_t got = std::fread(to, 1, bytes, file);
+  if (got == 0 && std::ferror(file)) throw UserError(fmt::format("cannot read {}: {}", path, std::strerror(errno)));
+  return got;
+}
+
+class Plain final : public LineReader::Source {
+ public:
+  Plain(File file, std::string path, std::string first)
+      : file_(std::move(file)), path_(std::move(path)), first_(std::move(first)) {}
+  size_t read(char* to, size_t bytes) override {
+    if (first_.empty()) return read_file(file_.get(), path_, to, bytes);
+    const size_t got = std::min(bytes, first_.size());
+    std::memcpy(to, first_.data(), got);
+    first_.erase(0, got);
+    return got;
+  }
+
+ private:
+  File file_;
+  std::string path_;
+  std::string first_;  // bytes already taken from the file
+};
+
+class Gzip final : public LineReader::Source {
+ public:
+  Gzip(std::unique_ptr<Source> from, std::string path) : from_(std::move(from)), path_(std::move(path)) {
+    if (inflateInit2(&stream_, 15 + 16) != Z_OK) throw UserError("no memory to decompress " + path_);
+  }
+  ~Gzip() override { inflateEnd(&stream_); }
+  size_t read(char* to, size_t bytes) override {
+    stream_.next_out = reinterpret_cast<Bytef*>(to);
+    stream_.avail_out = static_cast<uInt>(bytes);
+    while (stream_.avail_out == bytes) {
+      if (stream_.avail_in == 0) {
+        stream_.avail_in = static_cast<uInt>(from_->read(input_.data(), input_.size()));
+        stream_.next_in = reinterpret_cast<Bytef*>(input_.data());
+        if (stream_.avail_in == 0) {
+          if (within_) throw UserError(path_ + ": the gzip data are cut off");
+          return 0;
+        }
+      }
+      if (!within_) inflateReset(&stream_);  // members follow each other
+      const int status = inflate(&stream_, Z_NO_FLUSH);
+      if (status != Z_OK && status != Z_STREAM_END && status != Z_BUF_ERROR)
+        throw UserError(fmt::format("{}: damaged gzip data ({})", path_, stream_.msg ? stream_.msg : "?"));
+      within_ = status != Z_STREAM_END;
+    }
+    return bytes - stream_.avail_out;
+  }
+
+ private:
+  std::unique_ptr<Source> from_;
+  std::string path_;
+  std::vector<char> input_ = std::vector<char>(kBuffer);
+  z_stream stream_{};
+  bool within_ = false;
+};
+
+class Zstd final : public LineReader::Source {
+ public:
+  Zstd(std::unique_ptr<Source> from, std::string path)
+      : from_(std::move(from)), path_(std::move(path)), stream_(ZSTD_createDStream()) {}
+  ~Zstd() override { ZSTD_freeDStream(stream_); }
+  size_t read(char* to, size_t bytes) override {
+    ZSTD_outBuffer out{to, bytes, 0};
+    while (out.pos == 0) {
+      if (in_.pos == in_.size) {
+        in_ = {input_.data(), from_->read(input_.data(), input_.size()), 0};
+        if (in_.size == 0) {
+          if (within_) throw UserError(path_ + ": the zstd data are cut off");
+          return 0;
+        }
+      }
+      const size_t status = ZSTD_decompressStream(stream_, &out, &in_);
+      if (ZSTD_isError(status))
+        throw UserError(fmt::format("{}: damaged zstd data ({})", path_, ZSTD_getErrorName(status)));
+      within_ = status != 0;
+    }
+    return out.pos;
+  }
+
+ private:
+  std::unique_ptr<Source> from_;
+  std::string path_;
+  ZSTD_DStream* stream_;
+  std::vector<char> input_ = std::vector<char>(kBuffer);
+  ZSTD_inBuffer in_{input_.data(), 0, 0};
+  bool within_ = false;
+};
+
+std::unique_ptr<LineReader::Source> open(const std::string& path) {
+  File file(path == "-" ? stdin : std::fopen(path.c_str(), "rbe"));
+  if (!file) throw UserError(fmt::format("cannot read {}: {}", path, std::strerror(errno)));
+  std::string first(4, '\0');
+  first.resize(read_file(file.get(), path, first.data(), first.size()));
+  const bool gzip = first.starts_with("\x1f\x8b"), zstd = first == std::string("\x28\xb5\x2f\xfd");
+  auto plain = std::make_unique<Plain>(std::move(file), path, std::move(first));
+  if (gzip) return std::make_unique<Gzip>(std::move(plain), path);
+  if (zstd) return std::make_unique<Zstd>(std::move(plain), path);
+  return plain;
+}
+
+}  // namespace
+
+LineReader::LineReader(const std::string& path) : path_(path), source_(open(path)) {}
+LineReader::~LineReader() = default;
+
+bool LineReader::fill() {
+  buffer_.erase(0, position_);
+  position_ = 0;
+  const size_t had = buffer_.size();
+  buffer_.resize(had + kBuffer);
+  size_t got = 0;
+  try {
+    got = source_->read(buffer_.data() + had, kBuffer);
+  } catch (...) {
+    buffer_.resize(had);
+    throw;
+  }
+  buffer_.resize(had + got);
+  return got != 0;
+}
+
+bool LineReader::next(std::string& line) {
+  size_t searched = 0;
+  for (;;) {
+    const size_t end = buffer_.find('\n', position_ + searched);
+    if (end != std::string::npos) {
+      line.assign(buffer_, position_, end - position_);
+      position_ = end + 1;
+      ++line_number_;
+      return true;
+    }
+    searched = buffer_.size() - position_;
+    if (fill()) continue;
+    if (position_ == buffer_.size()) return false;
+    line.assign(buffer_, position_);
+    position_ = buffer_.size();
+    ++line_number_;
+    terminated_ = false;
+    return true;
+  }
+}
+
+void LineReader::fail(const std::string& what) const {
+  throw UserError(fmt::format("{}:{}: {}", path_, line_number_, what));
+}
+
+}  // namespace simrun::simpoint

@@ -1,0 +1,142 @@
+#include "simpoint/write_bytes.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <vector>
+
+#include "base/user_error.h"
+
+namespace simrun::simpoint {
+
+namespace {
+
+constexpr size_t kBuffer = 1 << 18;
+
+class PlainWriter final : public ByteWriter {
+ public:
+  explicit PlainWriter(const std::string& path) : path_(path), temporary_(fmt::format("{}.tmp{}", path, getpid())) {
+    struct stat existing {};
+    if (stat(path.c_str(), &existing) == 0) {
+      if (S_ISDIR(existing.st_mode)) fail(EISDIR);
+      if (!S_ISREG(existing.st_mode)) temporary_ = path_;
+    }
+    descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CLOEXEC | (in_place() ? 0 : O_CREAT | O_TRUNC), 0666);
+    if (descriptor_ < 0) fail(errno);
+  }
+  ~PlainWriter() override {
+    if (descriptor_ >= 0) close(descriptor_);
+    if (!finished_ && !in_place()) unlink(temporary_.c_str());
+  }
+  void write(std::string_view bytes) override {
+    buffer_.append(bytes);
+    if (buffer_.size() >= kBuffer) flush();
+  }
+  void finish() override {
+    flush();
+    const int status = close(descriptor_);
+    descriptor_ = -1;
+    if (status != 0) fail(errno);
+    if (!in_place() && rename(temporary_.c_str(), path_.c_str()) != 0) fail(errno);
+    finished_ = true;
+  }
+
+ private:
+  bool in_place() const { return temporary_ == path_; }
+  [[noreturn]] void fail(int error) const {
+    throw UserError(fmt::format("cannot write {}: {}", path_, std::strerror(error)));
+  }
+  void flush() {
+    for (std::string_view left = buffer_; !left.empty();) {
+      const ssize_t written = ::write(descriptor_, left.data(), left.size());
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) fail(errno);
+      left.remove_prefix(static_cast<size_t>(written));
+    }
+    buffer_.clear();
+  }
+
+  std::string path_, temporary_, buffer_;
+  int descriptor_ = -1;
+  bool finished_ = false;
+};
+
+class GzipWriter final : public ByteWriter {
+ public:
+  explicit GzipWriter(std::unique_ptr<ByteWriter> to) : to_(std::move(to)) {
+    if (deflateInit2(&stream_, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+      throw UserError("no memory to compress");
+  }
+  ~GzipWriter() override { deflateEnd(&stream_); }
+  void write(std::string_view bytes) override { run(bytes, Z_NO_FLUSH); }
+  void finish() override {
+    run({}, Z_FINISH);
+    to_->finish();
+  }
+
+ private:
+  void run(std::string_view bytes, int flush) {
+    stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+    stream_.avail_in = static_cast<uInt>(bytes.size());
+    do {
+      stream_.next_out = reinterpret_cast<Bytef*>(output_.data());
+      stream_.avail_out = static_cast<uInt>(output_.size());
+      deflate(&stream_, flush);
+      to_->write({output_.data(), output_.size() - stream_.avail_out});
+    } while (stream_.avail_out == 0);
+  }
+  std::unique_ptr<ByteWriter> to_;
+  std::vector<char> output_ = std::vector<char>(kBuffer);
+  z_stream stream_{};
+};
+
+class ZstdWriter final : public ByteWriter {
+ public:
+  explicit ZstdWriter(std::unique_ptr<ByteWriter> to) : to_(std::move(to)), stream_(ZSTD_createCStream()) {
+    ZSTD_CCtx_setParameter(stream_, ZSTD_c_checksumFlag, 1);
+  }
+  ~ZstdWriter() override { ZSTD_freeCStream(stream_); }
+  void write(std::string_view bytes) override { run(bytes, ZSTD_e_continue); }
+  void finish() override {
+    run({}, ZSTD_e_end);
+    to_->finish();
+  }
+
+ private:
+  void run(std::string_view bytes, ZSTD_EndDirective mode) {
+    ZSTD_inBuffer in{bytes.data(), bytes.size(), 0};
+    size_t left = 0;
+    do {
+      ZSTD_outBuffer out{output_.data(), output_.size(), 0};
+      left = ZSTD_compressStream2(stream_, &out, &in, mode);
+      if (ZSTD_isError(left)) throw UserError(fmt::format("zstd: {}", ZSTD_getErrorName(left)));
+      to_->write({output_.data(), out.pos});
+    } while (mode == ZSTD_e_end ? left != 0 : in.pos != in.size);
+  }
+  std::unique_ptr<ByteWriter> to_;
+  ZSTD_CCtx* stream_;
+  std::vector<char> output_ = std::vector<char>(kBuffer);
+};
+
+}  // namespace
+
+std::unique_ptr<ByteWriter> ByteWriter::open(const std::string& path) {
+  auto plain = std::make_unique<PlainWriter>(path);
+  if (path.ends_with(".gz")) return std::make_unique<GzipWriter>(std::move(plain));
+  if (path.ends_with(".zst")) return std::make_unique<ZstdWriter>(std::move(plain));
+  return plain;
+}
+
+void write_whole(const std::string& path, std::string_view contents) {
+  const auto writer = ByteWriter::open(path);
+  writer->write(contents);
+  writer->finish();
+}
+
+}  // namespace simrun::simpoint

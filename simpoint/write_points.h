@@ -1,0 +1,22 @@
+// The files that SimPoint 3.2 writes and its users' scripts read.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "simpoint/k_means.h"
+#include "simpoint/simulation_points.h"
+
+namespace simrun::simpoint {
+
+// `<interval, from 0> <cluster>` lines, by cluster.
+std::string points_text(std::span<const SimulationPoint> points);
+// `<weight, 6 significant digits> <cluster>` lines, by cluster.
+std::string weights_text(std::span<const SimulationPoint> points);
+// `<cluster> <distance to its centre>` for each interval.
+std::string labels_text(const Clustering& clustering);
+// `.lpt<coverage>`: what SimPoint puts behind the names of the files of a coverage below 1.
+std::string coverage_suffix(double coverage);
+
+}  // namespace simrun::simpoint

@@ -1,0 +1,109 @@
+#include "simpoint/write_profile.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "base/check.h"
+#include "simpoint/write_bytes.h"
+#include "simpoint/write_hdf5_profile.h"
+
+namespace simrun::simpoint {
+
+namespace {
+
+constexpr const char* kKinds[] = {"fixed", "loop", "procedure", "barrier"};
+
+// Counts are whole numbers below 2^53 nearly always; then without a point.
+std::string entry_text(const Entry& entry) {
+  if (entry.count == std::floor(entry.count) && entry.count < 0x1p53)
+    return fmt::format(":{}:{} ", entry.block, static_cast<uint64_t>(entry.count));
+  return fmt::format(":{}:{} ", entry.block, entry.count);
+}
+
+std::string place_text(const CodePlace& place) {
+  return fmt::format("pc {:#x} offset {:#x} module {}", place.pc, place.offset, place.module);
+}
+
+class TextWriter final : public ProfileWriter {
+ public:
+  explicit TextWriter(const std::string& path) : to_(ByteWriter::open(path)) {
+    to_->write("# simrun basic-block vectors, version 1\n");
+  }
+
+  void add(const Interval& interval, std::span<const Entry> entries) override {
+    size_t folded = 0;
+    const std::string line = vector_line(entries, folded);
+    std::string comment = fmt::format("# interval {} start {} length {} count {} {}\n", intervals_, interval.start,
+                                      interval.length, interval.begin.count, place_text(interval.begin.place));
+    if (folded != 0)
+      comment +=
+          fmt::format("# interval {}: {} of its lightest blocks are counted as one, the line would be too long\n",
+                      intervals_, folded);
+    ++intervals_;
+    to_->write(comment);
+    to_->write(line);
+  }
+
+  void finish(const Profile& profile) override {
+    uint64_t id = 0;
+    for (const Block& block : profile.blocks)
+      to_->write(fmt::format("# block {} thread {} {}\n", ++id, block.thread, place_text(block.place)));
+    std::string command = profile.command;
+    std::replace(command.begin(), command.end(), '\n', ' ');
+    to_->write(
+        fmt::format("# kind {}\n# interval-length {}\n# left-out {}\n# threads {}\n# command {}\n"
+                    "# instructions {}\n",
+                    to_word(profile.kind), profile.interval_length, profile.left_out, profile.threads, command,
+                    profile.instructions));
+    to_->finish();
+  }
+
+ private:
+  std::unique_ptr<ByteWriter> to_;
+  uint64_t intervals_ = 0;
+};
+
+}  // namespace
+
+const char* to_word(IntervalKind kind) { return kKinds[static_cast<size_t>(kind)]; }
+
+bool from_word(const std::string& word, IntervalKind& kind) {
+  const auto found = std::find(std::begin(kKinds), std::end(kKinds), word);
+  if (found == std::end(kKinds)) return false;
+  kind = static_cast<IntervalKind>(found - std::begin(kKinds));
+  return true;
+}
+
+std::string vector_line(std::span<const Entry> entries, size_t& folded) {
+  CHECK(!entries.empty());
+  folded = 0;
+  std::string line = "T";
+  for (const Entry& entry : entries) line += entry_text(entry);
+  line.back() = '\n';
+  if (line.size() <= kLongestLine) return line;
+
+  std::vector<Entry> sorted(entries.begin(), entries.end());
+  std::stable_sort(sorted.begin(), sorted.end(), [](const Entry& a, const Entry& b) { return a.count > b.count; });
+  constexpr size_t kLongestEntry = 40;
+  size_t kept = 0;
+  for (size_t length = kLongestEntry; kept < sorted.size(); ++kept)
+    if ((length += entry_text(sorted[kept]).size()) > kLongestLine - kLongestEntry) break;
+  for (size_t i = kept + 1; i < sorted.size(); ++i) sorted[kept].count += sorted[i].count;
+  folded = sorted.size() - kept;
+  sorted.resize(kept + 1);
+  std::sort(sorted.begin(), sorted.end(), [](const Entry& a, const Entry& b) { return a.block < b.block; });
+  line = "T";
+  for (const Entry& entry : sorted) line += entry_text(entry);
+  line.back() = '\n';
+  return line;
+}
+
+std::unique_ptr<ProfileWriter> ProfileWriter::open(const std::string& path) {
+  if (path.ends_with(".h5") || path.ends_with(".hdf5")) return make_hdf5_writer(path);
+  return std::make_unique<TextWriter>(path);
+}
+
+}  // namespace simrun::simpoint
