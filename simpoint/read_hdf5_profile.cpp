@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "simpoint/hdf5_handle.h"
+#include "simpoint/write_profile.h"
 
 namespace simrun::simpoint {
 
