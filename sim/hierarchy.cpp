@@ -1,6 +1,9 @@
 // Accesses that the front of their set does not answer, and the statistics.
 #include "sim/hierarchy.h"
 
+#include <algorithm>
+
+#include "base/check.h"
 #include "base/user_error.h"
 #include "sim/build/validate_machine.h"
 
@@ -69,6 +72,38 @@ void Hierarchy::access_lines(uint32_t core, Access kind, uint64_t first, uint64_
   ports_[2 * core + (kind != Access::kFetch)].extra_lines[index(kind)] += last - first;
   for (uint64_t line = first; line < last; ++line) access_line(core, kind, line);
   access_line(core, kind, last);
+}
+
+void Hierarchy::keep_details() {
+  std::vector<CacheFacts> caches;
+  for (NodeId id = 0; id < tree_.size(); ++id)
+    caches.push_back({tree_.node(id).level, tree_.cache(id).sets() * tree_.cache(id).ways()});
+  std::vector<std::vector<uint32_t>> paths(ports_.size());
+  for (size_t port = 0; port < ports_.size(); ++port)
+    for (NodeId id = ports_[port].node; id != kMemory; id = tree_.node(id).parent) paths[port].push_back(id);
+  details_ = std::make_unique<Details>(line_bytes(), std::move(caches), std::move(paths));
+  tree_.tell(details_.get());
+}
+
+void Hierarchy::access_detailed(uint32_t core, Access kind, uint64_t address, uint32_t bytes, const Origin& origin) {
+  CHECK(details_ != nullptr);
+  Port& port = ports_[2 * core + (kind != Access::kFetch)];
+  const uint64_t end = address + (bytes != 0 ? bytes - 1 : 0);
+  const uint64_t first = address >> line_shift_;
+  const uint64_t last = end < address ? ~uint64_t{0} >> line_shift_ : end >> line_shift_;
+  port.extra_lines[index(kind)] += last - first;
+  for (uint64_t line = first;; ++line) {
+    const uint64_t from = std::max(address, line << line_shift_);
+    const uint64_t left_in_line = line_bytes() - (from & (line_bytes() - 1));
+    const uint64_t wanted = line == last && end >= address ? end - from + 1 : left_in_line;
+    const uint64_t misses = port.counts.misses[index(kind)];
+    details_->begin(core, kind, line, static_cast<uint32_t>(from & (line_bytes() - 1)),
+                    static_cast<uint32_t>(std::min(wanted, left_in_line)), origin);
+    access_line(core, kind, line);
+    details_->request(port.node, port.counts.misses[index(kind)] == misses);
+    details_->end();
+    if (line == last) return;
+  }
 }
 
 Statistics Hierarchy::statistics() const {

@@ -26,6 +26,9 @@ constexpr bool is_write(Access kind) { return (0b001100u >> index(kind)) & 1; }
 static_assert(is_write(Access::kStore) && is_write(Access::kReadModifyWrite) && !is_write(Access::kLoad) &&
               !is_write(Access::kFetch) && !is_write(Access::kPrefetch) && !is_write(Access::kFlush));
 
+// Cache levels between a core and memory, at most.
+inline constexpr size_t kMaxLevels = 8;
+
 // No line has this number, as a line has at least two bytes.
 inline constexpr uint64_t kNoLine = ~uint64_t{0};
 
@@ -34,6 +37,15 @@ inline constexpr uint64_t kNoLine = ~uint64_t{0};
 enum class Mesi : uint8_t { kInvalid, kShared, kExclusive, kModified };
 
 constexpr bool is_exclusive(Mesi state) { return state >= Mesi::kExclusive; }
+
+// Why a line left a cache.
+enum class Loss : uint8_t {
+  kEvicted,           // replaced to make room
+  kCoherence,         // another cache wants to write it
+  kBackInvalidation,  // an inclusive cache toward memory evicted it
+  kFlush,             // a flush instruction
+  kMoved,             // an exclusive cache gave it to a cache nearer the core
+};
 
 // Which references a cache of a split level takes.
 enum class Side : uint8_t { kUnified, kInstruction, kData };

@@ -214,12 +214,12 @@ class Merge {
       replay(cut.path, words.data(), thread.replay, sink_);
       thread.clock += cut.path.instructions;
     }
-    if (payload[2] != 0 && !strings.empty()) replay_started_string(thread, strings, payload[2], words);
+    if (payload[2] != 0 && !strings.empty()) replay_started_string(thread, strings, payload[2], words, cut.next_pc);
   }
 
   // The direction of a string instruction that did not get to its end is unknown: upwards, as (nearly) all are.
   void replay_started_string(MergeThread& thread, const std::vector<border::OperandDescriptor>& operands,
-                             uint64_t iterations, const std::vector<uint64_t>& words) {
+                             uint64_t iterations, const std::vector<uint64_t>& words, uint64_t pc) {
     std::vector<const border::OperandDescriptor*> present;
     for (const auto& o : operands)
       if (o.word_a == border::kNoWord || o.word_a < words.size()) present.push_back(&o);
@@ -232,7 +232,7 @@ class Merge {
                   [&](border::OperandKind operand_kind, uint64_t address, uint32_t bytes) {
                     const ReferenceKind kind = to_reference_kind(operand_kind);
                     count_reference(thread.replay.statistics, kind);
-                    if constexpr (Sink::kWantsReferences) sink_.data(thread.replay.handle, kind, address, bytes);
+                    put_data(sink_, thread.replay.handle, kind, address, bytes, pc);
                   });
   }
 

@@ -133,22 +133,23 @@ PathTable::Source PathTable::source(uint64_t word) const {
   return s;
 }
 
-void PathTable::add_fetches(OwnedPath& to, uint64_t first_byte, uint32_t length, uint64_t id) const {
-  const uint64_t last = (first_byte + length - 1) >> line_shift_;
-  for (uint64_t line = first_byte >> line_shift_; line <= last; ++line) {
+void PathTable::add_fetches(OwnedPath& to, uint64_t pc, uint32_t length, uint64_t id) const {
+  const uint64_t last = (pc + length - 1) >> line_shift_;
+  for (uint64_t line = pc >> line_shift_; line <= last; ++line) {
     if (line == to.path.last_line) continue;
     if (to.path.first_line == kNoLine) to.path.first_line = line;
     to.path.last_line = line;
     ++to.path.fetches;
     to.references.push_back({static_cast<int64_t>(line - 2 * id), 0, 0, static_cast<uint16_t>(1u << line_shift_), 0,
                              ReferenceKind::kFetch});
+    to.pcs.push_back(pc);
   }
 }
 
-void PathTable::add_operand(OwnedPath& to, const OperandDescriptor& o, uint64_t id) const {
+void PathTable::add_operand(OwnedPath& to, const OperandDescriptor& o, uint64_t pc, uint64_t id) const {
   if (o.form == OperandForm::kRegisters) return;
   if (!is_plain(o)) {
-    to.specials.push_back({o, static_cast<uint32_t>(to.references.size()), 0});
+    to.specials.push_back({o, static_cast<uint32_t>(to.references.size()), 0, pc});
     return;
   }
   // word[0] is the id: an absent word reads it, and the displacement takes it back.
@@ -159,6 +160,7 @@ void PathTable::add_operand(OwnedPath& to, const OperandDescriptor& o, uint64_t 
   const auto shift = static_cast<uint8_t>(o.word_b == kNoWord ? 0 : o.shift);
   to.references.push_back({static_cast<int64_t>(disp), index(o.word_a), index(o.word_b), static_cast<uint16_t>(o.size),
                            shift, to_reference_kind(o.kind)});
+  to.pcs.push_back(pc);
   count_plain(to.path, to_reference_kind(o.kind));
 }
 
@@ -177,7 +179,7 @@ OwnedPath PathTable::build(const Source& s, uint32_t instructions, uint32_t word
       if (const char* what = problem(o)) bad(s.id, what);
       if (!words_fit(o, words))
         bad(s.id, fmt::format("operand {} reads words beyond the {} of the path", operand, words));
-      add_operand(made, o, s.id);
+      add_operand(made, o, pc, s.id);
     }
     made.reference_instruction.resize(made.references.size(), static_cast<uint16_t>(i));
     const bool repeats = operand - first == 2 && s.operands[first].form == OperandForm::kRepeatString;
@@ -187,6 +189,7 @@ OwnedPath PathTable::build(const Source& s, uint32_t instructions, uint32_t word
   made.path.references = made.references.data();
   made.path.reference_count = static_cast<uint32_t>(made.references.size());
   made.path.specials = made.specials.data();
+  made.path.pcs = made.pcs.data();
   made.path.special_count = static_cast<uint16_t>(made.specials.size());
   made.path.instructions = instructions;
   made.path.words = static_cast<uint16_t>(words);
@@ -203,6 +206,7 @@ const DecodedPath& PathTable::decode(uint64_t word) {
     bad(word, "operands and instructions do not end together");
   made.path.references = keep(made.references);
   made.path.specials = keep(made.specials);
+  made.path.pcs = keep(made.pcs);
   ++decoded_;
   lengths_[word] = static_cast<uint16_t>(1 + made.path.words);
   return table_[word] = made.path;
@@ -230,6 +234,7 @@ OwnedPath PathTable::decode_prefix(uint64_t word, uint64_t instructions, uint64_
   if (instructions >= s.superblock.instructions) bad(word, "cut behind its end");
   OwnedPath made =
       build(s, static_cast<uint32_t>(instructions), static_cast<uint32_t>(std::min<uint64_t>(words, 0x7fff)));
+  made.next_pc = s.superblock.pc + static_cast<uint64_t>(int64_t{s.instructions[instructions].offset});
   next_string->clear();
   for (uint32_t i = 0; i < s.superblock.operands; ++i) {
     const OperandDescriptor o = s.operands[i];

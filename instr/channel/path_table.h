@@ -16,12 +16,14 @@ struct SpecialOperand {
   border::OperandDescriptor operand;
   uint32_t position;
   uint32_t interleaved;  // 1: this and the next are the two operands of a rep movs/cmps, interleaved per iteration
+  uint64_t pc;           // of its instruction
 };
 
 // One cache line.
 struct alignas(64) DecodedPath {
   const Reference* references;  // the first is always a fetch
   const SpecialOperand* specials;
+  const uint64_t* pcs;             // of the instruction of each reference; read only for sinks with kWantsPc
   uint64_t first_line, last_line;  // of its code, in execution order
   uint32_t reference_count;
   uint32_t instructions;
@@ -38,6 +40,8 @@ struct OwnedPath {
   std::vector<Reference> references;
   std::vector<SpecialOperand> specials;
   std::vector<uint16_t> reference_instruction;
+  std::vector<uint64_t> pcs;
+  uint64_t next_pc = 0;  // decode_prefix: of the instruction that was next
 };
 
 // What the references of a path belong to, for sinks that want to know.
@@ -87,8 +91,8 @@ class PathTable {
  private:
   struct Source;  // the descriptors of one path, checked
   Source source(uint64_t word) const;
-  void add_operand(OwnedPath& to, const border::OperandDescriptor& operand, uint64_t id) const;
-  void add_fetches(OwnedPath& to, uint64_t first_byte, uint32_t length, uint64_t id) const;
+  void add_operand(OwnedPath& to, const border::OperandDescriptor& operand, uint64_t pc, uint64_t id) const;
+  void add_fetches(OwnedPath& to, uint64_t pc, uint32_t length, uint64_t id) const;
   OwnedPath build(const Source& source, uint32_t instructions, uint32_t words) const;
   template <class T>
   const T* keep(const std::vector<T>& items);

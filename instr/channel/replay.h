@@ -21,36 +21,58 @@ struct ReplayState {
   ThreadStatistics statistics;
 };
 
+// A sink with kWantsPc = true is told the address of the instruction too, as the last argument of fetch() and data().
+// For the others nothing is read or computed.
 template <class Sink>
-void replay_plain(const Reference* from, const Reference* to, const uint64_t* words, uint32_t handle, Sink& sink) {
-  for (; from != to; ++from) {
-    const uint64_t value = evaluate(*from, words);
-    if (from->kind == ReferenceKind::kFetch)
+inline constexpr bool kSinkWantsPc = requires {
+  requires Sink::kWantsPc;
+};
+
+template <class Sink>
+void put_data(Sink& sink, uint32_t handle, ReferenceKind kind, uint64_t address, uint32_t bytes, uint64_t pc) {
+  if constexpr (kSinkWantsPc<Sink>)
+    sink.data(handle, kind, address, bytes, pc);
+  else if constexpr (Sink::kWantsReferences)
+    sink.data(handle, kind, address, bytes);
+}
+
+// The references [from, to) of `path`.
+template <class Sink>
+void replay_plain(const DecodedPath& path, uint32_t from, uint32_t to, const uint64_t* words, uint32_t handle,
+                  Sink& sink) {
+  for (const Reference *r = path.references + from, *end = path.references + to; r != end; ++r) {
+    const uint64_t value = evaluate(*r, words);
+    if constexpr (kSinkWantsPc<Sink>) {
+      const uint64_t pc = path.pcs[r - path.references];
+      if (r->kind == ReferenceKind::kFetch)
+        sink.fetch(handle, value, pc);
+      else
+        sink.data(handle, r->kind, value, r->bytes, pc);
+    } else if (r->kind == ReferenceKind::kFetch) {
       sink.fetch(handle, value);
-    else
-      sink.data(handle, from->kind, value, from->bytes);
+    } else {
+      sink.data(handle, r->kind, value, r->bytes);
+    }
   }
 }
 
 // Plain references with the special operands at their places between them: program order.
 template <class Sink>
-[[gnu::noinline]] void replay_special(const DecodedPath& path, const Reference* from, const uint64_t* words,
+[[gnu::noinline]] void replay_special(const DecodedPath& path, uint32_t from, const uint64_t* words,
                                       ReplayState& thread, Sink& sink) {
-  const auto emit = [&](border::OperandKind operand_kind, uint64_t address, uint32_t bytes) {
-    const ReferenceKind kind = to_reference_kind(operand_kind);
-    count_reference(thread.statistics, kind);
-    if constexpr (Sink::kWantsReferences) sink.data(thread.handle, kind, address, bytes);
-  };
   for (uint32_t i = 0; i < path.special_count; ++i) {
     const SpecialOperand& special = path.specials[i];
-    const Reference* stop = path.references + special.position;
-    if constexpr (Sink::kWantsReferences) replay_plain(from, stop, words, thread.handle, sink);
-    from = stop;
+    const auto emit = [&](border::OperandKind operand_kind, uint64_t address, uint32_t bytes) {
+      const ReferenceKind kind = to_reference_kind(operand_kind);
+      count_reference(thread.statistics, kind);
+      put_data(sink, thread.handle, kind, address, bytes, special.pc);
+    };
+    if constexpr (Sink::kWantsReferences) replay_plain(path, from, special.position, words, thread.handle, sink);
+    from = special.position;
     thread.statistics.string_iterations += expand_special(&special, words, thread.bases, emit);
     i += special.interleaved;
   }
-  if constexpr (Sink::kWantsReferences)
-    replay_plain(from, path.references + path.reference_count, words, thread.handle, sink);
+  if constexpr (Sink::kWantsReferences) replay_plain(path, from, path.reference_count, words, thread.handle, sink);
 }
 
 // `words`: the block word and the address words. A fetch of the line that the thread fetched last is left out, so that
@@ -68,9 +90,9 @@ inline void replay(const DecodedPath& path, const uint64_t* words, ReplayState& 
   s.flushes += path.flushes;
   s.fetch_lines += path.fetches - skip;
   if (path.special_count != 0) [[unlikely]]
-    replay_special(path, path.references + skip, words, thread, sink);
+    replay_special(path, skip, words, thread, sink);
   else if constexpr (Sink::kWantsReferences)
-    replay_plain(path.references + skip, path.references + path.reference_count, words, thread.handle, sink);
+    replay_plain(path, skip, path.reference_count, words, thread.handle, sink);
 }
 
 }  // namespace simrun::channel

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "sim/replacement/lru_ages.h"
+#include "sim/vocabulary.h"
 
 namespace simrun::sim {
 
@@ -118,6 +119,9 @@ std::optional<MachineProblem> find_problem(const MachineConfig& m) {
                                       kMinLineBytes, kMaxLineBytes)};
   if (m.levels.empty())
     return MachineProblem{-1, "", "levels", "the machine has no cache level; it needs at least one"};
+  if (m.levels.size() > kMaxLevels)
+    return MachineProblem{-1, "", "levels",
+                          fmt::format("{} cache levels; at most {} are possible", m.levels.size(), kMaxLevels)};
   for (size_t i = 0; i < m.levels.size(); ++i)
     if (auto problem = find_level_problem(m, static_cast<int>(i))) return problem;
   return std::nullopt;

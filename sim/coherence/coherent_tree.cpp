@@ -45,6 +45,7 @@ void CoherentTree::write_hit(NodeId node, Slot slot) {
   Cache& cache = caches_[node];
   if (cache.state(slot) == Mesi::kShared) {
     ++cache.events.upgrades;
+    if (details_ != nullptr) details_->upgraded(node);
     obtain_exclusive(node, slot);
   }
   cache.set_state(slot, Mesi::kModified);
@@ -54,10 +55,10 @@ void CoherentTree::flush(uint64_t line) {
   if (directory_at_memory()) {
     const Slot slot = memory_directory_.find(line);
     if (slot == kNoSlot) return;
-    remove_from_children(memory_directory_, kMemory, slot, kNobody, Removal::kFlush);
+    remove_from_children(memory_directory_, kMemory, slot, kNobody, Loss::kFlush);
     memory_directory_.close(slot);
   } else if (caches_[roots_[0]].find(line) != kNoSlot) {
-    if (remove_subtree(roots_[0], line, Removal::kFlush)) take_write_back(kMemory, kNoSlot);
+    if (remove_subtree(roots_[0], line, Loss::kFlush)) take_write_back(kMemory, kNoSlot);
   }
 }
 
@@ -68,6 +69,7 @@ Slot CoherentTree::allocate(NodeId node, const Request& request) {
   const Slot slot = cache.victim(request.line);
   if (cache.line(slot) != kNoLine) evict(node, slot);
   cache.fill(slot, request.line, grant.exclusive ? Mesi::kExclusive : Mesi::kShared, grant.slot);
+  if (details_ != nullptr) details_->filled(node, request.line);
   return slot;
 }
 
@@ -77,6 +79,7 @@ CoherentTree::Grant CoherentTree::serve(NodeId parent, uint32_t child_number, co
   RequestCounters& counts = cache.requests[request.core - cache.first_core];
   ++counts.accesses[index(request.kind)];
   Slot slot = cache.find(request.line);
+  if (details_ != nullptr) details_->request(parent, slot != kNoSlot);
   if (slot == kNoSlot) {
     ++counts.misses[index(request.kind)];
     slot = allocate(parent, request);
@@ -110,7 +113,7 @@ void CoherentTree::obtain_exclusive(NodeId node, Slot slot) {
   const Slot above = caches_[node].parent_slot(slot);
   if (n.parent == kMemory) {
     CHECK(directory_at_memory());  // else a last level holds nothing Shared
-    remove_from_children(memory_directory_, kMemory, above, n.child_number, Removal::kCoherence);
+    remove_from_children(memory_directory_, kMemory, above, n.child_number, Loss::kCoherence);
     memory_directory_.set_owned_by_child(above, true);
   } else {
     Cache& parent = caches_[n.parent];
@@ -118,7 +121,7 @@ void CoherentTree::obtain_exclusive(NodeId node, Slot slot) {
       ++parent.events.upgrades;
       obtain_exclusive(n.parent, above);
     }
-    remove_from_children(parent, n.parent, above, n.child_number, Removal::kCoherence);
+    remove_from_children(parent, n.parent, above, n.child_number, Loss::kCoherence);
     parent.set_owned_by_child(above, true);
   }
   caches_[node].set_state(slot, Mesi::kExclusive);
@@ -129,11 +132,12 @@ CoherentTree::Sharing CoherentTree::add_sharer(Directory& directory, NodeId pare
                                                bool write, bool may_be_exclusive) {
   Sharing sharing{write, false};
   if (write) {
-    sharing.supplied = remove_from_children(directory, parent, slot, kNobody, Removal::kCoherence);
+    sharing.supplied = remove_from_children(directory, parent, slot, kNobody, Loss::kCoherence);
   } else {
     if (directory.owned_by_child(slot)) sharing.supplied = downgrade_owner(directory, parent, slot);
     sharing.exclusive = may_be_exclusive && !has_sharers(directory, slot);
   }
+  if (sharing.supplied && details_ != nullptr) details_->supplied_modified();
   set_sharer(directory, slot, child);
   directory.set_owned_by_child(slot, sharing.exclusive);
   return sharing;
@@ -141,11 +145,11 @@ CoherentTree::Sharing CoherentTree::add_sharer(Directory& directory, NodeId pare
 
 template <typename Directory>
 bool CoherentTree::remove_from_children(Directory& directory, NodeId parent, Slot slot, uint32_t keep_child,
-                                        Removal reason) {
+                                        Loss reason) {
   const uint64_t line = directory.line(slot);
   bool any_modified = false;
   for_each_sharer(directory, slot, keep_child, [&](uint32_t child) {
-    if (reason == Removal::kCoherence) count_invalidation_sent(parent);
+    if (reason == Loss::kCoherence) count_invalidation_sent(parent);
     if (remove_subtree(children_of(parent)[child], line, reason)) {
       take_write_back(parent, slot);
       any_modified = true;
@@ -167,7 +171,7 @@ bool CoherentTree::downgrade_owner(Directory& directory, NodeId parent, Slot slo
   return modified;
 }
 
-bool CoherentTree::remove_subtree(NodeId node, uint64_t line, Removal reason) {
+bool CoherentTree::remove_subtree(NodeId node, uint64_t line, Loss reason) {
   Cache& cache = caches_[node];
   const Slot slot = cache.find(line);
   CHECK(slot != kNoSlot);
@@ -175,19 +179,23 @@ bool CoherentTree::remove_subtree(NodeId node, uint64_t line, Removal reason) {
   const bool modified = cache.state(slot) == Mesi::kModified;
   EventCounters& events = cache.events;
   switch (reason) {
-    case Removal::kCoherence:
+    case Loss::kCoherence:
       ++events.invalidations_received;
       events.interventions += is_exclusive(cache.state(slot));
       events.dirty_interventions += modified;
       break;
-    case Removal::kBackInvalidation:
+    case Loss::kBackInvalidation:
       ++events.back_invalidations;
       break;
-    case Removal::kFlush:
+    case Loss::kFlush:
       ++events.flushed_lines;
+      break;
+    case Loss::kEvicted:
+    case Loss::kMoved:
       break;
   }
   events.write_backs_out += modified;
+  if (details_ != nullptr) details_->removed(node, line, reason);
   cache.remove(slot);
   return modified;
 }
@@ -211,12 +219,13 @@ void CoherentTree::evict(NodeId node, Slot slot) {
   const Node& n = nodes_[node];
   const Slot above = cache.parent_slot(slot);
   ++cache.events.evictions;
-  remove_from_children(cache, node, slot, kNobody, Removal::kBackInvalidation);
+  remove_from_children(cache, node, slot, kNobody, Loss::kBackInvalidation);
   if (cache.state(slot) == Mesi::kModified) {
     ++cache.events.write_backs_out;
     take_write_back(n.parent, above);
   }
   forget_child(n.parent, above, n.child_number);
+  if (details_ != nullptr) details_->removed(node, cache.line(slot), Loss::kEvicted);
   cache.remove(slot);
 }
 

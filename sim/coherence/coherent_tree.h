@@ -16,6 +16,7 @@
 #include "sim/build/machine_config.h"
 #include "sim/cache/cache.h"
 #include "sim/coherence/memory_directory.h"
+#include "sim/detail/details.h"
 
 namespace simrun::sim {
 
@@ -53,10 +54,11 @@ class CoherentTree {
   void flush(uint64_t line);
 
   const MemoryStatistics& memory() const { return memory_; }
+  // Null, or who wants to know of everything; must outlive this.
+  void tell(Details* details) { details_ = details; }
   bool check_invariants(std::string* why) const;
 
  private:
-  enum class Removal : uint8_t { kCoherence, kBackInvalidation, kFlush };
   struct Request {
     uint32_t core;
     Access kind;
@@ -93,12 +95,12 @@ class CoherentTree {
   Sharing add_sharer(Directory& directory, NodeId parent, Slot slot, uint32_t child, bool write, bool may_be_exclusive);
   // Takes the line from all children but `keep_child` (kNobody: from all). Returns whether one had it modified.
   template <typename Directory>
-  bool remove_from_children(Directory& directory, NodeId parent, Slot slot, uint32_t keep_child, Removal reason);
+  bool remove_from_children(Directory& directory, NodeId parent, Slot slot, uint32_t keep_child, Loss reason);
   // One child holds the line Exclusive or Modified: makes it Shared there. Returns whether it was modified.
   template <typename Directory>
   bool downgrade_owner(Directory& directory, NodeId parent, Slot slot);
   // The line leaves `node` and the caches above it. Returns whether it was modified there.
-  bool remove_subtree(NodeId node, uint64_t line, Removal reason);
+  bool remove_subtree(NodeId node, uint64_t line, Loss reason);
   // Exclusive or Modified becomes Shared in `node` and above. Returns whether it was modified.
   bool downgrade_subtree(NodeId node, uint64_t line);
   void evict(NodeId node, Slot slot);
@@ -117,6 +119,7 @@ class CoherentTree {
   std::vector<NodeId> level1_[2];  // by core: instruction, data
   MemoryDirectory memory_directory_{1};
   MemoryStatistics memory_;
+  Details* details_ = nullptr;
 };
 
 }  // namespace simrun::sim

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "instr/channel/replay.h"
 #include "instr/channel/stream_error.h"
 #include "tests/channel/fake_target.h"
 
@@ -76,6 +77,35 @@ TEST(PathTable, RegistersAreNoReferencesAndTellWhereTheirWordsAre) {
   // A word that the path does not have.
   target.operand(0).lanes = 6;
   EXPECT_THROW(PathTable(process, 64).decode(id), StreamError);
+}
+
+struct PcSink {
+  static constexpr bool kWantsReferences = true, kWantsPc = true;
+  std::vector<uint64_t> pcs;
+  void fetch(uint32_t, uint64_t, uint64_t pc) { pcs.push_back(pc); }
+  void data(uint32_t, ReferenceKind, uint64_t, uint32_t, uint64_t pc) { pcs.push_back(pc); }
+};
+
+TEST(PathTable, KnowsTheInstructionOfEachReference) {
+  FakeTarget target;
+  const auto load = address_operand(OperandKind::kLoad, 1, 8);
+  const auto from_fs = address_operand(OperandKind::kStore, kNoWord, 8, 0x28, kNoWord, 0, kFsBase);
+  const uint32_t id = target.add_path(0x103c, {{4, {load}, 0}, {4, {load, from_fs}, 0}}, 1);
+  MappedProcess process(target.mapping());
+  PathTable table(process, 64);
+  const DecodedPath& path = table.decode(id);
+  ASSERT_EQ(path.reference_count, 4u);
+  EXPECT_EQ(path.pcs[0], 0x103cu);
+  EXPECT_EQ(path.pcs[1], 0x103cu);
+  EXPECT_EQ(path.pcs[2], 0x1040u);
+  EXPECT_EQ(path.pcs[3], 0x1040u);
+  EXPECT_EQ(path.specials[0].pc, 0x1040u);
+
+  PcSink sink;
+  const uint64_t words[] = {id, 0x5000};
+  ReplayState thread;
+  replay(path, words, thread, sink);
+  EXPECT_EQ(sink.pcs, (std::vector<uint64_t>{0x103c, 0x103c, 0x1040, 0x1040, 0x1040}));
 }
 
 TEST(PathTable, CountsKindsApart) {

@@ -1,0 +1,187 @@
+#include "sim/detail/details.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "base/check.h"
+
+namespace simrun::sim {
+
+namespace {
+
+void count_kind(OriginCounts& counts, Access kind) {
+  if (is_write(kind))
+    ++counts.writes;
+  else if (kind == Access::kFetch)
+    ++counts.fetches;
+  else if (kind == Access::kPrefetch)
+    ++counts.prefetches;
+  else
+    ++counts.reads;
+}
+
+size_t bucket(uint64_t value) { return std::min<size_t>(std::bit_width(value), LifetimeStatistics::kBuckets - 1); }
+
+}  // namespace
+
+MissClasses& MissClasses::operator+=(const MissClasses& o) {
+  compulsory += o.compulsory;
+  capacity += o.capacity;
+  conflict += o.conflict;
+  inclusion += o.inclusion;
+  true_sharing += o.true_sharing;
+  false_sharing += o.false_sharing;
+  flushed += o.flushed;
+  return *this;
+}
+
+Details::Details(uint32_t line_bytes, std::vector<CacheFacts> caches, std::vector<std::vector<uint32_t>> paths)
+    : line_bytes_(line_bytes), paths_(std::move(paths)) {
+  for (const CacheFacts& facts : caches) {
+    CHECK(facts.level < kMaxLevels);
+    caches_.push_back({facts, LruShadow(facts.lines), {}, {}});
+  }
+}
+
+Details::Line& Details::line_state(uint64_t line) {
+  Line& state = states_[line];
+  if (state.record == nullptr) state.record = &lines_[line];
+  return state;
+}
+
+Details::View& Details::view_of(Line& state, uint32_t cache) {
+  for (View& view : state.views)
+    if (view.cache == cache) return view;
+  state.views.push_back({});
+  state.views.back().cache = cache;
+  return state.views.back();
+}
+
+void Details::begin(uint32_t core, Access kind, uint64_t line, uint32_t offset, uint32_t bytes, const Origin& origin) {
+  port_ = 2 * core + (kind != Access::kFetch);
+  kind_ = kind, line_ = line, offset_ = offset, bytes_ = bytes, origin_ = origin;
+  reached_count_ = 0;
+  upgraded_ = supplied_modified_ = false;
+  ++now_;
+}
+
+void Details::end() {
+  if (kind_ == Access::kFlush) return;
+  Line& state = line_state(line_);
+  mask_ = ByteMask::of(offset_, bytes_, line_bytes_);
+  place_ = {LineTable::kNoSite, LineTable::kNoSite};
+  if (kind_ != Access::kFetch && kind_ != Access::kPrefetch)
+    place_ = LineTable::add(*state.record, origin_, kind_, offset_, bytes_, mask_);
+  pc_ = &pcs_[{origin_.process, origin_.pc}];
+  if (origin_.thread >= threads_.size()) threads_.resize(origin_.thread + 1);
+  count_kind(*pc_, kind_);
+  count_kind(threads_[origin_.thread], kind_);
+  for (uint32_t i = 0; i < reached_count_; ++i) take_request(state, reached_[i]);
+  const std::vector<uint32_t>& path = paths_[port_];
+  for (View& view : state.views) {
+    if (path[caches_[view.cache].facts.level] != view.cache) {
+      if (is_write(kind_)) view.foreign |= mask_;
+    } else if (kind_ != Access::kPrefetch && view.foreign.overlaps(mask_)) {
+      view.foreign = {};
+      if (view.is_pending) become_true(state, view);
+    }
+  }
+  if (!upgraded_ && !supplied_modified_) return;
+  View self;
+  self.thread = origin_.thread, self.use = place_.thread, self.site = place_.site, self.pc = pc_;
+  for_each_counter(state, self, [&](SharingCounts& counts) {
+    counts.upgrades += upgraded_;
+    counts.dirty_transfers += supplied_modified_;
+  });
+}
+
+// Calls add(SharingCounts&) for everything that the maker of `view`'s miss is counted under.
+template <class Add>
+void Details::for_each_counter(Line& state, const View& view, Add add) {
+  add(state.record->sharing);
+  add(view.pc->sharing);
+  add(threads_[view.thread].sharing);
+  if (view.use != LineTable::kNoSite) add(state.record->threads[view.use].sharing);
+  if (view.site != LineTable::kNoSite) add(state.record->sites[view.site].sharing);
+}
+
+void Details::take_request(Line& state, const Reached& reached) {
+  CacheState& cache = caches_[reached.cache];
+  View& view = view_of(state, reached.cache);
+  const bool shadow_hit = cache.shadow.access(line_);
+  if (reached.hit) {
+    ++view.hits;
+    return;
+  }
+  ++pc_->misses[cache.facts.level];
+  ++threads_[origin_.thread].misses[cache.facts.level];
+  take_miss(view, cache, shadow_hit);
+  view.held_before = true;
+  if (!view.is_pending) {
+    view.foreign = {};  // whatever the reason of this miss, it brought everything up to date
+  } else if (cache.facts.level == 0) {
+    for_each_counter(state, view, [](SharingCounts& counts) { ++counts.false_sharing; });
+  }
+}
+
+void Details::take_miss(View& view, CacheState& cache, bool shadow_hit) {
+  MissClasses& classes = cache.classes;
+  view.is_pending = false;
+  if (!view.held_before) {
+    ++classes.compulsory;
+    return;
+  }
+  switch (view.lost) {
+    case Loss::kEvicted:
+      ++(shadow_hit ? classes.conflict : classes.capacity);
+      return;
+    case Loss::kBackInvalidation:
+      ++classes.inclusion;
+      return;
+    case Loss::kFlush:
+    case Loss::kMoved:
+      ++classes.flushed;
+      return;
+    case Loss::kCoherence:
+      ++classes.false_sharing;
+      view.is_pending = true;
+      view.thread = origin_.thread, view.use = place_.thread, view.site = place_.site, view.pc = pc_;
+      return;
+  }
+}
+
+void Details::become_true(Line& state, View& view) {
+  CacheState& cache = caches_[view.cache];
+  view.is_pending = false;
+  --cache.classes.false_sharing;
+  ++cache.classes.true_sharing;
+  if (cache.facts.level != 0) return;
+  for_each_counter(state, view, [](SharingCounts& counts) {
+    --counts.false_sharing;
+    ++counts.true_sharing;
+  });
+}
+
+void Details::filled(uint32_t cache, uint64_t line) {
+  View& view = view_of(line_state(line), cache);
+  view.filled_at = now_;
+  view.hits = 0;
+}
+
+void Details::removed(uint32_t cache, uint64_t line, Loss why) {
+  CacheState& state = caches_[cache];
+  View& view = view_of(line_state(line), cache);
+  view.lost = why;
+  view.is_pending = false;
+  view.held_before = true;
+  if (why == Loss::kCoherence || why == Loss::kFlush) state.shadow.remove(line);
+  LifetimeStatistics& l = state.lifetimes;
+  ++l.lines;
+  l.unused += view.hits == 0;
+  l.references += now_ - view.filled_at;
+  l.hits += view.hits;
+  ++l.by_lifetime[bucket(now_ - view.filled_at)];
+  ++l.by_hits[bucket(view.hits)];
+}
+
+}  // namespace simrun::sim

@@ -1,0 +1,155 @@
+// Everything that is counted on request and needs to see each reference with its bytes and its maker: tables per line,
+// per instruction and per thread, misses by class, lifetimes of lines. A Hierarchy that keeps details calls the hooks
+// below; one that does not pays one predictable branch per miss.
+//
+// Hooks of one reference: begin(), then request() for each cache that it reaches, removed(), filled() and the others
+// for what it causes anywhere, then end().
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "sim/detail/line_table.h"
+#include "sim/detail/lru_shadow.h"
+#include "sim/detail/origin.h"
+#include "sim/vocabulary.h"
+
+namespace simrun::sim {
+
+// Why a cache missed. All demand and software prefetch misses of it are in exactly one class.
+struct MissClasses {
+  uint64_t compulsory = 0;     // the first request of the line to this cache
+  uint64_t capacity = 0;       // lost by replacement, and a fully associative LRU cache of the size would miss too
+  uint64_t conflict = 0;       // lost by replacement, but that one would hit
+  uint64_t inclusion = 0;      // lost because an inclusive cache toward memory evicted it
+  uint64_t true_sharing = 0;   // lost to another cache's write; see line_table.h
+  uint64_t false_sharing = 0;  // likewise
+  uint64_t flushed = 0;        // lost to a flush instruction, or given up for an exclusive cache's sake
+  uint64_t total() const {
+    return compulsory + capacity + conflict + inclusion + true_sharing + false_sharing + flushed;
+  }
+  bool operator==(const MissClasses&) const = default;
+  MissClasses& operator+=(const MissClasses& o);
+};
+
+// Of the lines that left a cache. The histograms count lines by power of two: [0]: 0, [i]: 2^(i-1) up to 2^i - 1.
+struct LifetimeStatistics {
+  static constexpr size_t kBuckets = 40;
+  uint64_t lines = 0;
+  uint64_t unused = 0;      // no hit between fill and loss
+  uint64_t references = 0;  // sum of the lifetimes, in references of the whole machine
+  uint64_t hits = 0;        // sum over the lines
+  std::array<uint64_t, kBuckets> by_lifetime{}, by_hits{};
+  bool operator==(const LifetimeStatistics&) const = default;
+};
+
+// What one instruction, or one thread, did to the hierarchy.
+struct OriginCounts {
+  uint64_t fetches = 0, reads = 0, writes = 0, prefetches = 0;  // lines referenced
+  std::array<uint64_t, kMaxLevels> misses{};                    // by level, from level 1
+  SharingCounts sharing;
+  bool operator==(const OriginCounts&) const = default;
+};
+
+struct PcKey {
+  uint32_t process = 0;
+  uint64_t pc = 0;
+  bool operator==(const PcKey&) const = default;
+};
+
+struct PcKeyHash {
+  size_t operator()(const PcKey& key) const {
+    return (key.pc ^ uint64_t{key.process} << 48) * 0x9e3779b97f4a7c15u >> 7;
+  }
+};
+
+using PcTable = std::unordered_map<PcKey, OriginCounts, PcKeyHash>;
+
+// What Details needs to know of each cache, by its number in the tree.
+struct CacheFacts {
+  uint32_t level = 0;  // from 0
+  uint64_t lines = 0;  // capacity
+};
+
+class Details {
+ public:
+  // `paths[2 * core + is_data]`: the caches that a reference of a core goes through, from level 1 on.
+  Details(uint32_t line_bytes, std::vector<CacheFacts> caches, std::vector<std::vector<uint32_t>> paths);
+
+  const LineTable& lines() const { return lines_; }
+  const PcTable& pcs() const { return pcs_; }
+  const std::vector<OriginCounts>& threads() const { return threads_; }  // by thread
+  const MissClasses& classes(uint32_t cache) const { return caches_[cache].classes; }
+  const LifetimeStatistics& lifetimes(uint32_t cache) const { return caches_[cache].lifetimes; }
+
+  void begin(uint32_t core, Access kind, uint64_t line, uint32_t offset, uint32_t bytes, const Origin& origin);
+  void request(uint32_t cache, bool hit) { reached_[reached_count_++] = {cache, hit}; }
+  void filled(uint32_t cache, uint64_t line);
+  void removed(uint32_t cache, uint64_t line, Loss why);
+  void upgraded(uint32_t cache) { upgraded_ |= caches_[cache].facts.level == 0; }
+  void supplied_modified() { supplied_modified_ = true; }
+  void end();
+
+ private:
+  // One cache's history with one line.
+  struct View {
+    uint32_t cache = 0;
+    bool held_before = false;  // the line was here once
+    bool is_pending = false;   // a coherence miss that no touch has made true yet
+    Loss lost = Loss::kEvicted;
+    uint32_t hits = 0;
+    uint64_t filled_at = 0;
+    ByteMask foreign;  // bytes that others wrote since this cache's last essential miss
+    // Who made the pending miss.
+    uint32_t thread = 0, use = LineTable::kNoSite, site = LineTable::kNoSite;
+    OriginCounts* pc = nullptr;
+  };
+  struct CacheState {
+    CacheFacts facts;
+    LruShadow shadow;
+    MissClasses classes;
+    LifetimeStatistics lifetimes;
+  };
+  struct Line {
+    LineRecord* record;
+    std::vector<View> views;
+  };
+  struct Reached {
+    uint32_t cache;
+    bool hit;
+  };
+
+  Line& line_state(uint64_t line);
+  static View& view_of(Line& state, uint32_t cache);
+  void take_request(Line& state, const Reached& reached);
+  void take_miss(View& view, CacheState& cache, bool shadow_hit);
+  void become_true(Line& state, View& view);
+  template <class Add>
+  void for_each_counter(Line& state, const View& view, Add add);
+
+  uint32_t line_bytes_;
+  std::vector<CacheState> caches_;
+  std::vector<std::vector<uint32_t>> paths_;
+  LineTable lines_;
+  PcTable pcs_;
+  std::vector<OriginCounts> threads_;
+  std::unordered_map<uint64_t, Line> states_;
+  uint64_t now_ = 0;  // references so far
+
+  // The reference under way.
+  uint32_t port_ = 0, offset_ = 0, bytes_ = 0;
+  Access kind_ = Access::kLoad;
+  uint64_t line_ = kNoLine;
+  Origin origin_;
+  ByteMask mask_;
+  OriginCounts* pc_ = nullptr;
+  LineTable::Place place_{};
+  bool upgraded_ = false, supplied_modified_ = false;
+  std::array<Reached, kMaxLevels> reached_{};
+  uint32_t reached_count_ = 0;
+};
+
+}  // namespace simrun::sim

@@ -1,0 +1,90 @@
+// What is known of each line that was referenced: by whom, which bytes, and the coherence misses that it cost in the
+// caches of level 1. The raw material of the sharing table. Kept on request (Hierarchy::keep_details), as it takes
+// memory in proportion to the lines that the program touches and a look-up per reference.
+//
+// True and false sharing by the definition of Dubois et al. (ISCA 1993), per byte: a miss on a line that the cache lost
+// because another core wrote is *true* sharing if, before the cache loses the line again, the core touches a byte that
+// another core wrote since the last such miss that was essential; else it is *false*. Until that touch it counts as
+// false, so the counts are right at any time for what has happened so far. A store of a byte that another core wrote is
+// a touch as well as a load (their definition has loads only): padding would not remove that miss.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "sim/detail/byte_mask.h"
+#include "sim/detail/origin.h"
+#include "sim/vocabulary.h"
+
+namespace simrun::sim {
+
+// Misses and other costs of sharing, of whatever they are counted for.
+struct SharingCounts {
+  uint64_t true_sharing = 0;     // level-1 misses
+  uint64_t false_sharing = 0;    // level-1 misses
+  uint64_t upgrades = 0;         // writes that found the line Shared in level 1
+  uint64_t dirty_transfers = 0;  // references that another cache's modified data answered (HITM)
+
+  uint64_t coherence_misses() const { return true_sharing + false_sharing; }
+  bool operator==(const SharingCounts&) const = default;
+};
+
+// One thread's use of a line, from the first reference on. Instruction fetches are not uses.
+struct ThreadUse {
+  uint32_t thread = 0, process = 0;
+  uint64_t reads = 0, writes = 0;  // a read-modify-write is a write
+  ByteMask read_bytes, written_bytes;
+  SharingCounts sharing;
+};
+
+// One instruction of one thread that touches the same bytes of the line. Kept from the moment when a second thread
+// touches the line: counts before are in ThreadUse only.
+struct Site {
+  Origin origin;
+  uint16_t offset = 0, bytes = 0;  // within the line
+  Access kind = Access::kLoad;
+  uint64_t references = 0;
+  SharingCounts sharing;
+};
+
+struct LineRecord {
+  uint64_t line = kNoLine;
+  SharingCounts sharing;
+  std::vector<ThreadUse> threads;
+  std::vector<Site> sites;
+};
+
+class LineTable {
+ public:
+  // The record of `line`, made when there is none. It does not move.
+  LineRecord& operator[](uint64_t line) {
+    LineRecord& record = records_[line];
+    record.line = line;
+    return record;
+  }
+  const LineRecord* find(uint64_t line) const {
+    const auto position = records_.find(line);
+    return position == records_.end() ? nullptr : &position->second;
+  }
+  size_t size() const { return records_.size(); }
+
+  // Adds a reference to its thread and, once the line has two threads, to its site (else the site is kNoSite).
+  static constexpr uint32_t kNoSite = ~uint32_t{0};
+  struct Place {
+    uint32_t thread, site;  // indices into the record
+  };
+  static Place add(LineRecord& record, const Origin& origin, Access kind, uint32_t offset, uint32_t bytes,
+                   const ByteMask& mask);
+
+  // The `limit` lines with the most coherence misses (then upgrades), the worst first; lines without either are left
+  // out. `before` of equal lines: the lower number.
+  std::vector<const LineRecord*> worst(size_t limit) const;
+  // Lines that at least two threads used, at least one of them writing, in order of line number.
+  std::vector<const LineRecord*> shared() const;
+
+ private:
+  std::unordered_map<uint64_t, LineRecord> records_;
+};
+
+}  // namespace simrun::sim

@@ -1,0 +1,260 @@
+// Tables per line, instruction and thread; misses by class; true and false sharing.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "tests/sim/machines.h"
+
+namespace simrun::sim {
+namespace {
+
+constexpr uint64_t kLine = 0x10000;  // byte address of the line that most tests use
+
+struct Detailed {
+  explicit Detailed(const MachineConfig& machine) : model(machine) { model.keep_details(); }
+  void access(uint32_t core, Access kind, uint64_t address, uint32_t bytes = 8, uint64_t pc = 0) {
+    model.access_detailed(core, kind, address, bytes, {core, 0, pc != 0 ? pc : 0x400000 + core});
+  }
+  const LineRecord& line(uint64_t address) const {
+    return *model.details()->lines().find(address / model.line_bytes());
+  }
+  MissClasses level1() const {
+    MissClasses sum;
+    for (uint32_t cache = 0; cache < 2 * model.cores(); ++cache) sum += model.details()->classes(cache);
+    return sum;
+  }
+  Hierarchy model;
+};
+
+TEST(Sharing, CountersInOneLineAreFalselyShared) {
+  Detailed d(small_machine(4));
+  for (int round = 0; round < 100; ++round)
+    for (uint32_t core = 0; core < 4; ++core) d.access(core, Access::kReadModifyWrite, kLine + 8 * core);
+  const LineRecord& line = d.line(kLine);
+  EXPECT_EQ(line.sharing.false_sharing, 4u * 99);  // each first miss is compulsory
+  EXPECT_EQ(line.sharing.true_sharing, 0u);
+  EXPECT_EQ(line.sharing.dirty_transfers, 399u);
+  ASSERT_EQ(line.threads.size(), 4u);
+  EXPECT_EQ(line.threads[2].written_bytes, ByteMask::of(16, 8, 64));
+  EXPECT_EQ(line.threads[2].sharing.false_sharing, 99u);
+  EXPECT_EQ(line.threads[2].writes, 100u);
+  ASSERT_EQ(line.sites.size(), 4u);
+  EXPECT_EQ(line.sites[2].offset, 24u);  // thread 0 has one from its second reference on
+  EXPECT_EQ(line.sites[2].origin.pc, 0x400003u);
+  EXPECT_EQ(line.sites[2].sharing.false_sharing, 99u);
+  EXPECT_EQ(d.model.details()->pcs().at({0, 0x400001}).sharing.false_sharing, 99u);
+  EXPECT_EQ(d.model.details()->threads()[1].misses[0], 100u);
+  EXPECT_EQ(d.model.details()->lines().worst(10).size(), 1u);
+}
+
+TEST(Sharing, PaddedCountersAreNot) {
+  Detailed d(small_machine(4));
+  for (int round = 0; round < 100; ++round)
+    for (uint32_t core = 0; core < 4; ++core) d.access(core, Access::kReadModifyWrite, kLine + 64 * core);
+  EXPECT_EQ(d.level1().false_sharing + d.level1().true_sharing, 0u);
+  EXPECT_TRUE(d.model.details()->lines().worst(10).empty());
+  EXPECT_TRUE(d.model.details()->lines().shared().empty());
+}
+
+TEST(Sharing, OneCounterOfAllIsTrulyShared) {
+  for (const Access kind : {Access::kReadModifyWrite, Access::kStore}) {
+    Detailed d(small_machine(4));
+    for (int round = 0; round < 100; ++round)
+      for (uint32_t core = 0; core < 4; ++core) d.access(core, kind, kLine);
+    EXPECT_EQ(d.line(kLine).sharing.true_sharing, 4u * 99);
+    EXPECT_EQ(d.line(kLine).sharing.false_sharing, 0u);
+  }
+}
+
+TEST(Sharing, ATouchAnyTimeBeforeTheNextLossMakesTheMissTrue) {
+  Detailed d(small_machine(2));
+  d.access(0, Access::kLoad, kLine, 8, 0x111);
+  d.access(1, Access::kStore, kLine + 8);
+  d.access(0, Access::kLoad, kLine, 8, 0x222);  // a byte that nobody wrote
+  EXPECT_EQ(d.line(kLine).sharing.false_sharing, 1u);
+  d.access(0, Access::kLoad, kLine, 8, 0x333);
+  d.access(0, Access::kLoad, kLine + 15, 1, 0x444);  // what core 1 wrote
+  EXPECT_EQ(d.line(kLine).sharing.false_sharing, 0u);
+  EXPECT_EQ(d.line(kLine).sharing.true_sharing, 1u);
+  EXPECT_EQ(d.model.details()->pcs().at({0, 0x222}).sharing.true_sharing, 1u) << "the instruction that missed";
+}
+
+// Dubois: what was written before a useless miss is still news at the next one.
+TEST(Sharing, AnOldWriteStaysNewsUntilItIsSeen) {
+  Detailed d(small_machine(2));
+  d.access(0, Access::kLoad, kLine);
+  d.access(1, Access::kStore, kLine + 8);
+  d.access(0, Access::kLoad, kLine);        // false
+  d.access(1, Access::kStore, kLine + 16);  // another byte
+  d.access(0, Access::kLoad, kLine + 8);    // what came before the false miss: true
+  EXPECT_EQ(d.line(kLine).sharing.false_sharing, 1u);
+  EXPECT_EQ(d.line(kLine).sharing.true_sharing, 1u);
+  d.access(1, Access::kStore, kLine + 16);
+  d.access(0, Access::kLoad, kLine + 8);  // seen already
+  EXPECT_EQ(d.line(kLine).sharing.false_sharing, 2u);
+}
+
+TEST(MissClasses, EachKind) {
+  MachineConfig m = small_machine(1);
+  m.levels = {unified_level("L1", 1, 16 * 64, 1)};  // 16 lines, direct-mapped
+  Detailed d(m);
+  for (int pass = 0; pass < 10; ++pass)
+    for (const uint64_t line : {0u, 16u}) d.access(0, Access::kLoad, line * 64);
+  MissClasses c = d.model.details()->classes(0);
+  EXPECT_EQ(c.compulsory, 2u);
+  EXPECT_EQ(c.conflict, 18u);
+  for (int pass = 0; pass < 10; ++pass)
+    for (uint64_t line = 0; line < 32; ++line) d.access(0, Access::kLoad, 64 * (1000 + line));
+  c = d.model.details()->classes(0);
+  EXPECT_EQ(c.compulsory, 34u);
+  EXPECT_EQ(c.capacity, 9u * 32);
+  d.access(0, Access::kLoad, 64 * 1031);
+  d.access(0, Access::kFlush, 64 * 1031);
+  d.access(0, Access::kLoad, 64 * 1031);
+  EXPECT_EQ(d.model.details()->classes(0).flushed, 1u);
+}
+
+TEST(MissClasses, InclusionVictim) {
+  MachineConfig m = small_machine(1);
+  m.levels = {unified_level("L1", 1, 4 * 64, 4), unified_level("L2", 1, 8 * 64, 8)};
+  Detailed d(m);
+  for (uint64_t i = 0; i < 8; ++i) {
+    d.access(0, Access::kLoad, 64 * 1000);
+    d.access(0, Access::kLoad, 64 * i);
+  }
+  d.access(0, Access::kLoad, 64 * 1000);
+  EXPECT_EQ(d.model.details()->classes(0).inclusion, 1u);
+}
+
+TEST(Lifetimes, OfLinesThatLeft) {
+  MachineConfig m = small_machine(1);
+  m.levels = {unified_level("L1", 1, 64, 1)};
+  Detailed d(m);
+  d.access(0, Access::kLoad, 0);
+  for (int i = 0; i < 5; ++i) d.access(0, Access::kLoad, 0);
+  d.access(0, Access::kLoad, 64);
+  d.access(0, Access::kLoad, 128);
+  const LifetimeStatistics& l = d.model.details()->lifetimes(0);
+  EXPECT_EQ(l.lines, 2u);
+  EXPECT_EQ(l.unused, 1u);
+  EXPECT_EQ(l.hits, 5u);
+  EXPECT_EQ(l.references, 6u + 1);
+}
+
+// What always holds, and that keeping details changes no count.
+TEST(Details, LawsOnRandomMachines) {
+  for (uint64_t seed = 1; seed <= 300; ++seed) {
+    std::mt19937_64 random(seed * 31);
+    const MachineConfig machine = random_machine(random);
+    SCOPED_TRACE("seed " + std::to_string(seed) + ", " + describe(machine));
+    Detailed d(machine);
+    Hierarchy plain(machine);
+    for (const Reference& r : random_stream(random, machine, 1500)) {
+      d.access(r.core, r.kind, r.address, r.bytes);
+      plain.access(r.core, r.kind, r.address, r.bytes);
+    }
+    const Statistics s = d.model.statistics();
+    EXPECT_TRUE(s == plain.statistics());
+    uint32_t cache = 0;
+    uint64_t level1_sharing = 0;
+    for (const LevelStatistics& level : s.levels)
+      for (const CacheInstanceStatistics& c : level.caches) {
+        const MissClasses& classes = d.model.details()->classes(cache);
+        const AccessCounts& misses = c.total.requests.misses;
+        EXPECT_EQ(classes.total(), misses.demand() + misses.prefetches) << c.name;
+        if (c.by_core.size() == machine.cores && level.side == Side::kUnified) {
+          EXPECT_EQ(classes.true_sharing + classes.false_sharing, 0u);
+        }
+        if (level.level == 1) level1_sharing += classes.true_sharing + classes.false_sharing;
+        const LifetimeStatistics& l = d.model.details()->lifetimes(cache);
+        EXPECT_EQ(l.lines, c.total.evictions + c.total.back_invalidations + c.total.flushed_lines +
+                               c.total.invalidations_received)
+            << c.name;
+        ++cache;
+      }
+    uint64_t by_line = 0, by_thread = 0, by_pc = 0;
+    for (const LineRecord* line : d.model.details()->lines().worst(1 << 20))
+      by_line += line->sharing.coherence_misses();
+    for (const OriginCounts& t : d.model.details()->threads()) by_thread += t.sharing.coherence_misses();
+    for (const auto& [pc, counts] : d.model.details()->pcs()) by_pc += counts.sharing.coherence_misses();
+    EXPECT_EQ(by_line, level1_sharing);
+    EXPECT_EQ(by_thread, level1_sharing);
+    EXPECT_EQ(by_pc, level1_sharing);
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+// The classification again, from the whole history of each line: private unbounded caches, so that every loss is one of
+// coherence. For each coherence miss, looks forward to the next loss for a byte that another core wrote since the
+// core's last essential miss.
+struct Touch {
+  uint32_t core;
+  bool write;
+  uint32_t offset, bytes;
+};
+
+std::pair<uint64_t, uint64_t> classify_by_history(const std::vector<Touch>& history, uint32_t cores) {
+  uint64_t true_misses = 0, false_misses = 0;
+  for (uint32_t core = 0; core < cores; ++core) {
+    size_t essential = 0;  // writes before this point are known to the core
+    bool held = false, seen = false;
+    for (size_t i = 0; i < history.size(); ++i) {
+      if (history[i].core != core) {
+        held &= !history[i].write;
+        continue;
+      }
+      if (held) continue;
+      held = true;
+      if (!seen) {
+        seen = true;
+        essential = i;
+        continue;
+      }
+      size_t lost = i;
+      while (lost < history.size() && (history[lost].core == core || !history[lost].write)) ++lost;
+      bool is_true = false;
+      for (size_t use = i; use < lost && !is_true; ++use)
+        for (size_t w = essential; w < i && history[use].core == core; ++w)
+          is_true |= history[w].core != core && history[w].write &&
+                     history[w].offset < history[use].offset + history[use].bytes &&
+                     history[use].offset < history[w].offset + history[w].bytes;
+      ++(is_true ? true_misses : false_misses);
+      if (is_true) essential = i;
+    }
+  }
+  return {true_misses, false_misses};
+}
+
+TEST(Sharing, EqualsTheDefinitionOnRandomHistories) {
+  for (uint64_t seed = 1; seed <= 300; ++seed) {
+    std::mt19937_64 random(seed);
+    MachineConfig m = small_machine(2 + static_cast<uint32_t>(random() % 3));
+    m.levels = {unified_level("L1", 1, 1 << 16, 16)};
+    Detailed d(m);
+    std::vector<Touch> history;
+    for (int i = 0; i < 120; ++i) {
+      const uint32_t bytes = 1 + static_cast<uint32_t>(random() % 8);
+      history.push_back({static_cast<uint32_t>(random() % m.cores), random() % 3 == 0,
+                         static_cast<uint32_t>(random() % (1 + random() % 57)), bytes});
+      const Touch& t = history.back();
+      d.access(t.core, t.write ? Access::kStore : Access::kLoad, kLine + t.offset, t.bytes);
+    }
+    const auto [true_misses, false_misses] = classify_by_history(history, m.cores);
+    ASSERT_EQ(d.line(kLine).sharing.true_sharing, true_misses) << seed;
+    ASSERT_EQ(d.line(kLine).sharing.false_sharing, false_misses) << seed;
+  }
+}
+
+TEST(ByteMask, OfRanges) {
+  EXPECT_EQ(ByteMask::of(0, 8, 64).words[0], 0xffu);
+  EXPECT_EQ(ByteMask::of(0, 64, 64).words[0], ~uint64_t{0});
+  EXPECT_EQ(ByteMask::of(60, 8, 128).words[0], uint64_t{0xf} << 60);
+  EXPECT_EQ(ByteMask::of(60, 8, 128).words[1], 0xfu);
+  EXPECT_EQ(ByteMask::of(127, 1, 128).words[1], uint64_t{1} << 63);
+  EXPECT_EQ(ByteMask::of(4095, 1, 4096).words[1], uint64_t{1} << 63);
+  EXPECT_EQ(ByteMask::of(5, 0, 64).count(), 1u);
+}
+
+}  // namespace
+}  // namespace simrun::sim
