@@ -11,6 +11,17 @@
 
 namespace simrun::cli {
 
+// The first six kinds are the same in both; non-temporal accesses are simulated as ordinary ones.
+inline sim::Access access_of(channel::ReferenceKind kind) {
+  using channel::ReferenceKind;
+  constexpr std::array kAccess = {
+      sim::Access::kFetch,    sim::Access::kLoad,  sim::Access::kStore, sim::Access::kReadModifyWrite,
+      sim::Access::kPrefetch, sim::Access::kFlush, sim::Access::kLoad,  sim::Access::kStore};
+  static_assert(kAccess[static_cast<size_t>(ReferenceKind::kFlush)] == sim::Access::kFlush);
+  static_assert(kAccess[static_cast<size_t>(ReferenceKind::kNonTemporalStore)] == sim::Access::kStore);
+  return kAccess[static_cast<size_t>(kind)];
+}
+
 class ModelSink final {
  public:
   static constexpr bool kWantsReferences = true;
@@ -24,15 +35,31 @@ class ModelSink final {
   }
 
  private:
-  // The first six kinds are the same in both; non-temporal accesses are simulated as ordinary ones.
-  static sim::Access access_of(channel::ReferenceKind kind) {
-    using channel::ReferenceKind;
-    constexpr std::array kAccess = {
-        sim::Access::kFetch,    sim::Access::kLoad,  sim::Access::kStore, sim::Access::kReadModifyWrite,
-        sim::Access::kPrefetch, sim::Access::kFlush, sim::Access::kLoad,  sim::Access::kStore};
-    static_assert(kAccess[static_cast<size_t>(ReferenceKind::kFlush)] == sim::Access::kFlush);
-    static_assert(kAccess[static_cast<size_t>(ReferenceKind::kNonTemporalStore)] == sim::Access::kStore);
-    return kAccess[static_cast<size_t>(kind)];
+  sim::Hierarchy& model_;
+};
+
+// The same with who made each reference, for a model that keeps details. The handle of a thread is its index.
+class DetailedModelSink final {
+ public:
+  static constexpr bool kWantsReferences = true;
+  static constexpr bool kWantsPc = true;
+
+  explicit DetailedModelSink(sim::Hierarchy& model) : model_(model) { model_.keep_details(); }
+
+  uint32_t start_thread(const channel::ThreadReport& thread) { return thread.index; }
+  void fetch(uint32_t thread, uint64_t line, uint64_t pc) {
+    // The bytes of the fetch that are on the line: from the instruction on.
+    const uint64_t begin = line * model_.line_bytes();
+    const uint64_t from = pc > begin ? pc : begin;
+    put(thread, sim::Access::kFetch, from, static_cast<uint32_t>(begin + model_.line_bytes() - from), pc);
+  }
+  void data(uint32_t thread, channel::ReferenceKind kind, uint64_t address, uint32_t bytes, uint64_t pc) {
+    put(thread, access_of(kind), address, bytes, pc);
+  }
+
+ private:
+  void put(uint32_t thread, sim::Access kind, uint64_t address, uint32_t bytes, uint64_t pc) {
+    model_.access_detailed(core_of_thread(thread, model_.cores()), kind, address, bytes, {thread, 0, pc});
   }
 
   sim::Hierarchy& model_;
