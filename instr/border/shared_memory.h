@@ -91,11 +91,16 @@ struct ProcessHeader {
   uint64_t code_cache_bytes;
   uint64_t app_pc, app_sp;             // the application's first instruction (its dynamic loader, if it has one) and stack pointer
   uint64_t app_flags;                  // rflags at start
+  uint32_t added_personality;          // bits of personality(2) that the launcher set and the application should not see
 
   // Inaccessible mappings that keep the engine out of the application's mmap area while it is loaded; the engine unmaps them before the
   // application's first instruction. 0 bytes: none. The gaps are smaller holes above the blanket, usually none.
   uint64_t blanket_base, blanket_bytes;
   AddressRange blanket_gaps[kMaxBlanketGaps];
+  // What the application had mapped before anything of the engine came: `app_mappings` ranges, ascending, in the memory of the upper half of
+  // the rings, which nobody uses before the application's first instruction.
+  uint64_t app_mappings_offset;
+  uint32_t app_mappings;
   uint64_t engine_stack_base, engine_stack_bytes;   // the stack that the engine's main runs on
   // Limits of the application before the launcher made room for the engine: {soft, hard} as getrlimit is to report them.
   uint64_t app_limit_address_space[2], app_limit_data[2];

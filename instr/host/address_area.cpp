@@ -79,4 +79,15 @@ Blanket cover_mmap_area(RemoteProcess& process) {
   return blanket;
 }
 
+std::vector<AddressRange> mapped_ranges(pid_t pid) {
+  std::vector<AddressRange> joined;
+  for (const AddressRange& m : read_mappings(pid)) {
+    if (!joined.empty() && joined.back().base + joined.back().bytes == m.base)
+      joined.back().bytes += m.bytes;
+    else
+      joined.push_back(m);
+  }
+  return joined;
+}
+
 }  // namespace simrun::host

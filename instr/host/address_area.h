@@ -17,4 +17,7 @@ struct Blanket {
 
 Blanket cover_mmap_area(RemoteProcess& process);
 
+// What is mapped in the process now, ascending; neighbours are joined.
+std::vector<border::AddressRange> mapped_ranges(pid_t pid);
+
 }  // namespace simrun::host

@@ -5,10 +5,12 @@
 #include <signal.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/personality.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
 #include <map>
 #include <utility>
 
@@ -59,11 +61,16 @@ LimitsBefore make_room_in(pid_t pid, const LaunchOptions& options) {
   return {make_room(pid, RLIMIT_AS, own + mapping_bytes(options) + 2 * options.code_cache_bytes), make_room(pid, RLIMIT_DATA, own)};
 }
 
+uint32_t added_personality(const LaunchOptions& options) {
+  return options.aslr ? 0 : static_cast<uint32_t>(ADDR_NO_RANDOMIZE & ~personality(0xffffffff));
+}
+
 void record_start(border::ProcessHeader& h, const RemoteProcess& process, const Blanket& blanket, const border::AddressRange& stack,
-                  const LimitsBefore& limits) {
+                  const LimitsBefore& limits, uint32_t added_personality) {
   h.app_pc = process.initial_registers().rip;
   h.app_sp = process.initial_registers().rsp;
   h.app_flags = process.initial_registers().eflags;
+  h.added_personality = added_personality;
   h.blanket_base = blanket.main.base;
   h.blanket_bytes = blanket.main.bytes;
   for (size_t i = 0; i < blanket.gaps.size(); ++i) h.blanket_gaps[i] = blanket.gaps[i];
@@ -73,6 +80,16 @@ void record_start(border::ProcessHeader& h, const RemoteProcess& process, const 
   h.app_limit_address_space[1] = limits.address_space.rlim_max;
   h.app_limit_data[0] = limits.data.rlim_cur;
   h.app_limit_data[1] = limits.data.rlim_max;
+}
+
+// Where the engine looks for what is the application's: in rings that no thread has yet.
+void record_mappings(const LocalMapping& mapping, const std::vector<border::AddressRange>& ranges) {
+  border::ProcessHeader& h = mapping.header();
+  const uint64_t room = h.instructions_offset - h.rings_offset;
+  h.app_mappings_offset = h.rings_offset + room / 2;
+  if (ranges.size() * sizeof ranges[0] > room / 2) throw UserError("the program has too many mappings for rings so small: use a larger --ring-size");
+  h.app_mappings = static_cast<uint32_t>(ranges.size());
+  std::memcpy(static_cast<char*>(mapping.address()) + h.app_mappings_offset, ranges.data(), ranges.size() * sizeof ranges[0]);
 }
 
 // The kernel's random bytes seed stack protectors and hash tables, and code that reads a string next to them sees them: without
@@ -89,10 +106,12 @@ void fix_random_bytes(RemoteProcess& process) {
 LocalMapping inject(pid_t pid, const LaunchOptions& options, const std::string& engine) {
   const LimitsBefore limits = make_room_in(pid, options);
   RemoteProcess process(pid);
+  const std::vector<border::AddressRange> mapped = mapped_ranges(pid);
   const Blanket blanket = cover_mmap_area(process);
   const border::AddressRange stack = map_engine_stack(process);
   LocalMapping mapping = create_shared_mapping(process, options, stack.base);
-  record_start(mapping.header(), process, blanket, stack, limits);
+  record_start(mapping.header(), process, blanket, stack, limits, added_personality(options));
+  record_mappings(mapping, mapped);
   if (!options.aslr) fix_random_bytes(process);
   const EntryPoint entry = prepare_engine(process, engine, mapping.header().target_base, stack);
   process.detach(entry.pc, entry.sp);

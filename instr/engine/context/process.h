@@ -15,6 +15,7 @@ struct Process {
   uint64_t xsave_mask;                 // components that the engine saves and restores
   uint32_t xsave_standard_bytes;       // size of the standard-format image for signal frames (CPUID.0DH.0:EBX)
   int simulator_pid;
+  void (*going_native)();              // what `syscalls` has to do in a child that leaves the engine; there it must not lock
 
   ThreadContext* slot(uint32_t index) const {
     return reinterpret_cast<ThreadContext*>(base + header->slots_offset + index * header->slot_bytes);

@@ -12,7 +12,7 @@
 #include <cstring>
 
 #include "base/check.h"
-#include "instr/engine/context/engine_area.h"
+#include "instr/engine/context/engine_memory.h"
 #include "instr/engine/context/fixed_routines.h"
 #include "instr/engine/context/process.h"
 #include "instr/engine/context/raw_syscall.h"
@@ -22,6 +22,8 @@
 #include "instr/engine/runtime/dispatcher.h"
 #include "instr/engine/signals/signals.h"
 #include "instr/engine/signals/vector_frame.h"
+#include "instr/engine/syscalls/mapping_calls.h"
+#include "instr/engine/syscalls/resource_limits.h"
 #include "instr/engine/syscalls/watch_mappings.h"
 #include "instr/engine/translate/address_space.h"
 #include "instr/engine/threads/identity.h"
@@ -110,9 +112,9 @@ void forget_private_library() {
 
 void remove_blanket() {
   const border::ProcessHeader& h = *g_process.header;
-  if (h.blanket_bytes != 0) munmap(reinterpret_cast<void*>(h.blanket_base), h.blanket_bytes);
+  if (h.blanket_bytes != 0) raw_syscall(SYS_munmap, h.blanket_base, h.blanket_bytes);
   for (const border::AddressRange& gap : h.blanket_gaps)
-    if (gap.bytes != 0) munmap(reinterpret_cast<void*>(gap.base), gap.bytes);
+    if (gap.bytes != 0) raw_syscall(SYS_munmap, gap.base, gap.bytes);
 }
 
 [[noreturn]] void run(uint64_t mapping) {
@@ -135,7 +137,10 @@ void remove_blanket() {
   forget_private_library();
   ThreadContext* c = adopt_first_thread();
   remove_blanket();
+  note_engine_mappings(reinterpret_cast<const border::AddressRange*>(g_process.base + h.app_mappings_offset), h.app_mappings);
   read_address_space();
+  start_resource_limits();
+  start_mapping_calls();
   h.engine_state.store(1);
   report_first_mappings(c);
   enter_code_cache(c, dispatch(c));

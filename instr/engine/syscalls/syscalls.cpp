@@ -2,10 +2,8 @@
 
 #include <asm/prctl.h>
 #include <linux/sched.h>
-#include <sys/mman.h>
 
 #include <cerrno>
-#include <mutex>
 
 #include "instr/engine/context/app_memory.h"
 #include "instr/engine/context/fixed_routines.h"
@@ -15,9 +13,11 @@
 #include "instr/engine/dispatch/flush.h"
 #include "instr/engine/instrument/ring_writer.h"
 #include "instr/engine/signals/signals.h"
+#include "instr/engine/syscalls/mapping_calls.h"
+#include "instr/engine/syscalls/process_files.h"
+#include "instr/engine/syscalls/resource_limits.h"
 #include "instr/engine/syscalls/watch_mappings.h"
 #include "instr/engine/threads/threads.h"
-#include "instr/engine/translate/address_space.h"
 
 namespace simrun::engine {
 namespace {
@@ -25,22 +25,6 @@ namespace {
 constexpr uint64_t kSyscallInstructionBytes = 2;
 
 void set_result(ThreadContext* c, int64_t result) { c->app.gpr[kRax] = static_cast<uint64_t>(result); }
-bool failed(const ThreadContext* c) { return c->app.gpr[kRax] > static_cast<uint64_t>(-4096); }
-
-constexpr uint64_t whole_pages(uint64_t bytes) { return (bytes + 4095) & ~4095ull; }
-
-// A mapping call changed [from, from + bytes): translations of what was there are void. That comes after the call: code
-// that runs in a range while another thread unmaps it is a race of the application's own.
-template <typename Note>
-void after_mapping_change(ThreadContext* c, uint64_t from, uint64_t bytes, Note&& note) {
-  bool translated;
-  {
-    const std::lock_guard lock(g_translation_lock);
-    note();
-    translated = has_translations(AppAddress{from}, AppAddress{from + bytes});
-  }
-  if (translated) flush_range(c, AppAddress{from}, AppAddress{from + bytes});
-}
 
 int64_t do_arch_prctl(ThreadContext* c) {
   const uint64_t operation = c->app.gpr[kRdi], value = c->app.gpr[kRsi];
@@ -65,32 +49,12 @@ int64_t do_arch_prctl(ThreadContext* c) {
 bool do_exec(ThreadContext* c) {
   append_event(c, border::Event::kExec, {});
   ignore_faults_for_exec();
+  give_limits_to_kernel();
   const bool done = pass_through(c);
+  take_limits_back();
   own_faults_again();
   append_event(c, border::Event::kExecFailed, {});
   return done;
-}
-
-// Calls whose effect on the engine follows the kernel's own work; `a` holds their arguments.
-void after_pass_through(ThreadContext* c, uint64_t number, const uint64_t* a) {
-  if (failed(c)) return;
-  const uint64_t result = c->app.gpr[kRax], bytes = whole_pages(a[1]);
-  const AppAddress from{a[0]}, to{result};
-  switch (number) {
-    case SYS_mmap: return after_mapping_change(c, result, bytes, [&] { note_mapped(to, bytes, a[2], a[3]); });
-    case SYS_munmap: return after_mapping_change(c, a[0], bytes, [&] { note_unmapped(from, bytes); });
-    case SYS_mprotect:
-    case SYS_pkey_mprotect: return after_mapping_change(c, a[0], bytes, [&] { note_protected(from, bytes, a[2]); });
-    case SYS_mremap:
-      after_mapping_change(c, a[0], bytes, [&] { note_moved(from, bytes, to, whole_pages(a[2])); });
-      return after_mapping_change(c, result, whole_pages(a[2]), [] {});
-    case SYS_shmat:
-    case SYS_shmdt:
-    case SYS_remap_file_pages:
-      // Rare, and their sizes are the kernel's: look again, translate again.
-      return after_mapping_change(c, 0, ~0ull << 12, [] { read_address_space(); });
-    default: return;
-  }
 }
 
 // The mask that a call sets for its own time; false when it sets none.
@@ -110,9 +74,20 @@ bool mask_of_call(const ThreadContext* c, uint64_t number, uint64_t& mask) {
   return at != 0 && read_app(&mask, at, sizeof mask);
 }
 
+void report_change(ThreadContext* c, uint64_t number, const uint64_t* arguments) {
+  if (g_process.header->watch_calls != 0 && c->app.gpr[kRax] <= static_cast<uint64_t>(-4096)) report_mapping_change(c, number, arguments);
+}
+
 // A call through the gate, and what the engine does about it. False: a signal came first.
 bool watched_call(ThreadContext* c, uint64_t number) {
   const uint64_t arguments[] = {c->app.gpr[kRdi], c->app.gpr[kRsi], c->app.gpr[kRdx], c->app.gpr[kR10], c->app.gpr[kR8], c->app.gpr[kR9]};
+  int64_t result;
+  if (answer_mapping_call(c, number, result) || answer_limit_call(c, number, result)) {
+    set_result(c, result);
+    report_change(c, number, arguments);
+    return true;
+  }
+  before_read_call(c, number);
   uint64_t mask = 0;
   const bool masked = mask_of_call(c, number, mask);
   if (!pass_through(c)) return false;
@@ -120,8 +95,9 @@ bool watched_call(ThreadContext* c, uint64_t number) {
     c->call_mask = mask;
     c->has_call_mask = 1;
   }
-  after_pass_through(c, number, arguments);
-  if (g_process.header->watch_calls != 0 && !failed(c)) report_mapping_change(c, number, arguments);
+  after_mapping_call(c, number, arguments);
+  after_open_call(c, number, arguments);
+  report_change(c, number, arguments);
   return true;
 }
 

@@ -5,7 +5,7 @@
 
 #include <mutex>
 
-#include "instr/engine/context/engine_area.h"
+#include "instr/engine/context/engine_memory.h"
 #include "instr/engine/context/raw_syscall.h"
 #include "instr/engine/context/thread_context.h"
 
@@ -38,7 +38,7 @@ ThreadIdentity* make_identity() {
   if (made) {
     pthread_attr_setstack(&attributes, static_cast<char*>(stacks) + kSignalStackBytes, kEngineStackBytes);
     made = pthread_create(&thread, &attributes, &publish_and_leave, identity) == 0;
-    if (!made) munmap(stacks, kSignalStackBytes + kEngineStackBytes);
+    if (!made) unmap_engine_memory(stacks, kSignalStackBytes + kEngineStackBytes);
   }
   pthread_attr_destroy(&attributes);
   if (!made) {

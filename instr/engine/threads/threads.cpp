@@ -9,7 +9,7 @@
 
 #include "base/check.h"
 #include "instr/engine/context/app_memory.h"
-#include "instr/engine/context/engine_area.h"
+#include "instr/engine/context/engine_memory.h"
 #include "instr/engine/context/fixed_routines.h"
 #include "instr/engine/context/process.h"
 #include "instr/engine/context/raw_syscall.h"
@@ -136,7 +136,7 @@ int64_t clone_native(ThreadContext* c, CloneRequest& request, uint64_t mask) {
   request.set_stack(word(area->stack + 2048) & ~63ull);
   // With vfork the parent sleeps here until the child has gone on to a program of its own or ended.
   const int64_t result = g_routines.clone(request.registers, g_routines.native_start, &area->launch);
-  munmap(memory, sizeof(LaunchArea));
+  unmap_engine_memory(memory, sizeof(LaunchArea));
   if (result > 0) append_event(c, border::Event::kProcessFork, {static_cast<uint64_t>(result)});
   return result;
 }
@@ -229,6 +229,7 @@ void end_thread(ThreadContext* c) {
 
 void go_native(const NativeLaunch* launch) {
   restore_native_actions();
+  g_process.going_native();
   const stack_t& s = launch->frame->stack;
   raw_syscall(SYS_sigaltstack, word(&s), 0);
   const uint64_t frame = word(launch->frame), fs = launch->fs_base, gs = launch->gs_base;

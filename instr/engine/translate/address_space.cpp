@@ -4,10 +4,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <iterator>
 #include <map>
+#include <string_view>
 #include <vector>
+
+#include "instr/engine/context/engine_memory.h"
 
 namespace simrun::engine {
 namespace {
@@ -15,10 +19,12 @@ namespace {
 struct Mapping {
   uint64_t end;
   bool executable, writable, shared;
+  bool stack = false;   // grows downwards: not data to RLIMIT_DATA
 
   bool like(const Mapping& other) const {
-    return executable == other.executable && writable == other.writable && shared == other.shared;
+    return executable == other.executable && writable == other.writable && shared == other.shared && stack == other.stack;
   }
+  bool data() const { return writable && !shared && !stack; }
 };
 
 using Mappings = std::map<uint64_t, Mapping>;   // by start; they do not overlap
@@ -72,22 +78,74 @@ std::vector<char> read_file(const char* path) {
   return text;
 }
 
-}  // namespace
+// One line of /proc/PID/maps.
+struct Line {
+  uint64_t from, to;
+  bool readable, writable, executable, shared, stack;
+};
 
-void read_address_space() {
+template <typename Visit>
+void for_each_mapping(Visit&& visit) {
   const std::vector<char> text = read_file("/proc/thread-self/maps");   // "self" has no memory once the first thread has ended
-  if (text.empty()) return;
-  g_mappings.clear();
   const char* p = text.data();
   const char* const end = p + text.size();
   while (p < end) {
+    const char* const line_end = std::find(p, end, '\n');
     char* q = nullptr;
     const uint64_t from = std::strtoull(p, &q, 16);
     const uint64_t to = std::strtoull(q + 1, &q, 16);
-    add(from, {to, q[1] == 'r' && q[3] == 'x', q[2] == 'w', q[4] == 's'});
-    while (p < end && *p != '\n') ++p;
-    ++p;
+    const bool stack = std::string_view(p, static_cast<size_t>(line_end - p)).ends_with("[stack]");
+    visit(Line{from, to, q[1] == 'r', q[2] == 'w', q[3] == 'x', q[4] == 's', stack});
+    p = line_end + 1;
   }
+}
+
+}  // namespace
+
+void read_address_space() {
+  g_mappings.clear();
+  for_each_mapping([](const Line& line) {
+    add(line.from, {line.to, line.readable && line.executable, line.writable, line.shared, line.stack});
+    // The kernel may show a mapping of the engine's as one with a neighbour of the application's.
+    border::AddressRange part;
+    for (uint64_t at = line.from; at < line.to && find_engine_memory(at, line.to, part); at = part.base + part.bytes)
+      remove(part.base, part.base + part.bytes);
+  });
+}
+
+void note_engine_mappings(const border::AddressRange* application, uint32_t count) {
+  for_each_mapping([&](const Line& line) {
+    const auto* const behind = std::upper_bound(application, application + count, line.from,
+                                                [](uint64_t at, const border::AddressRange& r) { return at < r.base + r.bytes; });
+    if (behind != application + count && behind->base <= line.from) return;
+    const bool data = line.writable && !line.shared;
+    note_engine_memory(line.from, line.to - line.from,
+                       line.executable ? EngineMemory::kCode : data ? EngineMemory::kData : EngineMemory::kOther);
+  });
+}
+
+MappedBytes mapped_bytes_in(AppAddress from, AppAddress to) {
+  MappedBytes result{0, 0};
+  auto m = g_mappings.upper_bound(raw(from));
+  if (m != g_mappings.begin()) --m;
+  for (; m != g_mappings.end() && m->first < raw(to); ++m) {
+    const uint64_t low = std::max(m->first, raw(from)), high = std::min(m->second.end, raw(to));
+    if (low >= high) continue;
+    result.all += high - low;
+    if (m->second.data()) result.data += high - low;
+  }
+  return result;
+}
+
+std::vector<border::AddressRange> application_ranges() {
+  std::vector<border::AddressRange> ranges;
+  for (const auto& [from, m] : g_mappings) ranges.push_back({from, m.end - from});
+  return ranges;
+}
+
+MappedBytes mapped_bytes() {
+  constexpr uint64_t kUserEnd = 1ull << 63;   // the vsyscall page, above it, counts for nobody
+  return mapped_bytes_in(AppAddress{0}, AppAddress{kUserEnd});
 }
 
 uint32_t executable_bytes(AppAddress pc, uint32_t wanted) {
@@ -103,9 +161,21 @@ bool code_may_change(AppAddress pc) {
   return m != g_mappings.end() && m->second.executable && (m->second.writable || m->second.shared);
 }
 
+namespace {
+
+bool g_read_implies_exec;
+
+bool makes_executable(uint64_t protection) {
+  return (protection & PROT_EXEC) != 0 || (g_read_implies_exec && (protection & PROT_READ) != 0);
+}
+
+}  // namespace
+
+void note_read_implies_exec(bool implied) { g_read_implies_exec = implied; }
+
 void note_mapped(AppAddress from, uint64_t bytes, uint64_t protection, uint64_t flags) {
   const bool shared = (flags & MAP_TYPE) != MAP_PRIVATE;
-  add(raw(from), {raw(from) + bytes, (protection & PROT_EXEC) != 0, (protection & PROT_WRITE) != 0, shared});
+  add(raw(from), {raw(from) + bytes, makes_executable(protection), (protection & PROT_WRITE) != 0, shared, (flags & MAP_GROWSDOWN) != 0});
 }
 
 void note_unmapped(AppAddress from, uint64_t bytes) { remove(raw(from), raw(from) + bytes); }
@@ -115,19 +185,19 @@ void note_protected(AppAddress from, uint64_t bytes, uint64_t protection) {
   split(raw(from));
   split(to);
   for (auto m = g_mappings.lower_bound(raw(from)); m != g_mappings.end() && m->first < to; ++m) {
-    m->second.executable = (protection & PROT_EXEC) != 0;
+    m->second.executable = makes_executable(protection);
     m->second.writable = (protection & PROT_WRITE) != 0;
   }
 }
 
-void note_moved(AppAddress from, uint64_t old_bytes, AppAddress to, uint64_t new_bytes) {
+void note_moved(AppAddress from, uint64_t old_bytes, AppAddress to, uint64_t new_bytes, bool stays) {
   const auto m = find(raw(from));
   if (m == g_mappings.end()) return;
   Mapping moved = m->second;
   moved.end = raw(to) + new_bytes;
   // An old size of 0 makes a second mapping of the same memory.
   if (old_bytes == 0) m->second.shared = moved.shared = true;
-  remove(raw(from), raw(from) + old_bytes);
+  if (!stays) remove(raw(from), raw(from) + old_bytes);
   add(raw(to), moved);
 }
 

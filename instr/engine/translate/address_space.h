@@ -3,13 +3,26 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "base/address.h"
+#include "instr/border/shared_memory.h"
 
 namespace simrun::engine {
 
-// Reads the mappings of the process. Before the application's first instruction.
+// Reads the mappings of the process, without the engine's. Before the application's first instruction.
 void read_address_space();
+
+// Everything mapped now but `application` (ascending) is the engine's (context/engine_memory.h).
+void note_engine_mappings(const border::AddressRange* application, uint32_t count);
+
+// What the application has mapped, as RLIMIT_AS and RLIMIT_DATA count it (its stack with the size that it had at the start).
+struct MappedBytes {
+  uint64_t all, data;
+};
+MappedBytes mapped_bytes();
+std::vector<border::AddressRange> application_ranges();
+MappedBytes mapped_bytes_in(AppAddress from, AppAddress to);
 
 // How many of the `wanted` bytes from `pc` on are readable and executable for the application.
 uint32_t executable_bytes(AppAddress pc, uint32_t wanted);
@@ -18,10 +31,14 @@ uint32_t executable_bytes(AppAddress pc, uint32_t wanted);
 // False where nothing is executable.
 bool code_may_change(AppAddress pc);
 
+// `protection` as mmap and mprotect take it with READ_IMPLIES_EXEC in force or not (personality).
+void note_read_implies_exec(bool implied);
+
 // What the application did. `protection` and `flags` as mmap(2) has them; ranges in whole pages.
 void note_mapped(AppAddress from, uint64_t bytes, uint64_t protection, uint64_t flags);
 void note_unmapped(AppAddress from, uint64_t bytes);
 void note_protected(AppAddress from, uint64_t bytes, uint64_t protection);
-void note_moved(AppAddress from, uint64_t old_bytes, AppAddress to, uint64_t new_bytes);
+// `stays`: MREMAP_DONTUNMAP, the old range is still mapped.
+void note_moved(AppAddress from, uint64_t old_bytes, AppAddress to, uint64_t new_bytes, bool stays);
 
 }  // namespace simrun::engine

@@ -1,0 +1,322 @@
+#include "instr/engine/syscalls/mapping_calls.h"
+
+#include <linux/capability.h>
+#include <sys/mman.h>
+#include <sys/personality.h>
+#include <sys/shm.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "instr/engine/context/engine_memory.h"
+#include "instr/engine/context/process.h"
+#include "instr/engine/context/raw_syscall.h"
+#include "instr/engine/dispatch/code_table.h"
+#include "instr/engine/dispatch/flush.h"
+#include "instr/engine/syscalls/resource_limits.h"
+#include "instr/engine/translate/address_space.h"
+
+namespace simrun::engine {
+namespace {
+
+constexpr uint64_t whole_pages(uint64_t bytes) { return (bytes + 4095) & ~4095ull; }
+constexpr bool is_error(uint64_t result) { return result > static_cast<uint64_t>(-4096); }
+
+uint64_t g_heap_end;                      // under the translation lock, like the view of the mappings
+std::map<uint64_t, uint64_t> g_attached;  // System V segments by address: bytes; under the translation lock
+bool g_lock_future;                       // MCL_FUTURE
+uint32_t g_hidden_personality;            // set by the launcher, not by the application or who started it
+
+// A mapping call changed [from, from + bytes): translations of what was there are void. That comes after the call: code
+// that runs in a range while another thread unmaps it is a race of the application's own.
+template <typename Note>
+void after_change(ThreadContext* c, uint64_t from, uint64_t bytes, Note&& note) {
+  bool translated;
+  {
+    const std::lock_guard lock(g_translation_lock);
+    note();
+    translated = has_translations(AppAddress{from}, AppAddress{from + bytes});
+  }
+  if (translated) flush_range(c, AppAddress{from}, AppAddress{from + bytes});
+}
+
+// --- Limits (mm/mmap.c, mm/mremap.c, mm/mprotect.c)
+// -------------------------------------------------------------------------
+
+bool is_data(uint64_t protection, uint64_t flags) {
+  return (protection & PROT_WRITE) && (flags & MAP_TYPE) == MAP_PRIVATE && !(flags & MAP_GROWSDOWN);
+}
+
+bool exceeds_by_mmap(const uint64_t* a) {
+  const uint64_t bytes = whole_pages(a[1]);
+  if (bytes == 0) return false;
+  MappedBytes more{bytes, is_data(a[2], a[3]) ? bytes : 0};
+  if (a[3] & MAP_FIXED) {
+    const MappedBytes replaced = mapped_bytes_in(AppAddress{a[0]}, AppAddress{a[0] + bytes});
+    more.all -= std::min(more.all, replaced.all);
+    more.data -= std::min(more.data, replaced.data);
+  }
+  return !may_map(more);
+}
+
+bool exceeds_by_mremap(const uint64_t* a) {
+  const uint64_t before = whole_pages(a[1]), after = whole_pages(a[2]);
+  const uint64_t more = (a[3] & MREMAP_DONTUNMAP) ? after : after > before ? after - before : 0;
+  if (more == 0) return false;
+  const MappedBytes first_page = mapped_bytes_in(AppAddress{a[0]}, AppAddress{a[0] + 4096});
+  return !may_map({more, first_page.data != 0 ? more : 0});
+}
+
+bool exceeds_by_mprotect(const uint64_t* a) {
+  const uint64_t bytes = whole_pages(a[1]);
+  if (!(a[2] & PROT_WRITE) || bytes == 0) return false;
+  const MappedBytes there = mapped_bytes_in(AppAddress{a[0]}, AppAddress{a[0] + bytes});
+  return there.all > there.data && !may_map({0, there.all - there.data});
+}
+
+bool exceeds_by_brk(uint64_t end) {
+  const uint64_t now = whole_pages(g_heap_end), then = whole_pages(end);
+  return end > g_heap_end && (!heap_may_end_at(end) || (then > now && !may_map({then - now, then - now})));
+}
+
+// True: the application's limits forbid the call.
+bool exceeds_limit(uint64_t number, const uint64_t* a, int64_t& result) {
+  if (memory_is_unlimited()) return false;
+  const std::lock_guard lock(g_translation_lock);
+  result = -ENOMEM;
+  switch (number) {
+    case SYS_mmap:
+      return exceeds_by_mmap(a);
+    case SYS_mremap:
+      return exceeds_by_mremap(a);
+    case SYS_mprotect:
+    case SYS_pkey_mprotect:
+      return exceeds_by_mprotect(a);
+    case SYS_brk:
+      result = static_cast<int64_t>(g_heap_end);
+      return exceeds_by_brk(a[0]);
+    default:
+      return false;
+  }
+}
+
+// --- Ranges that meet the engine's memory
+// -----------------------------------------------------------------------------------
+
+// The kernel does the call for each part of [from, from + bytes) that is not the engine's. The first error that is not
+// ENOMEM ends it.
+template <typename Part>
+int64_t for_each_own_part(uint64_t from, uint64_t bytes, Part&& part) {
+  const uint64_t end = from + bytes;
+  int64_t result = 0;
+  border::AddressRange engine;
+  while (from < end) {
+    const bool found = find_engine_memory(from, end, engine);
+    const uint64_t stop = found ? engine.base : end;
+    if (from < stop) {
+      const int64_t one = part(from, stop - from);
+      if (one != 0 && one != -ENOMEM) return one;
+      if (one != 0) result = one;
+    }
+    from = found ? engine.base + engine.bytes : end;
+  }
+  return result;
+}
+
+int64_t unmap_around(ThreadContext* c, uint64_t from, uint64_t bytes) {
+  return for_each_own_part(from, bytes, [&](uint64_t at, uint64_t size) {
+    const int64_t result = raw_syscall(SYS_munmap, at, size);
+    if (result == 0) after_change(c, at, size, [&] { note_unmapped(AppAddress{at}, size); });
+    return result;
+  });
+}
+
+// Natively the range has a hole here, at which these calls stop.
+int64_t protect_up_to(ThreadContext* c, uint64_t number, const uint64_t* a, uint64_t stop) {
+  const uint64_t size = stop - a[0];
+  if (size != 0) {
+    const int64_t result = raw_syscall(static_cast<int64_t>(number), a[0], size, a[2], a[3]);
+    if (result != 0) return result;
+    after_change(c, a[0], size, [&] { note_protected(AppAddress{a[0]}, size, a[2]); });
+  }
+  return -ENOMEM;
+}
+
+// These go on behind holes and report them at the end.
+int64_t advise_around(uint64_t number, const uint64_t* a) {
+  const int64_t result = for_each_own_part(a[0], whole_pages(a[1]), [&](uint64_t at, uint64_t size) {
+    return raw_syscall(static_cast<int64_t>(number), at, size, a[2], a[3]);
+  });
+  return result != 0 ? result : -ENOMEM;
+}
+
+// True when the call's range meets the engine's memory; then this is its result.
+bool meets_engine_memory(ThreadContext* c, uint64_t number, const uint64_t* a, int64_t& result) {
+  border::AddressRange part;
+  const auto in_range = [&](uint64_t from, uint64_t bytes) {
+    return bytes != 0 && (from & 4095) == 0 && from + bytes > from && find_engine_memory(from, from + bytes, part);
+  };
+  switch (number) {
+    case SYS_mmap:  // there is no way to give this address
+      if (!(a[3] & MAP_FIXED) || (a[3] & MAP_FIXED_NOREPLACE) || !in_range(a[0], whole_pages(a[1]))) return false;
+      result = -ENOMEM;
+      return true;
+    case SYS_munmap:
+      if (!in_range(a[0], whole_pages(a[1]))) return false;
+      result = unmap_around(c, a[0], whole_pages(a[1]));
+      return true;
+    case SYS_mprotect:
+    case SYS_pkey_mprotect:
+      if (!in_range(a[0], whole_pages(a[1]))) return false;
+      result = protect_up_to(c, number, a, part.base);
+      return true;
+    case SYS_mremap:
+      if (in_range(a[0], std::max(whole_pages(a[1]), uint64_t{1}))) return result = -EFAULT, true;
+      if ((a[3] & MREMAP_FIXED) && in_range(a[4], whole_pages(a[2]))) return result = -ENOMEM, true;
+      return false;
+    case SYS_madvise:
+    case SYS_msync:
+      if (!in_range(a[0], whole_pages(a[1]))) return false;
+      result = advise_around(number, a);
+      return true;
+    case SYS_mincore:
+      if (!in_range(a[0], whole_pages(a[1]))) return false;
+      result = -ENOMEM;
+      return true;
+    case SYS_mlock:
+    case SYS_mlock2:
+    case SYS_munlock:
+      if (!in_range(a[0] & ~4095ull, whole_pages(a[1] + (a[0] & 4095)))) return false;
+      result = -ENOMEM;
+      return true;
+    case SYS_mbind:
+      if (!in_range(a[0], whole_pages(a[1]))) return false;
+      result = -EFAULT;
+      return true;
+    default:
+      return false;
+  }
+}
+
+// --- mlockall: the engine's sparse mappings must not come into memory
+// -----------------------------------------------------------
+
+int64_t lock_all(uint64_t flags) {
+  if (flags == 0 || (flags & ~static_cast<uint64_t>(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT)) != 0 ||
+      flags == MCL_ONFAULT)
+    return -EINVAL;
+  struct {
+    uint64_t soft, hard;
+  } limit{};
+  raw_syscall(SYS_prlimit64, 0, 8 /* RLIMIT_MEMLOCK */, 0, word(&limit));
+  constexpr uint64_t kUserEnd = 1ull << 47;
+  const std::lock_guard lock(g_translation_lock);
+  const std::vector<border::AddressRange> ranges = application_ranges();
+  uint64_t all = 0;
+  for (const border::AddressRange& r : ranges) all += r.base < kUserEnd ? r.bytes : 0;
+  if (limit.soft == 0 && !has_capability(CAP_IPC_LOCK)) return -EPERM;
+  if ((flags & MCL_CURRENT) && all > limit.soft && !has_capability(CAP_IPC_LOCK)) return -ENOMEM;
+  g_lock_future = (flags & MCL_FUTURE) != 0;
+  if (!(flags & MCL_CURRENT)) return 0;
+  for (const border::AddressRange& r : ranges)  // what cannot come into memory is no error
+    if (r.base < kUserEnd) raw_syscall(SYS_mlock2, r.base, r.bytes, (flags & MCL_ONFAULT) ? MLOCK_ONFAULT : 0);
+  return 0;
+}
+
+}  // namespace
+
+void start_mapping_calls() {
+  g_heap_end = static_cast<uint64_t>(raw_syscall(SYS_brk, 0));
+  g_hidden_personality = g_process.header->added_personality;
+  note_read_implies_exec((raw_syscall(SYS_personality, 0xffffffff) & READ_IMPLIES_EXEC) != 0);
+}
+
+bool answer_mapping_call(ThreadContext* c, uint64_t number, int64_t& result) {
+  const uint64_t* g = c->app.gpr;
+  const uint64_t a[] = {g[kRdi], g[kRsi], g[kRdx], g[kR10], g[kR8]};
+  switch (number) {
+    case SYS_mlockall:
+      result = lock_all(a[0]);
+      return true;
+    case SYS_mmap:
+      if (!g_lock_future || exceeds_limit(number, a, result) || meets_engine_memory(c, number, a, result)) break;
+      result = raw_syscall(SYS_mmap, a[0], a[1], a[2], a[3] | MAP_LOCKED, a[4], g[kR9]);
+      c->app.gpr[kRax] = static_cast<uint64_t>(result);
+      after_mapping_call(c, number, a);
+      return true;
+    case SYS_munlockall:
+      g_lock_future = false;
+      return false;
+    default:
+      break;
+  }
+  return meets_engine_memory(c, number, a, result) || exceeds_limit(number, a, result);
+}
+
+void after_mapping_call(ThreadContext* c, uint64_t number, const uint64_t* a) {
+  const uint64_t result = c->app.gpr[kRax];
+  if (is_error(result)) return;
+  const uint64_t bytes = whole_pages(a[1]);
+  const AppAddress from{a[0]}, to{result};
+  switch (number) {
+    case SYS_mmap:
+      return after_change(c, result, bytes, [&] { note_mapped(to, bytes, a[2], a[3]); });
+    case SYS_munmap:
+      return after_change(c, a[0], bytes, [&] { note_unmapped(from, bytes); });
+    case SYS_mprotect:
+    case SYS_pkey_mprotect:
+      return after_change(c, a[0], bytes, [&] { note_protected(from, bytes, a[2]); });
+    case SYS_mremap:
+      after_change(c, a[0], bytes,
+                   [&] { note_moved(from, bytes, to, whole_pages(a[2]), (a[3] & MREMAP_DONTUNMAP) != 0); });
+      return after_change(c, result, whole_pages(a[2]), [] {});
+    case SYS_brk: {
+      const std::lock_guard lock(g_translation_lock);
+      const uint64_t before = whole_pages(g_heap_end), now = whole_pages(result);
+      if (now > before) note_mapped(AppAddress{before}, now - before, PROT_READ | PROT_WRITE, MAP_PRIVATE);
+      if (now < before) note_unmapped(AppAddress{now}, before - now);
+      g_heap_end = result;
+      return;
+    }
+    case SYS_shmat: {
+      shmid_ds segment{};
+      raw_syscall(SYS_shmctl, a[0], IPC_STAT, word(&segment));
+      const uint64_t size = whole_pages(segment.shm_segsz);
+      const uint64_t protection =
+          PROT_READ | ((a[2] & SHM_RDONLY) ? 0u : PROT_WRITE) | ((a[2] & SHM_EXEC) ? PROT_EXEC : 0u);
+      return after_change(c, result, size, [&] {
+        note_mapped(to, size, protection, MAP_SHARED);
+        g_attached[result] = size;
+      });
+    }
+    case SYS_shmdt: {
+      uint64_t size;
+      {
+        const std::lock_guard lock(g_translation_lock);
+        const auto attached = g_attached.find(a[0]);
+        if (attached == g_attached.end()) return;
+        size = attached->second;
+      }
+      return after_change(c, a[0], size, [&] {
+        note_unmapped(from, size);
+        g_attached.erase(a[0]);
+      });
+    }
+    case SYS_remap_file_pages:
+      return after_change(c, a[0], bytes, [] {});
+    case SYS_personality: {
+      const std::lock_guard lock(g_translation_lock);
+      c->app.gpr[kRax] &= ~uint64_t{g_hidden_personality};
+      if ((a[0] & 0xffffffff) == 0xffffffff) return;
+      g_hidden_personality = 0;
+      return note_read_implies_exec((a[0] & READ_IMPLIES_EXEC) != 0);
+    }
+    default:
+      return;
+  }
+}
+
+}  // namespace simrun::engine

@@ -1,0 +1,273 @@
+#include "instr/engine/syscalls/process_files.h"
+
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <linux/magic.h>
+#include <linux/openat2.h>
+#include <linux/prctl.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "instr/engine/context/app_memory.h"
+#include "instr/engine/context/raw_syscall.h"
+#include "instr/engine/syscalls/process_views.h"
+
+namespace simrun::engine {
+namespace {
+
+// A helper process makes the view and holds it in a memory file. It shares our memory but not our descriptors: so none
+// of the application's numbers is taken for a moment, and it works when they are all in use. The application gets the
+// file by opening /proc/HELPER/fd/N.
+struct Helper {
+  char path[256];
+  std::string text;             // of the kernel's file if the caller has read it; then the view's
+  std::string_view before;      // an earlier view of the same file, when the helper reads it
+  std::atomic<uint32_t> stage;  // futex
+  int64_t descriptor;
+  alignas(64) char stack[64 * 1024];
+};
+enum : uint32_t { kPreparing, kReady, kTaken };
+
+void wait_while(std::atomic<uint32_t>& stage, uint32_t value) {
+  // The time-out is for a process that was killed meanwhile.
+  const timespec timeout{5, 0};
+  while (stage.load() == value)
+    if (raw_syscall(SYS_futex, word(&stage), FUTEX_WAIT, value, word(&timeout)) == -ETIMEDOUT) return;
+}
+
+void go_to(std::atomic<uint32_t>& stage, uint32_t value) {
+  stage.store(value);
+  raw_syscall(SYS_futex, word(&stage), FUTEX_WAKE, 1);
+}
+
+// A descriptor, also when the table is full: in a helper it is a copy.
+template <typename Open>
+int64_t open_with_room(Open&& open) {
+  const int64_t fd = open();
+  if (fd != -EMFILE) return fd;
+  raw_syscall(SYS_close_range, 0, 2, 0);
+  return open();
+}
+
+bool read_all(int64_t fd, std::string& text) {
+  constexpr size_t kStep = 64 * 1024;
+  for (size_t size = 0;;) {
+    text.resize(size + kStep);
+    const int64_t n = raw_syscall(SYS_read, static_cast<uint64_t>(fd), word(text.data() + size), kStep);
+    if (n < 0) return false;
+    size += static_cast<size_t>(n);
+    text.resize(size);
+    if (n == 0) return true;
+  }
+}
+
+bool write_all(int64_t fd, std::string_view text) {
+  while (!text.empty()) {
+    const int64_t n = raw_syscall(SYS_write, static_cast<uint64_t>(fd), word(text.data()), text.size());
+    if (n <= 0) return false;
+    text.remove_prefix(static_cast<size_t>(n));
+  }
+  return true;
+}
+
+// The memory file with the view of `helper->path`, or an error.
+int64_t make_file(Helper& helper) {
+  const char* const name = std::strrchr(helper.path, '/') + 1;
+  if (!helper.before.empty()) {
+    const int64_t source = open_with_room([&] {
+      return raw_syscall(SYS_openat, static_cast<uint64_t>(AT_FDCWD), word(helper.path), O_RDONLY | O_CLOEXEC);
+    });
+    if (source < 0) return source;
+    if (!read_all(source, helper.text)) return -EIO;
+    keep_state_of_reader(name, helper.before, helper.text);
+  }
+  rewrite_process_file(name, helper.text);
+  const int64_t fd = open_with_room([&] { return raw_syscall(SYS_memfd_create, word(name), MFD_CLOEXEC); });
+  if (fd < 0) return fd;
+  if (!write_all(fd, helper.text)) return -EIO;
+  raw_syscall(SYS_fchmod, static_cast<uint64_t>(fd), 0444);
+  return fd;
+}
+
+[[noreturn]] void run_helper(Helper* helper) {
+  raw_syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL);
+  helper->descriptor = make_file(*helper);
+  go_to(helper->stage, kReady);
+  wait_while(helper->stage, kReady);
+  raw_syscall(SYS_exit_group, 0);
+  __builtin_unreachable();
+}
+
+// clone(CLONE_VM): the child runs the helper on its stack, with our thread-local storage, while we wait.
+int64_t start_helper(Helper* helper) {
+  const uint64_t top = word(helper->stack + sizeof helper->stack) & ~63ull;
+  register uint64_t no_tid asm("r10") = 0;
+  int64_t result = SYS_clone;
+  asm volatile(
+      "syscall\n"
+      "test %%rax, %%rax\n"
+      "jnz 1f\n"
+      "xor %%ebp, %%ebp\n"
+      "mov %[helper], %%rdi\n"
+      "call *%[run]\n"
+      "1:"
+      : "+a"(result)
+      : "D"(static_cast<uint64_t>(CLONE_VM)), "S"(top), "d"(0ull),
+        "r"(no_tid), [helper] "b"(helper), [run] "r"(&run_helper)
+      : "rcx", "r11", "r8", "memory");
+  return result;
+}
+
+// Lets `take` have the view of `path`: its text, and a path to open it by. False when there is none. `text`: what the
+// kernel says; or empty, and `before` what an earlier view said.
+template <typename Take>
+bool with_view(std::string_view path, std::string text, std::string_view before, Take&& take) {
+  auto helper = std::make_unique<Helper>();
+  helper->text = std::move(text);
+  helper->before = before;
+  path.copy(helper->path, sizeof helper->path - 1);
+  const uint64_t mask = set_signal_mask(~0ull);  // signals to the process group would find our handlers in the helper
+  const int64_t pid = start_helper(helper.get());
+  bool made = false;
+  if (pid > 0) {
+    wait_while(helper->stage, kPreparing);
+    char file[64];
+    std::snprintf(file, sizeof file, "/proc/%ld/fd/%ld", pid, helper->descriptor);
+    made =
+        helper->descriptor >= 0 && raw_syscall(SYS_faccessat, static_cast<uint64_t>(AT_FDCWD), word(file), R_OK) == 0;
+    if (made) take(std::move(helper->text), file);
+    go_to(helper->stage, kTaken);
+    while (raw_syscall(SYS_wait4, static_cast<uint64_t>(pid), 0, __WCLONE, 0) == -EINTR) continue;
+  }
+  set_signal_mask(mask);
+  return made;
+}
+
+int64_t open_file(const char* path, uint64_t flags) {
+  return raw_syscall(SYS_openat, static_cast<uint64_t>(AT_FDCWD), word(path), flags);
+}
+
+// Views that the application has open, as far as is known: the kernel makes the text at the first read, not at the
+// open.
+struct OpenView {
+  uint64_t inode;
+  uint64_t flags;
+  std::string path, text;
+};
+std::mutex g_lock;                    // guards the views; not held in a helper's time
+std::map<int64_t, OpenView> g_views;  // by descriptor
+std::atomic<uint32_t> g_view_count;
+
+uint64_t inode_of(int64_t fd) {
+  struct stat s {};
+  raw_syscall(SYS_fstat, static_cast<uint64_t>(fd), word(&s));
+  return s.st_ino;
+}
+
+void remember(int64_t fd, uint64_t flags, std::string path, std::string text) {
+  const std::lock_guard lock(g_lock);
+  g_views[fd] = {inode_of(fd), flags, std::move(path), std::move(text)};
+  g_view_count = static_cast<uint32_t>(g_views.size());
+}
+
+// The view that `fd` is, if it is one and nothing of it has been read yet.
+bool find_unread_view(int64_t fd, OpenView& view) {
+  {
+    const std::lock_guard lock(g_lock);
+    const auto found = g_views.find(fd);
+    if (found == g_views.end()) return false;
+    view = found->second;
+    if (inode_of(fd) != view.inode) {  // closed long ago
+      g_views.erase(found);
+      g_view_count = static_cast<uint32_t>(g_views.size());
+      return false;
+    }
+  }
+  return raw_syscall(SYS_lseek, static_cast<uint64_t>(fd), 0, SEEK_CUR) == 0;
+}
+
+// True if the path is "/.../PID/NAME" or "/.../PID/task/TID/NAME", PID is this process and the file tells of the
+// engine.
+bool tells_of_engine(std::string_view path) {
+  const size_t slash = path.rfind('/');
+  if (slash == path.npos || !is_rewritten(path.substr(slash + 1))) return false;
+  std::string_view folder = path.substr(0, slash);
+  const size_t task = folder.rfind("/task/");
+  if (task != folder.npos) folder = folder.substr(0, task);
+  const std::string pid(folder.substr(folder.rfind('/') + 1));
+  return std::strtol(pid.c_str(), nullptr, 10) == raw_syscall(SYS_getpid);
+}
+
+// Flags of an opening call; false: another call.
+bool open_flags(uint64_t number, const uint64_t* a, uint64_t& flags) {
+  switch (number) {
+    case SYS_open:
+      flags = a[1];
+      return true;
+    case SYS_openat:
+      flags = a[2];
+      return true;
+    case SYS_openat2:
+      return read_app(&flags, a[2], sizeof flags);
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+void after_open_call(ThreadContext* c, uint64_t number, const uint64_t* a) {
+  uint64_t flags;
+  const auto fd = static_cast<int64_t>(c->app.gpr[kRax]);
+  if (fd < 0 || !open_flags(number, a, flags)) return;
+  if ((flags & O_ACCMODE) != O_RDONLY || (flags & (O_PATH | O_DIRECTORY)) != 0) return;
+  struct statfs fs;
+  if (raw_syscall(SYS_fstatfs, static_cast<uint64_t>(fd), word(&fs)) != 0 || fs.f_type != PROC_SUPER_MAGIC) return;
+  char link[64], path[256];
+  std::snprintf(link, sizeof link, "/proc/thread-self/fd/%ld", fd);
+  const int64_t length = raw_syscall(SYS_readlink, word(link), word(path), sizeof path - 1);
+  if (length <= 0 || !tells_of_engine({path, static_cast<size_t>(length)})) return;
+  // Read by the thread itself, while it runs and has its own signal mask.
+  std::string original;
+  if (!read_all(fd, original) || raw_syscall(SYS_lseek, static_cast<uint64_t>(fd), 0, SEEK_SET) != 0) return;
+  with_view({path, static_cast<size_t>(length)}, std::move(original), {}, [&](std::string text, const char* file) {
+    raw_syscall(SYS_close, static_cast<uint64_t>(fd));
+    const int64_t view = open_file(file, flags & (O_CLOEXEC | O_NONBLOCK));
+    c->app.gpr[kRax] = static_cast<uint64_t>(view);
+    if (view >= 0) remember(view, flags, {path, static_cast<size_t>(length)}, std::move(text));
+  });
+}
+
+void before_read_call(const ThreadContext* c, uint64_t number) {
+  if (g_view_count == 0) return;
+  const uint64_t* g = c->app.gpr;
+  const bool at_position = number == SYS_read || number == SYS_readv;
+  const bool at_start = (number == SYS_pread64 || number == SYS_preadv) && g[kR10] == 0;
+  const auto fd = static_cast<int64_t>(static_cast<int32_t>(g[kRdi]));
+  OpenView view;
+  if ((!at_position && !at_start) || !find_unread_view(fd, view)) return;
+  with_view(view.path, {}, view.text, [&](std::string text, const char* file) {
+    if (text == view.text) return;
+    const int64_t fresh = open_file(file, view.flags & (O_CLOEXEC | O_NONBLOCK));
+    if (fresh < 0) return;  // no descriptor to spare: it stays as it was at the open
+    raw_syscall(SYS_dup3, static_cast<uint64_t>(fresh), static_cast<uint64_t>(fd), view.flags & O_CLOEXEC);
+    raw_syscall(SYS_close, static_cast<uint64_t>(fresh));
+    remember(fd, view.flags, view.path, std::move(text));
+  });
+}
+
+}  // namespace simrun::engine

@@ -1,0 +1,130 @@
+// /proc/self/maps, status, stat, statm and limits say what they say natively: sizes that agree, the program's own signals, no
+// mapping that the program does not have; with lowest descriptor numbers, and with no descriptor to spare.
+#include <ctype.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include "tests/guest/guest.h"
+
+static char text[1 << 20];
+
+static const char* read_file(const char* path) {
+  const int fd = open(path, O_RDONLY | O_CLOEXEC);
+  CHECK(fd >= 0);
+  size_t size = 0;
+  for (ssize_t n; (n = read(fd, text + size, sizeof text - 1 - size)) > 0;) size += (size_t)n;
+  text[size] = 0;
+  CHECK((fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0);
+  CHECK((fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY);
+  close(fd);
+  return text;
+}
+
+static unsigned long long field(const char* key, int base) {
+  const char* at = strstr(read_file("/proc/self/status"), key);
+  CHECK(at != NULL);
+  return strtoull(at + strlen(key), NULL, base);
+}
+
+static unsigned long mapped_kib(int* found, void* wanted) {
+  unsigned long total = 0;
+  *found = 0;
+  for (char* line = strtok((char*)read_file("/proc/self/maps"), "\n"); line; line = strtok(NULL, "\n")) {
+    unsigned long from, to;
+    CHECK(sscanf(line, "%lx-%lx", &from, &to) == 2 && from < to);
+    if (strstr(line, "[vsyscall]")) continue;
+    total += (to - from) >> 10;
+    if (from <= (unsigned long)wanted && (unsigned long)wanted < to) ++*found;
+    CHECK(strstr(line, "memfd") == NULL && strstr(line, "/dev/zero") == NULL);
+  }
+  return total;
+}
+
+static void handler(int number) { (void)number; }
+
+static void sizes(void) {
+  char* page = mmap(NULL, 3 << 20, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  int found;
+  const unsigned long total = mapped_kib(&found, page + (1 << 20));
+  CHECK_EQUAL(found, 1);
+  CHECK_EQUAL(total, field("VmSize:", 10));
+  CHECK_EQUAL(total / 4, strtoul(read_file("/proc/thread-self/statm"), NULL, 10));
+  unsigned long long size = 0;
+  const char* at = strrchr(read_file("/proc/self/stat"), ')') + 1;
+  for (int k = 3; k < 23; ++k) at = strchr(at + 1, ' ');
+  size = strtoull(at, NULL, 10);
+  CHECK_EQUAL(total, size >> 10);
+  munmap(page, 3 << 20);
+  mapped_kib(&found, page + (1 << 20));
+  CHECK_EQUAL(found, 0);
+}
+
+static void signals(void) {
+  signal(SIGUSR1, handler);
+  signal(SIGSEGV, handler);
+  signal(SIGFPE, SIG_IGN);
+  CHECK_EQUAL(field("SigCgt:", 16) & ~(1ull << (SIGPROF - 1)) & ~(1ull << (SIGALRM - 1)), 1ull << (SIGUSR1 - 1) | 1ull << (SIGSEGV - 1));
+  CHECK_EQUAL(field("SigIgn:", 16), 1ull << (SIGFPE - 1));
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGTERM);
+  sigprocmask(SIG_SETMASK, &set, NULL);
+  CHECK_EQUAL(field("SigBlk:", 16), 1ull << (SIGTERM - 1));
+  raise(SIGTERM);
+  CHECK_EQUAL(field("SigPnd:", 16), 1ull << (SIGTERM - 1));
+  signal(SIGTERM, SIG_IGN);
+  signal(SIGTERM, SIG_DFL);
+  sigemptyset(&set);
+  sigprocmask(SIG_SETMASK, &set, NULL);
+  CHECK_EQUAL(field("Threads:", 10), 1);
+}
+
+static void at_first_read(void) {
+  const int fd = open("/proc/self/maps", O_RDONLY);
+  CHECK_EQUAL(fd, 3);
+  char* page = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  char wanted[32];
+  snprintf(wanted, sizeof wanted, "%lx-", (unsigned long)page);
+  // The mapping may have joined a neighbour: then the page lies within one.
+  const ssize_t n = read(fd, text, sizeof text - 1);
+  CHECK(n > 0);
+  text[n] = 0;
+  int found = 0;
+  for (char* line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+    unsigned long from, to;
+    CHECK(sscanf(line, "%lx-%lx", &from, &to) == 2);
+    found += from <= (unsigned long)page && (unsigned long)page < to;
+  }
+  CHECK_EQUAL(found, 1);
+  close(fd);
+  CHECK_EQUAL(open("/proc/self/status", O_RDONLY), 3);
+  close(3);
+}
+
+static void without_descriptors(void) {
+  struct rlimit limit;
+  getrlimit(RLIMIT_NOFILE, &limit);
+  limit.rlim_cur = 8;
+  setrlimit(RLIMIT_NOFILE, &limit);
+  int last = 0;
+  for (int fd; (fd = dup(1)) >= 0;) last = fd;
+  CHECK_EQUAL(last, 7);
+  close(5);
+  CHECK_EQUAL(open("/proc/self/maps", O_RDONLY), 5);
+  ssize_t n = 0;
+  for (ssize_t one; (one = read(5, text + n, sizeof text - 1 - (size_t)n)) > 0;) n += one;
+  text[n] = 0;
+  CHECK(strstr(text, "[stack]") != NULL && strstr(text, "memfd") == NULL);
+  for (int fd = 3; fd < 8; ++fd) close(fd);
+}
+
+int main(void) {
+  sizes();
+  signals();
+  at_first_read();
+  without_descriptors();
+  return finish();
+}
