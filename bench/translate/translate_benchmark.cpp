@@ -45,7 +45,7 @@ BENCHMARK(form);
 
 void translate(benchmark::State& state) {
   const auto all = starts();
-  Translator translator({state.range(0) != 0, true, kMaxSuperblockInstructions, true, true, 0x7ffff8000040});
+  Translator translator({state.range(0) != 0 ? border::Mode::kTrace : border::Mode::kNull, true, kMaxSuperblockInstructions, true, true, 0x7ffff8000040});
   TranslationOutput output;
   DecodedSuperblock superblock;
   std::vector<uint8_t> hot(1 << 20), cold(1 << 20);
@@ -53,7 +53,7 @@ void translate(benchmark::State& state) {
   for (auto _ : state) {
     form_superblock(all[k++ % all.size()], kMaxSuperblockInstructions, superblock);
     Assembler out(hot.data(), 0x7ffff8010000), out_cold(cold.data(), 0x7ffffa000000);
-    translator.translate(superblock, 1000, 16, out, out_cold, output);
+    translator.translate(superblock, Purpose::kOrdinary, 1000, 16, out, out_cold, output);
     benchmark::DoNotOptimize(output.size);
   }
   state.counters["superblocks"] = benchmark::Counter(static_cast<double>(state.iterations()), benchmark::Counter::kIsRate);

@@ -18,14 +18,14 @@
 namespace simrun::border {
 
 inline constexpr uint64_t kMagic = 0x314e5552'4d495300;
-inline constexpr uint32_t kVersion = 1;
+inline constexpr uint32_t kVersion = 2;
 
 inline constexpr uint32_t kMaxThreads = 4096;      // slots; a slot is used again when its thread ended and its stream was consumed
 inline constexpr uint32_t kMaxRingChunks = 64;
 
 enum class Mode : uint32_t {
   kNull = 0,    // translation only
-  kCount = 1,   // reserved for the count tool
+  kCount = 1,   // instructions retired, and how often each path ran; no references (docs/count-mode.md)
   kTrace = 2,   // the full stream
 };
 
@@ -71,6 +71,16 @@ struct AddressRange {
 
 inline constexpr uint32_t kMaxBlanketGaps = 4;
 
+// Count mode (docs/count-mode.md). When the thread with this slot has retired exactly `at` instructions the whole process goes on in
+// `mode`. Entries of one thread in increasing order of `at`.
+struct ModeSwitch {
+  uint64_t at;
+  uint32_t slot;
+  Mode mode;
+};
+static_assert(sizeof(ModeSwitch) == 16);
+inline constexpr uint32_t kMaxModeSwitches = 4096;
+
 // What the launcher tells the engine and what the engine tells the launcher.
 struct ProcessHeader {
   uint64_t magic;
@@ -89,6 +99,9 @@ struct ProcessHeader {
   uint32_t force_safe_points;          // n > 0: take the slow path of every n-th check on average
   uint32_t watch_calls;                // 1: kRegisters operands at watched entries and returns, kMappingChange events
   uint64_t code_cache_bytes;
+  uint64_t count_interval;             // count mode: each thread reports at every multiple of so many retired instructions; 0: never
+  uint32_t count_paths;                // count mode: 1: how often each path ran is part of that report
+  uint32_t mode_switches;              // entries of the table at mode_switches_offset
   uint64_t app_pc, app_sp;             // the application's first instruction (its dynamic loader, if it has one) and stack pointer
   uint64_t app_flags;                  // rflags at start
   uint32_t added_personality;          // bits of personality(2) that the launcher set and the application should not see
@@ -112,6 +125,7 @@ struct ProcessHeader {
   uint32_t instruction_capacity, operand_capacity, superblock_capacity, path_capacity;
   uint64_t code_offset;                // bytes of the translated instructions (SuperblockDescriptor::first_code_byte)
   uint32_t code_capacity;              // bytes
+  uint64_t mode_switches_offset;       // kMaxModeSwitches entries
 
   // Progress, written by the engine. A path id may appear in a stream only after `paths` exceeds it (release/acquire).
   alignas(64) std::atomic<uint32_t> engine_state;   // 0 not started, 1 running, 2 exec done or process detached, 3 failed
@@ -133,6 +147,9 @@ struct ThreadSlot {
   // First, because emitted code addresses it with an 8-bit displacement from the GS base.
   std::atomic<uint64_t> buffer;        // next free word (target address); written by emitted code, read by the consumer
   std::atomic<uint64_t> limit;         // a superblock starts writing only below this; 0 = go to a safe point
+  // Count mode: instructions retired. Emitted code keeps it in a register and stores it when the thread leaves the code cache (at
+  // the latest after some million instructions): exact for the thread itself in the engine, a lower bound for others.
+  std::atomic<uint64_t> retired;
   uint64_t ring_base;                  // target address of this slot's ring
   ThreadSlotRing ring;
 };
@@ -143,6 +160,9 @@ inline constexpr uint64_t kSlotBytes = 16 * 1024;   // ThreadSlot and the engine
 // Each slot's window: the context, then a view of the shared indirect-target table (mapped by the engine).
 inline constexpr uint64_t kIndirectTableBytes = 65536 * 8;
 inline constexpr uint64_t kSlotStride = kSlotBytes + kIndirectTableBytes;
+// With `count_paths` a window is larger by the thread's 32-bit counters, one for each path id. The engine's own: it reports them.
+inline constexpr uint32_t kMaxCountedPaths = 4u << 20;
+inline constexpr uint64_t kCounterBytes = uint64_t{kMaxCountedPaths} * 4;
 
 // Words that one superblock may store at most (with its block words): the slack behind `limit`.
 inline constexpr uint32_t kMaxSuperblockWords = 384;

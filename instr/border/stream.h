@@ -26,6 +26,14 @@ enum class Event : uint32_t {
   kMappingChange,      // watch_calls only. System call number (0: the program is about to start), its result, its six arguments, ticket: of
                        // mmap, munmap, mremap, brk that succeeded. With a ticket != 0 (a file was mapped executable) the thread
                        // waits until the simulator has raised ProcessHeader::mappings_read to it
+  // Count mode (docs/count-mode.md):
+  kRetired,            // instructions retired by this thread since its start, rep instructions once: before any other event that
+                       // finds the number changed
+  kPathCounts,         // pairs {path id, executions since the last kInterval}; as many events as are needed
+  kPathCut,            // path id, instructions: the first so many of a path ran once, then came a fault
+  kInterval,           // instructions retired: a multiple of `count_interval`, all path counts up to here came before. The last one,
+                       // before kThreadEnd, is where the thread ended
+  kModeSwitch,         // border::Mode from here on, instructions retired
 };
 
 constexpr uint64_t event_word(Event e, uint32_t payload_words) {

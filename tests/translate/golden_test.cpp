@@ -22,6 +22,7 @@ const char* const kRegisters[16] = {"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "r
 std::map<uint64_t, std::string> context_fields() {
   std::map<uint64_t, std::string> fields = {{offsetof(ThreadContext, buffer), "buffer"},
                                             {offsetof(ThreadContext, limit), "limit"},
+                                            {offsetof(ThreadContext, retired), "retired"},
                                             {offsetof(ThreadContext, flags_spill), "flags_spill"},
                                             {offsetof(ThreadContext, exit_id), "exit_id"},
                                             {offsetof(ThreadContext, app_gs_base), "app_gs_base"},
@@ -71,8 +72,13 @@ struct Case {
   std::string head;          // everything up to and including "---\n"
   std::string expected;
   uint64_t pc = 0;
+<<<<<<< HEAD
   bool trace = false;
   bool watch = false;        // the first instruction is watched (mode: watch)
+=======
+  border::Mode mode = border::Mode::kNull;
+  bool count_paths = false;
+>>>>>>> 8ed0008 (wip count mode)
   std::vector<uint8_t> code;
 };
 
@@ -86,8 +92,14 @@ Case read_case(const std::filesystem::path& path) {
     if (below) continue;
     if (line == "---") below = true;
     if (line.starts_with("pc: ")) c.pc = std::stoull(line.substr(4), nullptr, 16);
+<<<<<<< HEAD
     if (line.starts_with("mode: ")) c.watch = line.substr(6) == "watch";
     if (line.starts_with("mode: ")) c.trace = c.watch || line.substr(6) == "trace";
+=======
+    if (line.starts_with("mode: trace")) c.mode = border::Mode::kTrace;
+    if (line.starts_with("mode: count")) c.mode = border::Mode::kCount;
+    if (line == "mode: count paths") c.count_paths = true;
+>>>>>>> 8ed0008 (wip count mode)
     if (!line.starts_with("code: ")) continue;
     std::istringstream bytes(line.substr(6));
     for (std::string b; bytes >> b;) c.code.push_back(static_cast<uint8_t>(std::stoul(b, nullptr, 16)));
@@ -104,12 +116,16 @@ std::string translate(const Case& c) {
     if (!decode(c.code.data() + at, static_cast<uint32_t>(c.code.size() - at), AppAddress{c.pc + at}, i)) return "does not decode\n";
     at += i.length;
   }
+<<<<<<< HEAD
   border::WatchedEntries watched{1, {c.pc}};
   Translator translator({c.trace, true, 64, true, true, kLeave, c.watch ? &watched : nullptr});
+=======
+  Translator translator({c.mode, true, 64, true, true, kLeave, c.count_paths});
+>>>>>>> 8ed0008 (wip count mode)
   std::vector<uint8_t> hot(Translator::size_bound(superblock)), cold(hot.size());
   Assembler out(hot.data(), kHot), out_cold(cold.data(), kCold);
   TranslationOutput output;
-  translator.translate(superblock, 1000, 16, out, out_cold, output);
+  translator.translate(superblock, Purpose::kOrdinary, 1000, 16, out, out_cold, output);
   std::string text = "hot\n" + disassemble(hot, output.size, kHot) + "cold\n" + disassemble(cold, output.cold_size, kCold);
   for (const auto& p : output.paths)
     text += "path: " + std::to_string(p.instructions) + " instructions, " + std::to_string(p.operands) + " operands, " + std::to_string(p.words) + " words\n";

@@ -20,7 +20,10 @@ struct Process {
   ThreadContext* slot(uint32_t index) const {
     return reinterpret_cast<ThreadContext*>(base + header->slots_offset + index * header->slot_bytes);
   }
-  bool tracing() const { return header->mode == border::Mode::kTrace; }
+  border::Mode mode;                   // changes only while the world is stopped (runtime/mode_switch.cpp)
+  bool tracing() const { return mode == border::Mode::kTrace; }
+  bool counting() const { return mode == border::Mode::kCount; }
+  bool has_streams() const { return header->mode != border::Mode::kNull; }
 };
 
 extern Process g_process;

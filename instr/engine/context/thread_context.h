@@ -66,6 +66,11 @@ struct ThreadContext : border::ThreadSlot {
   uint32_t parent_slot;
   uint32_t tid;
   uint64_t normal_limit;       // what `limit` is when nobody wants the thread to stop
+  // Count mode (instrument/budget.h).
+  uint64_t reported_retired;   // in the stream already
+  uint64_t harvested_at;       // `retired` when the path counters were last reported
+  uint64_t next_stop;          // the thread must be in the dispatcher when it has retired exactly so many
+  uint32_t next_switch;        // the first entry of the table of mode switches that is still to come
   ThreadIdentity* identity;
   uint32_t check_countdown;    // force_safe_points
   uint32_t last_event;         // ring of events for fault reports

@@ -28,6 +28,7 @@ struct State {
   TranslationOutput output;
   DecodedSuperblock decoded;
   std::unordered_map<uint64_t, uint32_t> by_pc;
+  std::unordered_map<uint64_t, uint32_t> cuts;           // cut superblocks by cut_key
   std::unordered_multimap<uint64_t, uint32_t> waiting;   // exits by target that does not exist yet
   std::vector<Superblock> superblocks;
   std::vector<Exit> exits;
@@ -37,6 +38,9 @@ struct State {
 };
 
 State* g_state;
+
+// Application addresses have 47 bits.
+uint64_t cut_key(AppAddress pc, uint32_t instructions) { return raw(pc) | static_cast<uint64_t>(instructions) << 48; }
 
 uint64_t now() {
   timespec t;
@@ -58,6 +62,7 @@ void patch(const Exit& exit, const Superblock& target) {
 }
 
 void link(Exit& exit, const Superblock& target) {
+  if (g_state->superblocks[exit.superblock].cut) return;
   if (exit.linked || exit.kind != ExitKind::kDirect || !g_process.header->link_superblocks) return;
   patch(exit, target);
   exit.linked = true;
@@ -65,7 +70,7 @@ void link(Exit& exit, const Superblock& target) {
 }
 
 // Appends what the translator produced to the registry, and links what can be linked, both ways.
-void record(uint32_t start, uint32_t cold_start, uint32_t descriptor, uint32_t indirect_entry, const EntryLiveness& live) {
+void record(uint32_t start, uint32_t cold_start, uint32_t descriptor, uint32_t indirect_entry, const EntryLiveness& live, Purpose purpose) {
   State& s = *g_state;
   const TranslationOutput& o = s.output;
   const Instruction& last = s.decoded.instructions[s.decoded.count - 1];
@@ -73,8 +78,7 @@ void record(uint32_t start, uint32_t cold_start, uint32_t descriptor, uint32_t i
   const auto first_exit = static_cast<uint32_t>(s.exits.size());
   s.superblocks.push_back({s.decoded.pc, last.pc + last.length, start + o.entry, start + o.check, start + o.size, cold_start, first_exit,
                            indirect_entry, descriptor, static_cast<uint16_t>(o.exits.size()), static_cast<uint16_t>(s.decoded.count),
-                           o.buffer_register, live.flags_dead, live.dead});
-  s.by_pc.emplace(raw(s.decoded.pc), index);
+                           o.buffer_register, live.flags_dead, live.dead, purpose == Purpose::kCut});
   if (s.decoded.changeable) {
     auto& copy = s.bytes[index];
     for (uint32_t k = 0; k < s.decoded.count; ++k)
@@ -82,6 +86,9 @@ void record(uint32_t start, uint32_t cold_start, uint32_t descriptor, uint32_t i
   }
   for (const auto& e : o.exits)
     s.exits.push_back({e.target, e.patch ? start + e.patch : 0, e.patch_same_buffer ? start + e.patch_same_buffer : 0, index, e.kind, false});
+  for (uint64_t page = raw(s.decoded.pc) >> kPageShift; page <= (raw(last.pc) + last.length - 1) >> kPageShift; ++page) s.pages.insert(page);
+  if (purpose == Purpose::kCut) return;
+  s.by_pc.emplace(raw(s.decoded.pc), index);
   for (uint32_t k = first_exit; k < s.exits.size(); ++k) {
     if (s.exits[k].kind != ExitKind::kDirect) continue;
     const auto target = s.by_pc.find(raw(s.exits[k].target));
@@ -93,7 +100,6 @@ void record(uint32_t start, uint32_t cold_start, uint32_t descriptor, uint32_t i
   const auto [first, last_waiting] = s.waiting.equal_range(raw(s.decoded.pc));
   for (auto it = first; it != last_waiting; ++it) link(s.exits[it->second], s.superblocks[index]);
   s.waiting.erase(first, last_waiting);
-  for (uint64_t page = raw(s.decoded.pc) >> kPageShift; page <= (raw(last.pc) + last.length - 1) >> kPageShift; ++page) s.pages.insert(page);
 }
 
 Assembler assembler_for(CodeCache::Area area) {
@@ -133,10 +139,10 @@ void enter_indirect_table(AppAddress pc, uint32_t indirect_entry) {
 }
 
 // `indirect`: the superblock is wanted by an indirect transfer, so its verification comes right before it.
-bool translate(AppAddress pc, bool indirect) {
+bool translate(AppAddress pc, bool indirect, Purpose purpose, uint32_t max_instructions) {
   State& s = *g_state;
   const uint64_t start_time = now();
-  form_superblock(pc, s.options.max_instructions, s.decoded);
+  form_superblock(pc, max_instructions, s.decoded);
   if (s.decoded.count == 0) return false;
   if (descriptor_tables_are_full())
     fail("the tables of translated code are full (%zu superblocks now): the program generates more code than this version can describe",
@@ -148,12 +154,12 @@ bool translate(AppAddress pc, bool indirect) {
   const uint32_t start = g_code_cache.used(CodeCache::kHot), cold_start = g_code_cache.used(CodeCache::kCold);
   Assembler out = assembler_for(CodeCache::kHot), cold = assembler_for(CodeCache::kCold);
   const auto first_exit = static_cast<uint32_t>(kFirstExit + s.exits.size());
-  s.translator.translate(s.decoded, next_path_id(), first_exit, out, cold, s.output);
+  s.translator.translate(s.decoded, purpose, next_path_id(), first_exit, out, cold, s.output);
   CHECK(s.output.size <= bound && s.output.cold_size <= bound);
-  const uint32_t descriptor = s.options.trace ? append_descriptors(s.decoded, s.output) : 0;
+  const uint32_t descriptor = s.options.mode != border::Mode::kNull ? append_descriptors(s.decoded, s.output) : 0;
   g_code_cache.commit(CodeCache::kHot, s.output.size);
   g_code_cache.commit(CodeCache::kCold, s.output.cold_size);
-  record(start, cold_start, descriptor, indirect_entry, live);
+  record(start, cold_start, descriptor, indirect_entry, live, purpose);
   if (indirect) enter_indirect_table(pc, indirect_entry);
   auto& statistics = g_process.header->statistics;
   statistics.superblocks.fetch_add(1, std::memory_order_relaxed);
@@ -170,6 +176,11 @@ void start_code_table(const TranslationOptions& options) {
   fill_indirect_table();
 }
 
+void set_mode(border::Mode mode) {
+  g_state->options.mode = mode;
+  g_state->translator = Translator(g_state->options);
+}
+
 bool code_cache_is_full() {
   constexpr uint32_t kReserve = 64 * 1024;   // more than one superblock and its indirect entry can need
   return g_code_cache.space(CodeCache::kHot) < kReserve || g_code_cache.space(CodeCache::kCold) < kReserve;
@@ -179,7 +190,7 @@ uint64_t code_for(AppAddress pc, bool indirect) {
   State& s = *g_state;
   auto found = s.by_pc.find(raw(pc));
   if (found == s.by_pc.end()) {
-    if (!translate(pc, indirect)) return 0;
+    if (!translate(pc, indirect, Purpose::kOrdinary, s.options.max_instructions)) return 0;
     found = s.by_pc.find(raw(pc));
   }
   Superblock& superblock = s.superblocks[found->second];
@@ -191,6 +202,18 @@ uint64_t code_for(AppAddress pc, bool indirect) {
     enter_indirect_table(pc, superblock.indirect_entry);
   }
   return g_code_cache.address(superblock.entry);
+}
+
+uint64_t cut_code_for(AppAddress pc, uint32_t instructions) {
+  State& s = *g_state;
+  const uint64_t key = cut_key(pc, instructions);
+  auto found = s.cuts.find(key);
+  if (found == s.cuts.end()) {
+    const uint32_t wanted = std::min(instructions, s.options.max_instructions);
+    if (!translate(pc, false, Purpose::kCut, wanted)) return 0;
+    found = s.cuts.emplace(key, static_cast<uint32_t>(s.superblocks.size() - 1)).first;
+  }
+  return g_code_cache.address(s.superblocks[found->second].entry);
 }
 
 Exit exit_facts(uint32_t exit_id) { return g_state->exits[exit_id - kFirstExit]; }
@@ -209,6 +232,7 @@ void drop_translations() {
   State& s = *g_state;
   fill_indirect_table();
   s.by_pc.clear();
+  s.cuts.clear();
   s.waiting.clear();
   s.superblocks.clear();
   s.exits.clear();
@@ -247,6 +271,7 @@ void forward(uint32_t index) {
 
 void invalidate_translations(AppAddress from, AppAddress to) {
   State& s = *g_state;
+  s.cuts.clear();   // nothing leads there but this
   for (uint32_t k = 0; k < s.superblocks.size(); ++k) {
     const Superblock& superblock = s.superblocks[k];
     if (superblock.pc >= to || superblock.end <= from) continue;
@@ -287,14 +312,14 @@ Recovery recover(uint64_t code) {
   if (copy != s.bytes.end())
     form_superblock_from(copy->second.data(), static_cast<uint32_t>(copy->second.size()), superblock.pc, *decoded);
   else
-    form_superblock(superblock.pc, s.options.max_instructions, *decoded);
+    form_superblock(superblock.pc, superblock.cut ? superblock.instructions : s.options.max_instructions, *decoded);
   if (decoded->count != superblock.instructions) return result;   // the bytes have changed
   std::vector<uint8_t> scratch(Translator::size_bound(*decoded)), cold_scratch(Translator::size_bound(*decoded));
   const uint64_t start = g_code_cache.address(superblock.entry);
   Assembler out(scratch.data(), start), cold(cold_scratch.data(), g_code_cache.address(superblock.cold));
   Translator translator(s.options);
   TranslationOutput output;
-  translator.translate(*decoded, 0, 0, out, cold, output);
+  translator.translate(*decoded, superblock.cut ? Purpose::kCut : Purpose::kOrdinary, 0, 0, out, cold, output);
   CHECK(output.size == superblock.code_end - superblock.entry);
   const auto at = static_cast<uint32_t>(code - start);
   const RecoveryPoint* point = nullptr;
@@ -304,10 +329,11 @@ Recovery recover(uint64_t code) {
   result.found = true;
   result.pc = point->instruction < decoded->count ? decoded->instructions[point->instruction].pc : superblock.end;
   result.in_spill = point->in_spill;
+  result.pointer_register = point->pointer_in_register ? output.buffer_register : kNoRegister;
   result.instructions = point->instruction;
   result.words = point->words;
   result.whole = point->instruction == decoded->count;
-  result.last_path = s.options.trace ? last_path_of(superblock.descriptor) : 0;
+  result.last_path = s.options.mode != border::Mode::kNull ? last_path_of(superblock.descriptor) : 0;
   return result;
 }
 

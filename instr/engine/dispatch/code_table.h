@@ -16,10 +16,15 @@ extern CodeCache g_code_cache;
 extern std::mutex g_translation_lock;
 
 void start_code_table(const TranslationOptions& options);
+// For translations from now on. The caller has stopped the world and drops all others.
+void set_mode(border::Mode mode);
 
 // The code of the superblock at `pc`, translated now if need be; 0 when nothing at `pc` can be executed. `indirect`: the table of
 // indirect targets is to lead there from now on.
 uint64_t code_for(AppAddress pc, bool indirect);
+// The same for the first `instructions` at `pc` only (or fewer, where a superblock ends), without a limit check: to reach an exact count.
+// What follows is found through the dispatcher, or checks its limit.
+uint64_t cut_code_for(AppAddress pc, uint32_t instructions);
 
 // The facts of an exit, copied: the exit itself may go when the code cache is flushed.
 Exit exit_facts(uint32_t exit_id);
@@ -42,7 +47,8 @@ struct Recovery {
   bool found;
   AppAddress pc;
   GprSet in_spill;
-  uint32_t last_path;       // path id of the whole superblock (trace mode)
+  uint8_t pointer_register; // holds the buffer pointer or, in count mode, the instructions retired; kNoRegister: it is in its slot
+  uint32_t last_path;       // path id of the whole superblock (not in null mode)
   uint16_t instructions;    // retired in this execution of the superblock
   uint16_t words;           // address words stored
   bool whole;               // all instructions retired: a trap behind the last

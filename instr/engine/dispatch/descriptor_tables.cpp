@@ -55,7 +55,8 @@ uint32_t append_descriptors(const DecodedSuperblock& superblock, const Translati
   uint32_t longest = path;
   for (const auto& p : output.paths) {
     if (p.instructions >= paths[longest].instructions || path == h.paths) longest = path;
-    paths[path++] = {index, p.instructions, p.operands, p.words, 0, 0};
+    const bool counts_entries = path == h.paths + output.entry_counter;
+    paths[path++] = {index, p.instructions, p.operands, p.words, counts_entries, 0};
   }
   g_last_path.resize(index + 1, 0);
   g_last_path[index] = longest;

@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "instr/engine/context/process.h"
 #include "instr/engine/context/raw_syscall.h"
+#include "instr/engine/instrument/budget.h"
 
 namespace simrun::engine {
 namespace {
@@ -47,7 +48,7 @@ void switch_chunk(ThreadContext* c) {
   wait_for_space(c);
   c->buffer.store(c->ring_base + ((produced + 1) % h.ring_chunks) * h.ring_chunk_bytes, std::memory_order_release);
   c->ring.produced.store(produced + 1, std::memory_order_release);
-  c->normal_limit = chunk_end(c) - kSlackBytes;
+  set_normal_limit(c);
   wake_consumer();
 }
 
@@ -61,7 +62,8 @@ bool simulator_is_gone() {
 }
 
 void start_ring(ThreadContext* c) {
-  if (!g_process.tracing()) {
+  start_budget(c);
+  if (!g_process.has_streams()) {
     c->buffer = 0;
     c->normal_limit = ~0ull;
     return;
@@ -71,17 +73,28 @@ void start_ring(ThreadContext* c) {
   c->ring.consumed = 0;
   c->ring.produced = 0;
   c->buffer = c->ring_base;
-  c->normal_limit = chunk_end(c) - kSlackBytes;
+  set_normal_limit(c);
+}
+
+void set_normal_limit(ThreadContext* c) {
+  if (g_process.tracing())
+    c->normal_limit = chunk_end(c) - kSlackBytes;
+  else
+    c->normal_limit = g_process.counting() ? budget_limit(c) : ~0ull;
 }
 
 void restore_limit(ThreadContext* c) { c->limit.store(c->normal_limit, std::memory_order_seq_cst); }
 
 void switch_chunk_if_full(ThreadContext* c) {
-  if (g_process.tracing() && c->buffer.load(std::memory_order_relaxed) >= c->normal_limit) switch_chunk(c);
+  if (g_process.tracing() && c->buffer.load(std::memory_order_relaxed) >= chunk_end(c) - kSlackBytes) switch_chunk(c);
 }
 
 void append_words(ThreadContext* c, border::Event event, const uint64_t* payload, uint32_t count) {
-  if (!g_process.tracing()) return;
+  if (!g_process.has_streams()) return;
+  if (event != border::Event::kRetired && c->retired.load(std::memory_order_relaxed) != c->reported_retired) {
+    c->reported_retired = c->retired.load(std::memory_order_relaxed);
+    append_words(c, border::Event::kRetired, &c->reported_retired, 1);
+  }
   uint64_t at = c->buffer.load(std::memory_order_relaxed);
   // Never quite to the end: a buffer pointer there would look to the consumer like a switch that is going on.
   if (at + 8 * (count + 1) >= chunk_end(c)) {

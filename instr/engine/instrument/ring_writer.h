@@ -13,6 +13,9 @@ namespace simrun::engine {
 // Prepares the ring of a new thread.
 void start_ring(ThreadContext* context);
 
+// Works out what `limit` is when nobody wants the thread, from the mode, the chunk, and the budget.
+void set_normal_limit(ThreadContext* context);
+
 // Makes `limit` what it is when nobody wants the thread; the caller looks for requests afterwards.
 void restore_limit(ThreadContext* context);
 

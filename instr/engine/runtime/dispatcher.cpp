@@ -5,6 +5,7 @@
 #include "instr/engine/dispatch/code_table.h"
 #include "instr/engine/dispatch/flush.h"
 #include "instr/engine/dispatch/safe_points.h"
+#include "instr/engine/instrument/budget.h"
 #include "instr/engine/instrument/ring_writer.h"
 #include "instr/engine/signals/signals.h"
 #include "instr/engine/syscalls/syscalls.h"
@@ -70,6 +71,7 @@ uint64_t find_code(ThreadContext* c, const Departure& d, uint64_t& full) {
     full = code_generation();
     return 0;
   }
+  if (const uint32_t left = g_process.counting() ? cut_length(c) : 0) return cut_code_for(AppAddress{c->app.pc}, left);
   const uint64_t code = code_for(AppAddress{c->app.pc}, d.id == kExitIndirect);
   if (code == 0) return 0;
   if (d.id >= kFirstExit && d.exit.kind == ExitKind::kDirect && c->app.pc == raw(d.exit.target)) link_exit(d.id, d.generation);
@@ -81,7 +83,9 @@ uint64_t find_code(ThreadContext* c, const Departure& d, uint64_t& full) {
 uint64_t dispatch(ThreadContext* c) {
   Departure d = read_departure(c);
   leave_cache_state(c);
+  pass_stop(c);
   handle_departure(c, d);
+  set_normal_limit(c);
   for (;;) {
     if (c->pending.number.load(std::memory_order_relaxed) != 0) deliver_signal(c);
     restore_limit(c);

@@ -9,6 +9,7 @@
 #include "instr/engine/context/raw_syscall.h"
 #include "instr/engine/dispatch/code_table.h"
 #include "instr/engine/dispatch/safe_points.h"
+#include "instr/engine/instrument/budget.h"
 #include "instr/engine/instrument/ring_writer.h"
 #include "instr/engine/signals/actions.h"
 
@@ -22,6 +23,11 @@ void set_register(KernelUcontext& u, uint8_t r, uint64_t value) {
   uint64_t* const by_number[16] = {&u.rax, &u.rcx, &u.rdx, &u.rbx, &u.rsp, &u.rbp, &u.rsi, &u.rdi,
                                    &u.r8,  &u.r9,  &u.r10, &u.r11, &u.r12, &u.r13, &u.r14, &u.r15};
   *by_number[r] = value;
+}
+
+uint64_t register_value(const KernelUcontext& u, uint8_t r) {
+  const uint64_t by_number[16] = {u.rax, u.rcx, u.rdx, u.rbx, u.rsp, u.rbp, u.rsi, u.rdi, u.r8, u.r9, u.r10, u.r11, u.r12, u.r13, u.r14, u.r15};
+  return by_number[r];
 }
 
 // One signal at a time: the kernel blocks all others until this one is delivered (deliver_signal sets the mask).
@@ -44,6 +50,7 @@ bool take_fault(ThreadContext* c, int number, siginfo_t* info, KernelUcontext* u
     r = recover(u->rip);
   }
   if (!r.found) return false;
+  if (r.pointer_register != kNoRegister && g_process.counting()) c->retired.store(register_value(*u, r.pointer_register));
   for (uint8_t k = 0; k < 16; ++k)
     if (r.in_spill & bit(k)) set_register(*u, k, c->spill[k]);
   // si_addr is the instruction's own address for these (arch/x86/kernel/traps.c).
@@ -99,8 +106,9 @@ uint64_t handle_signal(int number, siginfo_t* info, KernelUcontext* u) {
 }
 
 void publish_fault(ThreadContext* c) {
-  if (!g_process.tracing()) return;
   const Recovery& r = t_cut;
+  if (g_process.counting()) return count_cut(c, r.last_path, r.instructions, r.whole);
+  if (!g_process.tracing()) return;
   if (r.whole) return append_path(c, r.last_path, r.words);
   uint64_t payload[border::kMaxSuperblockWords + 3] = {r.last_path, r.instructions, 0};
   const auto* stored = reinterpret_cast<const uint64_t*>(c->buffer.load(std::memory_order_relaxed)) + 1;

@@ -13,6 +13,7 @@
 #include "instr/engine/context/fixed_routines.h"
 #include "instr/engine/context/process.h"
 #include "instr/engine/context/raw_syscall.h"
+#include "instr/engine/instrument/budget.h"
 #include "instr/engine/instrument/ring_writer.h"
 #include "instr/engine/signals/vector_frame.h"
 #include "instr/engine/threads/identity.h"
@@ -105,7 +106,7 @@ int64_t clone_thread(ThreadContext* c, CloneRequest& request, uint64_t mask) {
     append_event(c, border::Event::kThreadCreateFailed, {child->slot});
     append_event(child, border::Event::kThreadStart, {0, c->slot, child->app_fs_base});
     append_event(child, border::Event::kThreadEnd, {});
-    set_thread_state(child, g_process.tracing() ? border::ThreadState::kDead : border::ThreadState::kFree);
+    set_thread_state(child, g_process.has_streams() ? border::ThreadState::kDead : border::ThreadState::kFree);
   }
   return result;
 }
@@ -216,11 +217,12 @@ void end_thread(ThreadContext* c) {
   set_signal_mask(kAllSignals);
   if (c->pending.number.load(std::memory_order_relaxed) != 0) return;
   const uint64_t status = c->app.gpr[kRdi];
+  end_budget(c);
   append_event(c, border::Event::kThreadEnd, {});
   // The kernel must not find a signal stack that another thread uses.
   const stack_t none{nullptr, SS_DISABLE, 0};
   raw_syscall(SYS_sigaltstack, word(&none), 0);
-  const auto state = g_process.tracing() ? border::ThreadState::kDead : border::ThreadState::kFree;
+  const auto state = g_process.has_streams() ? border::ThreadState::kDead : border::ThreadState::kFree;
   static uint32_t nobody;
   wake_consumer();
   g_routines.exit_thread(status, static_cast<uint32_t>(state), c->identity != nullptr ? &c->identity->released : &nobody);

@@ -46,6 +46,7 @@ struct Superblock {
   uint8_t buffer_register;      // kNoRegister in null mode
   bool flags_dead;              // the arithmetic flags are overwritten before they are read
   GprSet dead;                  // registers overwritten before they are read and before anything can fault
+  bool cut;                     // Purpose::kCut: in no table but that of the cut ones, never linked
 };
 
 // Decoded instructions of one superblock.

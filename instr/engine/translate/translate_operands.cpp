@@ -39,8 +39,9 @@ uint8_t Translator::register_unused_by(const Instruction& i, bool low) const {
 void Translator::copy(const Instruction& i) {
   Assembler& a = *out_;
   GprSet in_spill = held();
-  const bool lend = tracing() && touches(i, buffer_);
+  const bool lend = has_pointer() && touches(i, buffer_);
   if (lend) {
+    store_pointer(a);
     a.load_gs(buffer_, spill_slot(buffer_));
     in_spill = static_cast<GprSet>(in_spill & ~bit(buffer_));
   }
@@ -51,7 +52,7 @@ void Translator::copy(const Instruction& i) {
     copy_bytes(i, i.bytes, i.length);
   if (!lend) return;
   if (i.gpr_written & bit(buffer_)) a.store_gs(spill_slot(buffer_), buffer_);
-  a.load_gs(buffer_, offsetof(ThreadContext, buffer));
+  load_pointer(a);
 }
 
 void Translator::copy_bytes(const Instruction& i, const uint8_t* code, uint8_t length) {

@@ -11,7 +11,7 @@ constexpr uint32_t spill_slot(uint8_t r) { return static_cast<uint32_t>(offsetof
 void Translator::conditional(const Instruction& i) {
   const uint32_t exit = new_exit(i.target, ExitKind::kDirect);
   const uint32_t path = new_path();
-  if (!tracing() && !anchor_in_use_) {
+  if (!has_pointer() && !anchor_in_use_) {
     // Nothing to do on the way out: the jump itself is the one to be linked.
     out_->align_patchable(2);
     result_->exits[exit].patch = out_->size() + 2;
@@ -29,17 +29,20 @@ void Translator::counted_jump(const Instruction& i) {
   const uint32_t exit = new_exit(i.target, ExitKind::kDirect);
   const uint32_t path = new_path();
   const GprSet spilled = buffer_ == kRcx ? bit(kRcx) : 0;
-  if (spilled) a.load_gs(kRcx, spill_slot(kRcx));
+  if (spilled) {
+    store_pointer(a);
+    a.load_gs(kRcx, spill_slot(kRcx));
+  }
   a.bytes(i.bytes, i.length - 1u);
   a.byte(spilled ? 5 + 9 + 9 : 5);
   if (spilled) {
     a.store_gs(spill_slot(kRcx), kRcx);
-    a.load_gs(kRcx, offsetof(ThreadContext, buffer));
+    load_pointer(a);
   }
   uint8_t* around = a.jmp_forward();
   if (spilled) {
     a.store_gs(spill_slot(kRcx), kRcx);
-    a.load_gs(kRcx, offsetof(ThreadContext, buffer));
+    load_pointer(a);
   }
   side_exits_.push_back({a.jmp_forward(), exit, path, anchor_in_use_, words_.words()});
   a.bind(around);
@@ -98,11 +101,14 @@ void Translator::indirect(const Instruction& i) {
   Assembler& a = *out_;
   const GprSet ours = held();
   a.store_gs(spill_slot(kR11), kR11);
-  const bool conflict = tracing() && touches(i, buffer_);
-  if (conflict) a.load_gs(buffer_, spill_slot(buffer_));
+  const bool conflict = has_pointer() && touches(i, buffer_);
+  if (conflict) {
+    store_pointer(a);
+    a.load_gs(buffer_, spill_slot(buffer_));
+  }
   mark(static_cast<GprSet>(conflict ? ours & ~bit(buffer_) : ours));
   load_target(i);
-  if (conflict) a.load_gs(buffer_, offsetof(ThreadContext, buffer));
+  if (conflict) load_pointer(a);
   if (i.flow == Flow::kIndirectCall) {
     mark(static_cast<GprSet>(ours | bit(kR11)));
     push_return_address(i);
@@ -126,7 +132,10 @@ void Translator::jump_indirect() {
   const uint32_t path = new_path();
   commit(path, words_.words());
   restore_anchor(anchor_in_use_);
-  if (tracing()) a.load_gs(buffer_, spill_slot(buffer_));
+  if (has_pointer()) {
+    store_pointer(a);
+    a.load_gs(buffer_, spill_slot(buffer_));
+  }
   a.store_gs(spill_slot(kRcx), kRcx);
   a.movzx_ecx_r11w();
   a.jmp_gs_rcx8(kIndirectTableOffset);

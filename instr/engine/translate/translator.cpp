@@ -20,9 +20,10 @@ uint32_t Translator::size_bound(const DecodedSuperblock& superblock) {
   return bytes + kMaxConditionalExits * 96;
 }
 
-void Translator::translate(const DecodedSuperblock& superblock, uint32_t first_path, uint32_t first_exit, Assembler& out,
-                           Assembler& cold, TranslationOutput& result) {
+void Translator::translate(const DecodedSuperblock& superblock, Purpose purpose, uint32_t first_path, uint32_t first_exit,
+                           Assembler& out, Assembler& cold, TranslationOutput& result) {
   superblock_ = &superblock;
+  purpose_ = purpose;
   out_ = &out;
   cold_ = &cold;
   result_ = &result;
@@ -30,9 +31,11 @@ void Translator::translate(const DecodedSuperblock& superblock, uint32_t first_p
   first_exit_ = first_exit;
   words_ = WordMap(options_.share_words);
   anchor_in_use_ = false;
+  pointer_lent_ = false;
   side_exits_.clear();
   result.clear();
   flags_dead_ = entry_liveness(superblock).flags_dead;
+  result.entry_counter = entry_counter_ = choose_entry_counter();
   choose_scratch();
   prologue();
   for (current_ = 0; current_ < superblock.count; ++current_) instruction(superblock.instructions[current_]);
@@ -67,7 +70,7 @@ void Translator::choose_scratch() {
   for (uint8_t r = 0; r < 16; ++r)                        // the last instruction ends in an exit that needs the buffer register
     if (last.flow != Flow::kNext && touches(last, r)) uses[r] += 1u << 16;
   buffer_ = anchor_ = kNoRegister;
-  if (tracing()) {
+  if (has_pointer()) {
     buffer_ = kR15;
     for (uint8_t r : kPreference)
       if (uses[r] < uses[buffer_]) buffer_ = r;
@@ -78,38 +81,68 @@ void Translator::choose_scratch() {
   result_->buffer_register = buffer_;
 }
 
+// Entries are counted where the superblock begins, as far as one path is concerned: the one that is taken most often, as far as one can
+// tell. The others count themselves on their way out, and what is left is that one's.
+uint32_t Translator::choose_entry_counter() const {
+  uint32_t path = 0;
+  for (uint32_t k = 0; k + 1 < superblock_->count; ++k) path += superblock_->instructions[k].flow != Flow::kNext;
+  const Instruction& last = superblock_->instructions[superblock_->count - 1];
+  const bool two_paths = last.flow == Flow::kConditional || last.flow == Flow::kCountedJump;
+  return two_paths && raw(last.target) > raw(last.pc) ? path + 1 : path;
+}
+
 // entry: spill[B] = B; B = buffer
-// check: [keep the flags if they are live]; [compare the application's bytes]; if (limit <= B) goto slow; [flags back]
+// check: [keep the flags if they are live]; [compare the application's bytes]; if (limit <= B) goto slow; [count]; [flags back]
 //        (null mode: if (limit == 0) goto slow)
 void Translator::prologue() {
   Assembler& a = *out_;
   result_->entry = a.size();
   current_ = 0;
   mark(0);
-  if (tracing()) {
+  if (has_pointer()) {
     a.store_gs(offsetof(ThreadContext, spill) + 8 * buffer_, buffer_);
-    a.load_gs(buffer_, offsetof(ThreadContext, buffer));
+    a.load_gs(buffer_, pointer_slot());
   }
   result_->check = a.size();
+  const bool checks_limit = purpose_ == Purpose::kOrdinary, counts = counting() && options_.count_paths;
+  if (!checks_limit && !counts && !superblock_->changeable) return;
   keep_flags(a);
   if (superblock_->changeable) compare_code();
-  if (tracing())
+  if (checks_limit) limit_check();
+  if (counts) a.inc_gs32(counter_of(entry_counter_));
+  give_back_flags(a);
+}
+
+void Translator::limit_check() {
+  Assembler& a = *out_;
+  if (has_pointer())
     a.cmp_gs(buffer_, offsetof(ThreadContext, limit));
   else
     a.cmp_gs_zero(offsetof(ThreadContext, limit));
-  a.jcc(tracing() ? kAboveEqual : kEqual, cold_->here());
+  a.jcc(has_pointer() ? kAboveEqual : kEqual, cold_->here());
   leave_from_prologue(ExitKind::kCheck);
-  give_back_flags(a);
 }
+
+uint32_t Translator::counter_of(uint32_t path) const {
+  return static_cast<uint32_t>(border::kSlotStride) + 4 * (first_path_ + path);
+}
+
+// In trace mode the slot has what the register has between any two instructions. In count mode it need not.
+void Translator::store_pointer(Assembler& a) {
+  if (counting()) a.store_gs(pointer_slot(), buffer_);
+}
+
+void Translator::load_pointer(Assembler& a) { a.load_gs(buffer_, pointer_slot()); }
 
 // ah, al = flags; rax in flags_spill. When rax holds the buffer pointer there is nothing of the application's in it.
 void Translator::keep_flags(Assembler& a) {
   if (flags_dead_) return;
   if (buffer_ == kRax) {
+    store_pointer(a);
     a.store_gs(offsetof(ThreadContext, flags_spill), kRcx);
     a.lahf_seto();
     a.mov(kRcx, kRax);
-    a.load_gs(kRax, offsetof(ThreadContext, buffer));
+    load_pointer(a);
   } else {
     a.store_gs(offsetof(ThreadContext, flags_spill), kRax);
     a.lahf_seto();
@@ -121,7 +154,7 @@ void Translator::give_back_flags(Assembler& a) {
   if (buffer_ == kRax) {
     a.mov(kRax, kRcx);
     a.restore_flags_from_rax();
-    a.load_gs(kRax, offsetof(ThreadContext, buffer));
+    load_pointer(a);
     a.load_gs(kRcx, offsetof(ThreadContext, flags_spill));
   } else {
     a.restore_flags_from_rax();
@@ -132,9 +165,13 @@ void Translator::give_back_flags(Assembler& a) {
 // p = pc; if (bytes at p differ) goto stale; p as before. p is the buffer register, or one that is spilled for it.
 void Translator::compare_code() {
   Assembler& a = *out_;
-  const uint8_t p = tracing() ? buffer_ : comparer_;
+  const uint8_t p = has_pointer() ? buffer_ : comparer_;
   CHECK(flags_dead_ || p != kRax);
-  if (!tracing()) a.store_gs(offsetof(ThreadContext, spill) + 8 * p, p);
+  if (has_pointer())
+    store_pointer(a);
+  else
+    a.store_gs(offsetof(ThreadContext, spill) + 8 * p, p);
+  pointer_lent_ = true;
   mark(bit(p));
   a.mov_imm(p, raw(superblock_->pc));
   uint8_t code[15 * kMaxChangeableInstructions];
@@ -159,27 +196,31 @@ void Translator::compare_code() {
     a.jcc(kNotEqual, stale);
     at += whole ? 4 : 1;
   }
-  if (tracing())
-    a.load_gs(p, offsetof(ThreadContext, buffer));
+  if (has_pointer())
+    load_pointer(a);
   else
     a.load_gs(p, offsetof(ThreadContext, spill) + 8 * p);
+  pointer_lent_ = false;
 }
 
 // The registers and flags of the entry, then the dispatcher.
 void Translator::leave_from_prologue(ExitKind kind) {
   Assembler& a = *cold_;
+  // compare_code has stored the pointer, and so has keep_flags with rax.
+  if (kind == ExitKind::kCheck && (flags_dead_ || buffer_ != kRax)) store_pointer(a);
   give_back_flags(a);
-  if (tracing()) a.load_gs(buffer_, offsetof(ThreadContext, spill) + 8 * buffer_);
-  if (kind == ExitKind::kStale && !tracing()) a.load_gs(comparer_, offsetof(ThreadContext, spill) + 8 * comparer_);
+  if (has_pointer()) a.load_gs(buffer_, offsetof(ThreadContext, spill) + 8 * buffer_);
+  if (kind == ExitKind::kStale && !has_pointer()) a.load_gs(comparer_, offsetof(ThreadContext, spill) + 8 * comparer_);
   leave_for(new_exit(superblock_->pc, kind), a);
 }
 
 GprSet Translator::held() const {
-  return static_cast<GprSet>((tracing() ? bit(buffer_) : 0) | (anchor_in_use_ ? bit(anchor_) : 0));
+  return static_cast<GprSet>((has_pointer() ? bit(buffer_) : 0) | (anchor_in_use_ ? bit(anchor_) : 0));
 }
 
 void Translator::mark(GprSet in_spill) {
-  result_->recovery.push_back({out_->size(), current_, words_.words(), in_spill});
+  const bool pointer = has_pointer() && !pointer_lent_ && (in_spill & bit(buffer_)) != 0;
+  result_->recovery.push_back({out_->size(), current_, words_.words(), in_spill, pointer});
 }
 
 void Translator::instruction(const Instruction& i) {
@@ -210,7 +251,7 @@ uint32_t Translator::new_exit(AppAddress target, ExitKind kind) {
 
 // The path of everything up to and including the current instruction.
 uint32_t Translator::new_path() {
-  if (!tracing()) return 0;
+  if (!has_pointer()) return 0;
   uint16_t retired = static_cast<uint16_t>(current_ + 1);
   if (superblock_->instructions[current_].flow == Flow::kUnsupported) retired = current_;
   if (current_ == superblock_->count) retired = current_;
@@ -218,13 +259,27 @@ uint32_t Translator::new_path() {
   return static_cast<uint32_t>(result_->paths.size() - 1);
 }
 
-// [B] = path id; B += 8 * (1 + words); buffer = B
+// [B] = path id; B += 8 * (1 + words); buffer = B             count mode: B += instructions of the path
 void Translator::commit(uint32_t path, uint16_t words) {
-  if (!tracing()) return;
   Assembler& a = *out_;
+  if (counting()) {
+    a.lea(buffer_, buffer_, result_->paths[path].instructions);
+    if (options_.count_paths && path != entry_counter_) count_path(path);
+  }
+  if (!tracing()) return;
   a.store_imm32(buffer_, 0, first_path_ + path);
   a.lea(buffer_, buffer_, 8 * (1 + words));
   a.store_gs(offsetof(ThreadContext, buffer), buffer_);
+}
+
+// counter += 1, by way of the buffer register: the flags are the application's.
+void Translator::count_path(uint32_t path) {
+  Assembler& a = *out_;
+  a.store_gs(pointer_slot(), buffer_);
+  a.load_gs32(buffer_, counter_of(path));
+  a.lea(buffer_, buffer_, 1);
+  a.store_gs32(counter_of(path), buffer_);
+  load_pointer(a);
 }
 
 void Translator::restore_anchor(bool in_use) {
@@ -237,10 +292,11 @@ void Translator::direct_exit(uint32_t exit, uint32_t path, uint16_t words, bool 
   commit(path, words);
   restore_anchor(anchor_in_use);
   TranslationOutput::ExitSite& site = result_->exits[exit];
-  if (tracing()) {
+  if (has_pointer()) {
     a.align_patchable(1);
     site.patch_same_buffer = a.size() + 1;
     a.jmp(a.here() + 5);
+    store_pointer(a);
     a.load_gs(buffer_, offsetof(ThreadContext, spill) + 8 * buffer_);
   }
   a.align_patchable(1);
@@ -264,7 +320,10 @@ void Translator::end_at(AppAddress target, ExitKind kind) {
   }
   commit(path, words_.words());
   restore_anchor(anchor_in_use_);
-  if (tracing()) out_->load_gs(buffer_, offsetof(ThreadContext, spill) + 8 * buffer_);
+  if (has_pointer()) {
+    store_pointer(*out_);
+    out_->load_gs(buffer_, offsetof(ThreadContext, spill) + 8 * buffer_);
+  }
   leave_for(exit, *out_);
 }
 

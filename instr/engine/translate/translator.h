@@ -11,6 +11,10 @@
 #include <vector>
 
 #include "instr/border/shared_memory.h"
+<<<<<<< HEAD
+=======
+#include "instr/engine/context/thread_context.h"
+>>>>>>> 8ed0008 (wip count mode)
 #include "instr/engine/emit/x86_64/assembler.h"
 #include "instr/engine/translate/superblock.h"
 #include "instr/engine/translate/word_map.h"
@@ -19,13 +23,23 @@ namespace simrun::engine {
 
 // Fixed for a run.
 struct TranslationOptions {
-  bool trace;                 // words into the buffer; else translation only
+  border::Mode mode;          // kTrace: words into the buffer; kCount: instructions retired; kNull: translation only
   bool share_words;
   uint32_t max_instructions;
   bool avx512bw;              // kmovq
   bool bmi2;                  // rorx
   uint64_t leave;             // code addresses of the fixed routines (runtime/fixed_routines.h)
+<<<<<<< HEAD
   const border::WatchedEntries* watched = nullptr;   // null: calls are not watched
+=======
+  bool count_paths = false;   // kCount: a counter for each path
+};
+
+// What a translation is for.
+enum class Purpose : uint8_t {
+  kOrdinary,
+  kCut,                       // to reach an exact count: no limit check, never linked
+>>>>>>> 8ed0008 (wip count mode)
 };
 
 // Where the application's state is, from a code offset (relative to the superblock's first byte) on.
@@ -34,6 +48,7 @@ struct RecoveryPoint {
   uint16_t instruction;       // the application is before this instruction (== count: behind the last)
   uint16_t words;             // address words stored
   GprSet in_spill;            // registers whose application value is in their spill slot
+  bool pointer_in_register;   // the buffer register holds the pointer (else it is in its slot of the context)
 };
 
 // What one translation needs beside its code.
@@ -51,6 +66,7 @@ struct TranslationOutput {
     uint16_t instructions, operands, words;
   };
   std::vector<Path> paths;                          // path k has id first_path + k
+  uint32_t entry_counter;                           // count_paths: index of the path whose counter counts entries
   std::vector<border::OperandDescriptor> operands;  // of the whole superblock
   std::vector<uint16_t> operands_per_instruction;
   std::vector<RecoveryPoint> recovery;
@@ -64,10 +80,12 @@ class Translator {
   // Upper bound of the code bytes of a superblock, hot and cold each.
   static uint32_t size_bound(const DecodedSuperblock& superblock);
 
+  // In count mode the buffer register holds the number of retired instructions, and `limit` is a number of instructions.
+  //
   // Emits at `out` and `cold`, whose positions are the superblock's first bytes. `first_path`: id of the first path, `first_exit`: exit id of
   // the first exit.
-  void translate(const DecodedSuperblock& superblock, uint32_t first_path, uint32_t first_exit, Assembler& out, Assembler& cold,
-                 TranslationOutput& result);
+  void translate(const DecodedSuperblock& superblock, Purpose purpose, uint32_t first_path, uint32_t first_exit, Assembler& out,
+                 Assembler& cold, TranslationOutput& result);
 
  private:
   // A side exit with work to do on the way out, emitted behind the main path.
@@ -83,6 +101,12 @@ class Translator {
   void prologue();
   void keep_flags(Assembler& a);
   void give_back_flags(Assembler& a);
+  void limit_check();
+  uint32_t choose_entry_counter() const;
+  uint32_t counter_of(uint32_t path) const;   // from the GS base
+  void count_path(uint32_t path);
+  void store_pointer(Assembler& a);
+  void load_pointer(Assembler& a);
   void compare_code();
   void leave_from_prologue(ExitKind kind);   // in the cold area
   GprSet held() const;        // registers that hold something of ours between instructions
@@ -132,7 +156,10 @@ class Translator {
   void direct_exit(uint32_t exit, uint32_t path, uint16_t words, bool anchor_in_use);
   void leave_for(uint32_t exit, Assembler& a);
 
-  bool tracing() const { return options_.trace; }
+  bool tracing() const { return options_.mode == border::Mode::kTrace; }
+  bool counting() const { return options_.mode == border::Mode::kCount; }
+  bool has_pointer() const { return options_.mode != border::Mode::kNull; }
+  uint32_t pointer_slot() const { return tracing() ? offsetof(ThreadContext, buffer) : offsetof(ThreadContext, retired); }
   bool touches(const Instruction& i, uint8_t r) const { return ((i.gpr_read | i.gpr_written) & bit(r)) != 0; }
   uint8_t register_unused_by(const Instruction& i, bool low) const;
 
@@ -145,7 +172,10 @@ class Translator {
   WordMap words_{true};
   uint32_t first_path_ = 0, first_exit_ = 0;
   uint16_t current_ = 0;               // instruction being translated
-  uint8_t buffer_ = kNoRegister;       // trace: holds the buffer pointer
+  Purpose purpose_ = Purpose::kOrdinary;
+  uint8_t buffer_ = kNoRegister;       // trace: holds the buffer pointer; count: the number of retired instructions
+  bool pointer_lent_ = false;          // the buffer register holds something else for a while
+  uint32_t entry_counter_ = 0;         // count_paths: which path's counter counts entries
   uint8_t anchor_ = kNoRegister;       // free for the whole superblock: base of unreachable rip-relative operands
   bool anchor_in_use_ = false;
   uint64_t anchor_value_ = 0;

@@ -34,6 +34,9 @@ class Assembler {
   void store_gs(uint32_t offset, uint8_t r) { gs_form(0x89, r, offset); }
   void load_gs(uint8_t r, uint32_t offset) { gs_form(0x8b, r, offset); }
   void cmp_gs(uint8_t r, uint32_t offset) { gs_form(0x3b, r, offset); }
+  void store_gs32(uint32_t offset, uint8_t r) { gs_form32(0x89, r, offset); }
+  void load_gs32(uint8_t r, uint32_t offset) { gs_form32(0x8b, r, offset); }
+  void inc_gs32(uint32_t offset) { gs_form32(0xff, 0, offset); }   // inc dword gs:[offset]
   void cmp_gs_zero(uint32_t offset) {                       // cmp qword gs:[offset], 0
     static constexpr uint8_t k[] = {0x65, 0x48, 0x83, 0x3c, 0x25};
     bytes(k, 5);
@@ -215,6 +218,14 @@ class Assembler {
   void gs_form(uint8_t opcode, uint8_t r, uint32_t offset) {
     byte(0x65);
     byte(static_cast<uint8_t>(0x48 | (r >> 3) << 2));
+    byte(opcode);
+    byte(static_cast<uint8_t>((r & 7) << 3 | 4));
+    byte(0x25);
+    word32(offset);
+  }
+  void gs_form32(uint8_t opcode, uint8_t r, uint32_t offset) {
+    byte(0x65);
+    if (r >= 8) byte(0x44);
     byte(opcode);
     byte(static_cast<uint8_t>((r & 7) << 3 | 4));
     byte(0x25);

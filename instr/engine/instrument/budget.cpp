@@ -1,0 +1,169 @@
+#include "instr/engine/instrument/budget.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/check.h"
+#include "instr/engine/context/process.h"
+#include "instr/engine/instrument/ring_writer.h"
+
+namespace simrun::engine {
+namespace {
+
+constexpr uint64_t kLongest = 64;                 // instructions of a superblock (translate/superblock.h)
+constexpr uint64_t kSlice = 16u << 20;            // so that `retired` is seen to move
+constexpr uint64_t kHarvest = 1u << 31;           // counters have 32 bits, and a path is an instruction at least
+constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
+constexpr uint32_t kPairsPerEvent = 256;          // 4 KiB: half of the smallest chunk
+
+const border::ModeSwitch* switches() {
+  return reinterpret_cast<const border::ModeSwitch*>(g_process.base + g_process.header->mode_switches_offset);
+}
+
+const border::PathDescriptor* paths() {
+  return reinterpret_cast<const border::PathDescriptor*>(g_process.base + g_process.header->paths_offset);
+}
+
+uint32_t* counters(ThreadContext* c) { return reinterpret_cast<uint32_t*>(reinterpret_cast<uint8_t*>(c) + border::kSlotStride); }
+
+uint64_t retired(const ThreadContext* c) { return c->retired.load(std::memory_order_relaxed); }
+
+uint32_t first_switch(uint32_t slot, uint32_t from) {
+  const uint32_t count = std::min(g_process.header->mode_switches, border::kMaxModeSwitches);
+  for (uint32_t k = from; k < count; ++k)
+    if (switches()[k].slot == slot) return k;
+  return kNone;
+}
+
+void find_next_stop(ThreadContext* c) {
+  const uint64_t interval = g_process.header->count_interval;
+  c->next_stop = interval == 0 ? std::numeric_limits<uint64_t>::max() : (retired(c) / interval + 1) * interval;
+  if (c->next_switch != kNone) c->next_stop = std::min(c->next_stop, switches()[c->next_switch].at);
+}
+
+// Pairs of {path, executions} on their way into the stream.
+class PairWriter {
+ public:
+  explicit PairWriter(ThreadContext* c) : c_(c) {}
+  ~PairWriter() { flush(); }
+  PairWriter(const PairWriter&) = delete;
+  PairWriter& operator=(const PairWriter&) = delete;
+  void put(uint32_t path, uint64_t executions) {
+    if (executions == 0) return;
+    words_[2 * count_] = path;
+    words_[2 * count_ + 1] = executions;
+    if (++count_ == kPairsPerEvent) flush();
+  }
+
+ private:
+  void flush() {
+    if (count_ != 0) append_words(c_, border::Event::kPathCounts, words_, 2 * count_);
+    count_ = 0;
+  }
+  ThreadContext* c_;
+  uint32_t count_ = 0;
+  uint64_t words_[2 * kPairsPerEvent];
+};
+
+// All paths of one superblock: [first, end). One of the counters counts the entries, whichever path was taken.
+void report_superblock(uint32_t* counts, uint32_t first, uint32_t end, PairWriter& out) {
+  uint32_t others = 0, entries = kNone;
+  for (uint32_t k = first; k < end; ++k) {
+    if (paths()[k].counts_entries)
+      entries = k;
+    else
+      others += counts[k];
+  }
+  CHECK(entries != kNone && counts[entries] >= others);
+  counts[entries] -= others;
+  for (uint32_t k = first; k < end; ++k) out.put(k, counts[k]);
+  std::fill(counts + first, counts + end, 0u);
+}
+
+}  // namespace
+
+void start_budget(ThreadContext* c) {
+  c->retired = 0;
+  c->reported_retired = 0;
+  c->harvested_at = 0;
+  c->next_switch = first_switch(c->slot, 0);
+  find_next_stop(c);
+}
+
+uint64_t budget_limit(const ThreadContext* c) {
+  if (cut_length(c) != 0) return 0;
+  return std::min(c->next_stop - kLongest + 1, retired(c) + kSlice);
+}
+
+uint32_t cut_length(const ThreadContext* c) {
+  const uint64_t left = c->next_stop - retired(c);
+  return left < kLongest ? static_cast<uint32_t>(left) : 0;
+}
+
+const border::ModeSwitch* pass_stop(ThreadContext* c) {
+  if (!g_process.counting()) return nullptr;
+  CHECK(retired(c) <= c->next_stop);
+  if (retired(c) - c->harvested_at >= kHarvest) report_paths(c);
+  const border::ModeSwitch* due = nullptr;
+  if (retired(c) == c->next_stop) {
+    const uint64_t interval = g_process.header->count_interval;
+    if (interval != 0 && retired(c) % interval == 0) {
+      report_paths(c);
+      append_event(c, border::Event::kInterval, {retired(c)});
+    }
+    if (c->next_switch != kNone && switches()[c->next_switch].at == retired(c)) {
+      due = &switches()[c->next_switch];
+      c->next_switch = first_switch(c->slot, c->next_switch + 1);
+    }
+    find_next_stop(c);
+  }
+  set_normal_limit(c);
+  return due;
+}
+
+void report_paths(ThreadContext* c) {
+  c->harvested_at = retired(c);
+  if (g_process.header->count_paths == 0) return;
+  uint32_t* const counts = counters(c);
+  const uint32_t end = g_process.header->paths.load(std::memory_order_acquire);
+  PairWriter out(c);
+  for (uint32_t k = border::kFirstPath; k < end;) {
+    // Whole cache lines of zeros, which is nearly all of a large program.
+    const auto* line = reinterpret_cast<const uint64_t*>(counts + k);
+    if (k % 16 == 0 && k + 16 <= end && (line[0] | line[1] | line[2] | line[3] | line[4] | line[5] | line[6] | line[7]) == 0) {
+      k += 16;
+      continue;
+    }
+    if (counts[k] == 0) {
+      ++k;
+      continue;
+    }
+    const uint32_t superblock = paths()[k].superblock;
+    uint32_t first = k;
+    while (first > border::kFirstPath && paths()[first - 1].superblock == superblock) --first;
+    while (k < end && paths()[k].superblock == superblock) ++k;
+    report_superblock(counts, first, k, out);
+  }
+}
+
+void end_budget(ThreadContext* c) {
+  if (!g_process.counting()) return;
+  report_paths(c);
+  append_event(c, border::Event::kInterval, {retired(c)});
+}
+
+void count_cut(ThreadContext* c, uint32_t last_path, uint32_t instructions, bool whole) {
+  const border::PathDescriptor* const p = paths();
+  const uint32_t done = whole ? p[last_path].instructions : instructions;
+  c->retired.store(retired(c) + done, std::memory_order_relaxed);
+  if (g_process.header->count_paths == 0) return;
+  const uint32_t superblock = p[last_path].superblock;
+  uint32_t first = last_path;
+  while (first > border::kFirstPath && p[first - 1].superblock == superblock) --first;
+  uint32_t entries = first;
+  while (!p[entries].counts_entries) ++entries;
+  --counters(c)[entries];
+  if (done != 0) append_event(c, border::Event::kPathCut, {last_path, done});
+}
+
+}  // namespace simrun::engine

@@ -1,0 +1,35 @@
+// Count mode: how far a thread may run, and its reports (docs/count-mode.md). All functions run on the thread that owns the context, in
+// the engine, with `retired` exact.
+#pragma once
+
+#include <cstdint>
+
+#include "instr/engine/context/thread_context.h"
+
+namespace simrun::engine {
+
+// For a new thread, before its first report.
+void start_budget(ThreadContext* context);
+
+// `limit` for emitted code: below it a superblock of the greatest length does not pass the next stop. 0: that is too near, and the thread
+// goes on through superblocks that are cut to what is left.
+uint64_t budget_limit(const ThreadContext* context);
+
+// Instructions to the next stop if it is that near, else 0.
+uint32_t cut_length(const ThreadContext* context);
+
+// Reports an interval that ends here, harvests counters that might wrap, finds the next stop. Before anything else is done about a
+// departure. Returns the mode switch that is due, or nullptr: the caller does it (take_switch afterwards).
+const border::ModeSwitch* pass_stop(ThreadContext* context);
+void take_switch(ThreadContext* context, border::Mode mode);
+
+// The path counters as events, and zero again.
+void report_paths(ThreadContext* context);
+
+// The last report of a thread.
+void end_budget(ThreadContext* context);
+
+// A fault after `instructions` of the superblock whose longest path is `last_path`; `whole`: a trap behind the last of them.
+void count_cut(ThreadContext* context, uint32_t last_path, uint32_t instructions, bool whole);
+
+}  // namespace simrun::engine
