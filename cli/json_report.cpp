@@ -27,7 +27,17 @@ Json texts(const std::vector<std::string>& list) {
 }
 
 const char* mode_word(RunMode mode) {
-  return mode == RunMode::kNull ? "null" : mode == RunMode::kTrace ? "trace" : "sim";
+  switch (mode) {
+    case RunMode::kNull:
+      return "null";
+    case RunMode::kCount:
+      return "count";
+    case RunMode::kTrace:
+      return "trace";
+    case RunMode::kSim:
+      break;
+  }
+  return "sim";
 }
 
 Json counts(const channel::ThreadStatistics& s) {

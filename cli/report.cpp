@@ -55,13 +55,17 @@ void put_totals(Buffer& out, const RunResult& r) {
   }
   put(out, "   {:<16}{:>20}\n", "threads", r.threads.size());
   put(out, "   {:<16}{:>20}\n", "instructions", grouped(t.instructions));
-  put(out, "   {:<16}{:>20}\n", "loads", grouped(t.loads));
-  put(out, "   {:<16}{:>20}\n", "stores", grouped(t.stores));
+  if (r.mode != RunMode::kCount) {
+    put(out, "   {:<16}{:>20}\n", "loads", grouped(t.loads));
+    put(out, "   {:<16}{:>20}\n", "stores", grouped(t.stores));
+  }
   if (t.prefetches + t.flushes != 0)
     put(out, "   {:<16}{:>20}\n", "prefetch, flush", fmt::format("{}, {}", grouped(t.prefetches), grouped(t.flushes)));
   put(out, "   {:<16}{:>20}\n", "system calls", grouped(t.syscalls));
   if (t.signals != 0) put(out, "   {:<16}{:>20}\n", "signals", grouped(t.signals));
   const double seconds = std::max(r.wall_seconds, 1e-9);
+  if (r.mode == RunMode::kCount)
+    return put(out, "   wall time {:.3f} s: {:.1f} MIPS\n", r.wall_seconds, static_cast<double>(t.instructions) / seconds / 1e6);
   put(out, "   wall time {:.3f} s: {:.1f} MIPS, {:.1f} million references/s\n", r.wall_seconds,
       static_cast<double>(t.instructions) / seconds / 1e6,
       static_cast<double>(t.loads + t.stores + t.fetch_lines) / seconds / 1e6);
@@ -140,7 +144,7 @@ std::string engine_report(const RunResult& r) {
   put(out, "   {} signals, {} faults, {} flushes; translation {:.3f} s ({:.2f} us a superblock)\n", grouped(e.signals),
       grouped(e.faults), grouped(e.flushes), e.translation_seconds,
       e.superblocks == 0 ? 0.0 : e.translation_seconds * 1e6 / static_cast<double>(e.superblocks));
-  if (r.counted) {
+  if (r.counted && r.mode != RunMode::kCount) {
     const channel::ThreadStatistics t = r.totals();
     put(out, "   stream: {} words, {:.2f} bytes an instruction, {:.1f} instructions a path\n", grouped(t.words),
         per(t.words, t.instructions, 8), per(t.instructions, t.paths, 1));

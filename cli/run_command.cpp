@@ -37,7 +37,13 @@ RunResult count(const RunOptions& options) {
   return ProgramRun(options.program, border::Mode::kTrace).into(sink, channel::MergeOptions{}.line_bytes);
 }
 
+RunResult count_instructions(const RunOptions& options) {
+  channel::CountingSink sink;
+  return ProgramRun(options.program, border::Mode::kCount).into(sink, channel::MergeOptions{}.line_bytes);
+}
+
 RunResult run(const RunOptions& options) {
+  if (options.mode == RunMode::kCount) return count_instructions(options);
   if (options.mode == RunMode::kSim) return simulate(options);
   if (options.mode == RunMode::kTrace && !options.discard) return count(options);
   const auto mode = options.mode == RunMode::kNull ? border::Mode::kNull : border::Mode::kTrace;

@@ -10,6 +10,7 @@ namespace simrun::cli {
 
 enum class RunMode {
   kNull,   // translation only: nothing is traced
+  kCount,  // instructions retired by each thread, and nothing else
   kTrace,  // the full stream is made, put in order and counted; no cache model
   kSim,    // the cache model
 };

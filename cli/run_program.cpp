@@ -13,7 +13,7 @@ namespace simrun::cli {
 
 namespace {
 
-host::LaunchOptions launch_options(const ProgramOptions& o, border::Mode mode) {
+host::LaunchOptions launch_options(const ProgramOptions& o, border::Mode mode, const CountOptions& count) {
   host::LaunchOptions l;
   l.command = o.command;
   l.aslr = o.aslr;
@@ -25,6 +25,8 @@ host::LaunchOptions launch_options(const ProgramOptions& o, border::Mode mode) {
   l.link_superblocks = o.link_superblocks;
   l.elide_words = o.elide_words;
   l.force_safe_points = o.force_safe_points;
+  l.count_interval = count.interval;
+  l.count_paths = count.paths;
   return l;
 }
 
@@ -47,10 +49,10 @@ EngineCounts engine_counts(const border::ProcessHeader& header) {
           .paths = header.paths};
 }
 
-std::unique_ptr<host::Target> start(const ProgramOptions& options, border::Mode mode) {
+std::unique_ptr<host::Target> start(const ProgramOptions& options, border::Mode mode, const CountOptions& count) {
   prctl(PR_SET_TIMERSLACK, 1000ul);  // naps of tens of microseconds are meant
   install_signal_handlers();
-  return host::launch(launch_options(options, mode));
+  return host::launch(launch_options(options, mode, count));
 }
 
 RunResult beginning(const ProgramOptions& options) {
@@ -62,11 +64,11 @@ RunResult beginning(const ProgramOptions& options) {
 
 }  // namespace
 
-ProgramRun::ProgramRun(const ProgramOptions& options, border::Mode mode)
+ProgramRun::ProgramRun(const ProgramOptions& options, border::Mode mode, const CountOptions& count)
     : options_(options),
       start_(std::chrono::steady_clock::now()),
       result_(beginning(options)),
-      target_(start(options, mode)),
+      target_(start(options, mode, count)),
       process_(target_->mapping()),
       progress_(!options.quiet),
       consumer_(*target_, process_, progress_) {

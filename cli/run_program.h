@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "cli/program_options.h"
 #include "cli/run_result.h"
@@ -11,10 +12,16 @@
 
 namespace simrun::cli {
 
+// border::Mode::kCount: what is asked for beyond the totals (docs/count-mode.md).
+struct CountOptions {
+  uint64_t interval = 0;
+  bool paths = false;
+};
+
 class ProgramRun {
  public:
   // Launches it. Throws UserError (as host::launch does).
-  ProgramRun(const ProgramOptions& options, border::Mode mode);
+  ProgramRun(const ProgramOptions& options, border::Mode mode, const CountOptions& count = {});
 
   // Feeds the streams of the program to `sink` until it has ended; `line_bytes` as in channel::MergeOptions. What is
   // wrong with a stream ends the simulation, not the program, and is said in the result's error.
@@ -26,6 +33,7 @@ class ProgramRun {
     consumer_.run(sink, merge, result_);
     return take_end();
   }
+  const channel::MappedProcess& process() const { return process_; }
   // The same with the streams thrown away unread.
   RunResult discarding();
 

@@ -70,6 +70,12 @@ ThreadSlot& MappedProcess::slot(uint32_t index) const {
   return *reinterpret_cast<ThreadSlot*>(base_ + slots_offset_ + slot_bytes_ * index);
 }
 
+const uint32_t* MappedProcess::counters(uint32_t index) const {
+  CHECK(index < kMaxThreads);
+  if (slot_bytes_ < kSlotStride + kCounterBytes || path_capacity_ > kMaxCountedPaths) return nullptr;
+  return reinterpret_cast<const uint32_t*>(base_ + slots_offset_ + slot_bytes_ * index + kSlotStride);
+}
+
 const uint64_t* MappedProcess::ring(uint32_t index) const {
   CHECK(index < kMaxThreads);
   return reinterpret_cast<const uint64_t*>(base_ + rings_offset_ + ring_bytes_ * index);

@@ -23,6 +23,8 @@ class MappedProcess {
   uint32_t slots_used() const;
 
   border::ThreadSlot& slot(uint32_t index) const;
+  // One counter for each path id (count mode with count_paths), else nullptr.
+  const uint32_t* counters(uint32_t index) const;
   const uint64_t* ring(uint32_t index) const;          // first word of the slot's ring
   uint64_t ring_target_address(uint32_t index) const;  // the same in the target's address space
 

@@ -197,8 +197,28 @@ class Merge {
         require_payload(payload, 9, "mapping change");
         if (payload[8] != 0) time_.leave(thread);
         return;
+      case Event::kRetired:
+      case Event::kInterval:
+        require_payload(payload, 1, "retired");
+        return retire(thread, payload[0]);
+      case Event::kModeSwitch:
+        require_payload(payload, 2, "mode switch");
+        thread.counted = payload[1];  // what was traced before has been counted path by path
+        return;
+      case Event::kPathCounts:
+      case Event::kPathCut:
+        require_payload(payload, 2, "path counts");
+        return;
     }
     throw StreamError(fmt::format("unknown event {}", static_cast<uint32_t>(event)));
+  }
+
+  // Count mode: the thread says how far it is.
+  static void retire(MergeThread& thread, uint64_t total) {
+    if (total < thread.counted) throw StreamError(fmt::format("{} instructions after {}", total, thread.counted));
+    thread.replay.statistics.instructions += total - thread.counted;
+    thread.clock += total - thread.counted;
+    thread.counted = total;
   }
 
   // A superblock that a fault ended after payload[1] instructions; payload[2] iterations of the string instruction that

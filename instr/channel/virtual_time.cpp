@@ -225,8 +225,19 @@ void VirtualTime::release_children(MergeThread& thread) {
 
 void VirtualTime::leave(MergeThread& thread) { set_stage(thread, Stage::kBlocked); }
 
+// Count mode: what it retired after its last report, as far as it could say; the process ended in its midst.
+void VirtualTime::take_last_count(MergeThread& thread) {
+  if (thread.report.ended || process_.header().mode != border::Mode::kCount) return;
+  const uint64_t total = thread.ring.slot().retired.load(std::memory_order_acquire);
+  if (total <= thread.counted) return;
+  thread.replay.statistics.instructions += total - thread.counted;
+  thread.clock += total - thread.counted;
+  thread.counted = total;
+}
+
 void VirtualTime::end(MergeThread& thread) {
   thread.replay.statistics.truncated_words += thread.ring.words().size();
+  take_last_count(thread);
   thread.report.end_clock = thread.clock;
   if (thread.created) ended_.push_back(report_of(thread));
   --live_;

@@ -45,6 +45,7 @@ struct MergeThread {
   bool needs_more = false;  // the words in hand end amid a path
   uint64_t clock = 0;
   uint64_t turn_end = 0;
+  uint64_t counted = 0;                                  // count mode: instructions that it has reported
   std::vector<uint32_t> unborn;                          // slots of children created and not yet made eligible
   std::chrono::steady_clock::time_point waited_since{};  // 0: nobody waits for it
 };
@@ -86,6 +87,7 @@ class VirtualTime {
   bool stalled(MergeThread& thread, bool alive);
   void rejoin(MergeThread& thread);
   void release(MergeThread& thread);
+  void take_last_count(MergeThread& thread);
   void set_stage(MergeThread& thread, MergeThread::Stage stage);
   ThreadReport report_of(const MergeThread& thread) const;
 

@@ -25,13 +25,9 @@ struct LaunchOptions {
   bool link_superblocks = true;
   bool elide_words = true;
   uint32_t force_safe_points = 0;
-<<<<<<< HEAD
   bool watch_calls = false;           // ProcessHeader::watch_calls
-=======
   uint64_t count_interval = 0;                 // Mode::kCount: instructions of a thread between its reports; 0: none
   bool count_paths = false;                    // Mode::kCount: how often each path ran is in the reports
-  std::vector<border::ModeSwitch> mode_switches;   // Mode::kCount: by slot, then by `at`
->>>>>>> 8ed0008 (wip count mode)
   std::string engine_path;            // empty: `simrun-engine` beside the simrun executable or in ../lib/simrun
 };
 

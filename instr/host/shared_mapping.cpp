@@ -6,7 +6,6 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <cstring>
@@ -44,10 +43,8 @@ void check_options(const LaunchOptions& o) {
   const uint64_t chunks = o.ring_bytes / o.ring_chunk_bytes;
   if (o.ring_bytes % o.ring_chunk_bytes != 0 || chunks < 2 || chunks > kMaxRingChunks)
     throw UserError(fmt::format("ring of {} bytes: must be 2 to {} chunks of {} bytes", o.ring_bytes, kMaxRingChunks, o.ring_chunk_bytes), 2);
-  if (o.mode != Mode::kCount && (o.count_interval != 0 || o.count_paths || !o.mode_switches.empty()))
-    throw UserError("intervals, path counts and changes of mode go with count mode", 2);
-  if (o.mode_switches.size() > kMaxModeSwitches)
-    throw UserError(fmt::format("{} changes of mode: at most {}", o.mode_switches.size(), kMaxModeSwitches), 2);
+  if (o.mode != Mode::kCount && (o.count_interval != 0 || o.count_paths))
+    throw UserError("intervals and path counts go with count mode", 2);
   if (o.max_superblock_instructions == 0) throw UserError("a superblock must have at least one instruction", 2);
 }
 
@@ -83,7 +80,6 @@ void lay_out(ProcessHeader& h, const LaunchOptions& o) {
   h.code_cache_bytes = o.code_cache_bytes;
   h.count_interval = o.count_interval;
   h.count_paths = o.count_paths;
-  h.mode_switches = static_cast<uint32_t>(o.mode_switches.size());
 
   Layout layout;
   layout.take(sizeof(ProcessHeader));
@@ -96,16 +92,11 @@ void lay_out(ProcessHeader& h, const LaunchOptions& o) {
   h.operands_offset = layout.take(sizeof(OperandDescriptor) * uint64_t{kOperandCapacity});
   h.superblock_capacity = kSuperblockCapacity;
   h.superblocks_offset = layout.take(sizeof(SuperblockDescriptor) * uint64_t{kSuperblockCapacity});
-<<<<<<< HEAD
-  h.path_capacity = kPathCapacity;
-  h.paths_offset = layout.take(sizeof(PathDescriptor) * uint64_t{kPathCapacity});
-  h.code_capacity = kCodeCapacity;
-  h.code_offset = layout.take(kCodeCapacity);
-=======
   h.path_capacity = o.count_paths ? kMaxCountedPaths : kPathCapacity;
   h.paths_offset = layout.take(sizeof(PathDescriptor) * uint64_t{h.path_capacity});
+  h.code_capacity = kCodeCapacity;
+  h.code_offset = layout.take(kCodeCapacity);
   h.mode_switches_offset = layout.take(sizeof(ModeSwitch) * kMaxModeSwitches);
->>>>>>> 8ed0008 (wip count mode)
   h.mapping_bytes = layout.end();
 }
 
@@ -166,8 +157,6 @@ LocalMapping create_shared_mapping(RemoteProcess& process, const LaunchOptions& 
   LocalMapping mapping(map_here(file.get(), bytes), bytes);
   ProcessHeader* const header = new (mapping.address()) ProcessHeader{};
   lay_out(*header, options);
-  std::copy(options.mode_switches.begin(), options.mode_switches.end(),
-            reinterpret_cast<ModeSwitch*>(static_cast<char*>(mapping.address()) + header->mode_switches_offset));
   header->target_base = map_there(process, remote, bytes);
   process.must_call("close a descriptor", SYS_close, {remote});
   return mapping;

@@ -72,13 +72,9 @@ struct Case {
   std::string head;          // everything up to and including "---\n"
   std::string expected;
   uint64_t pc = 0;
-<<<<<<< HEAD
-  bool trace = false;
   bool watch = false;        // the first instruction is watched (mode: watch)
-=======
   border::Mode mode = border::Mode::kNull;
   bool count_paths = false;
->>>>>>> 8ed0008 (wip count mode)
   std::vector<uint8_t> code;
 };
 
@@ -92,14 +88,10 @@ Case read_case(const std::filesystem::path& path) {
     if (below) continue;
     if (line == "---") below = true;
     if (line.starts_with("pc: ")) c.pc = std::stoull(line.substr(4), nullptr, 16);
-<<<<<<< HEAD
-    if (line.starts_with("mode: ")) c.watch = line.substr(6) == "watch";
-    if (line.starts_with("mode: ")) c.trace = c.watch || line.substr(6) == "trace";
-=======
+    if (line == "mode: watch") c.watch = true, c.mode = border::Mode::kTrace;
     if (line.starts_with("mode: trace")) c.mode = border::Mode::kTrace;
     if (line.starts_with("mode: count")) c.mode = border::Mode::kCount;
     if (line == "mode: count paths") c.count_paths = true;
->>>>>>> 8ed0008 (wip count mode)
     if (!line.starts_with("code: ")) continue;
     std::istringstream bytes(line.substr(6));
     for (std::string b; bytes >> b;) c.code.push_back(static_cast<uint8_t>(std::stoul(b, nullptr, 16)));
@@ -116,12 +108,8 @@ std::string translate(const Case& c) {
     if (!decode(c.code.data() + at, static_cast<uint32_t>(c.code.size() - at), AppAddress{c.pc + at}, i)) return "does not decode\n";
     at += i.length;
   }
-<<<<<<< HEAD
   border::WatchedEntries watched{1, {c.pc}};
-  Translator translator({c.trace, true, 64, true, true, kLeave, c.watch ? &watched : nullptr});
-=======
-  Translator translator({c.mode, true, 64, true, true, kLeave, c.count_paths});
->>>>>>> 8ed0008 (wip count mode)
+  Translator translator({c.mode, true, 64, true, true, kLeave, c.watch ? &watched : nullptr, c.count_paths});
   std::vector<uint8_t> hot(Translator::size_bound(superblock)), cold(hot.size());
   Assembler out(hot.data(), kHot), out_cold(cold.data(), kCold);
   TranslationOutput output;

@@ -131,13 +131,9 @@ void remove_blanket() {
   if (!g_code_cache.create(h.code_cache_bytes)) fail("no memory for a code cache of %lu bytes: %s", h.code_cache_bytes, std::strerror(errno));
   emit_fixed_routines(g_code_cache, g_process.xsave_mask);
   start_descriptor_tables();
-<<<<<<< HEAD
-  start_code_table({h.mode == border::Mode::kTrace, h.elide_words != 0, std::clamp(h.max_superblock_instructions, 1u, kMaxSuperblockInstructions),
-                    has_feature(7, 'b', 30), has_feature(7, 'b', 8), g_routines.leave, h.watch_calls != 0 ? &h.watched : nullptr});
-=======
   start_code_table({h.mode, h.elide_words != 0, std::clamp(h.max_superblock_instructions, 1u, kMaxSuperblockInstructions),
-                    has_feature(7, 'b', 30), has_feature(7, 'b', 8), g_routines.leave, h.count_paths != 0});
->>>>>>> 8ed0008 (wip count mode)
+                    has_feature(7, 'b', 30), has_feature(7, 'b', 8), g_routines.leave, h.watch_calls != 0 ? &h.watched : nullptr,
+                    h.count_paths != 0});
   start_signals();
   make_first_identity();
   forget_private_library();

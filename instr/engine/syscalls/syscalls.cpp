@@ -11,6 +11,8 @@
 #include "instr/engine/context/raw_syscall.h"
 #include "instr/engine/dispatch/code_table.h"
 #include "instr/engine/dispatch/flush.h"
+#include "instr/engine/dispatch/safe_points.h"
+#include "instr/engine/instrument/budget.h"
 #include "instr/engine/instrument/ring_writer.h"
 #include "instr/engine/signals/signals.h"
 #include "instr/engine/syscalls/mapping_calls.h"
@@ -120,6 +122,18 @@ bool perform(ThreadContext* c, uint64_t number) {
 
 }  // namespace
 
+namespace {
+
+// Count mode: the last reports before the process goes. The others' numbers are brought up to date, for the simulator to read.
+void end_process_budget(ThreadContext* c) {
+  if (!g_process.counting()) return;
+  stop_world(c);
+  resume_world();
+  end_budget(c);
+}
+
+}  // namespace
+
 bool pass_through(ThreadContext* c) { return g_routines.gate(c) != 0; }
 
 void do_syscall(ThreadContext* c) {
@@ -140,6 +154,7 @@ void do_syscall(ThreadContext* c) {
     if (!do_sigreturn(c)) c->app.pc -= kSyscallInstructionBytes;
     return;
   }
+  if (number == SYS_exit_group) end_process_budget(c);
   const bool blocks = may_block(c, number);
   append_event(c, border::Event::kSyscallEnter, {number, blocks ? 1ull : 0ull});
   if (blocks) set_thread_state(c, border::ThreadState::kInKernel);

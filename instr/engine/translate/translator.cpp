@@ -123,6 +123,10 @@ void Translator::limit_check() {
   leave_from_prologue(ExitKind::kCheck);
 }
 
+uint32_t Translator::pointer_slot() const {
+  return tracing() ? offsetof(ThreadContext, buffer) : offsetof(ThreadContext, retired);
+}
+
 uint32_t Translator::counter_of(uint32_t path) const {
   return static_cast<uint32_t>(border::kSlotStride) + 4 * (first_path_ + path);
 }

@@ -11,10 +11,6 @@
 #include <vector>
 
 #include "instr/border/shared_memory.h"
-<<<<<<< HEAD
-=======
-#include "instr/engine/context/thread_context.h"
->>>>>>> 8ed0008 (wip count mode)
 #include "instr/engine/emit/x86_64/assembler.h"
 #include "instr/engine/translate/superblock.h"
 #include "instr/engine/translate/word_map.h"
@@ -29,9 +25,7 @@ struct TranslationOptions {
   bool avx512bw;              // kmovq
   bool bmi2;                  // rorx
   uint64_t leave;             // code addresses of the fixed routines (runtime/fixed_routines.h)
-<<<<<<< HEAD
   const border::WatchedEntries* watched = nullptr;   // null: calls are not watched
-=======
   bool count_paths = false;   // kCount: a counter for each path
 };
 
@@ -39,7 +33,6 @@ struct TranslationOptions {
 enum class Purpose : uint8_t {
   kOrdinary,
   kCut,                       // to reach an exact count: no limit check, never linked
->>>>>>> 8ed0008 (wip count mode)
 };
 
 // Where the application's state is, from a code offset (relative to the superblock's first byte) on.
@@ -159,7 +152,7 @@ class Translator {
   bool tracing() const { return options_.mode == border::Mode::kTrace; }
   bool counting() const { return options_.mode == border::Mode::kCount; }
   bool has_pointer() const { return options_.mode != border::Mode::kNull; }
-  uint32_t pointer_slot() const { return tracing() ? offsetof(ThreadContext, buffer) : offsetof(ThreadContext, retired); }
+  uint32_t pointer_slot() const;              // of the context: what the buffer register holds
   bool touches(const Instruction& i, uint8_t r) const { return ((i.gpr_read | i.gpr_written) & bit(r)) != 0; }
   uint8_t register_unused_by(const Instruction& i, bool low) const;
 
