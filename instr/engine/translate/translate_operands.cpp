@@ -50,6 +50,8 @@ void Translator::copy(const Instruction& i) {
     copy_gs(i, i.bytes, i.length);
   else
     copy_bytes(i, i.bytes, i.length);
+  if (i.flow == Flow::kInterrupt)   // a trap (int3) reports the address behind the instruction
+    result_->recovery.push_back({a.size(), static_cast<uint16_t>(current_ + 1), words_.words(), in_spill});
   if (!lend) return;
   if (i.gpr_written & bit(buffer_)) a.store_gs(spill_slot(buffer_), buffer_);
   load_pointer(a);

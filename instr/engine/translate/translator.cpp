@@ -41,10 +41,8 @@ void Translator::translate(const DecodedSuperblock& superblock, Purpose purpose,
   for (current_ = 0; current_ < superblock.count; ++current_) instruction(superblock.instructions[current_]);
   const Instruction& last = superblock.instructions[superblock.count - 1];
   if (last.flow == Flow::kNext || last.flow == Flow::kConditional || last.flow == Flow::kCountedJump ||
-      last.flow == Flow::kInterrupt) {
-    mark(held());   // a trap (int3) reports the address behind the instruction
+      last.flow == Flow::kInterrupt)
     end_at(last.pc + last.length, ExitKind::kDirect);
-  }
   for (const SideExit& e : side_exits_) {
     out.bind(e.jump);
     direct_exit(e.exit, e.path, e.words, e.anchor_in_use);
