@@ -4,7 +4,6 @@
 #include <ctime>
 #include <memory>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "base/check.h"
@@ -34,7 +33,7 @@ struct State {
   std::vector<Exit> exits;
   std::unordered_map<uint32_t, std::vector<uint8_t>> bytes;   // what changeable superblocks were translated from
   uint64_t generation = 1;
-  std::unordered_set<uint64_t> pages;                    // application pages with translated code
+  std::unordered_map<uint64_t, std::vector<uint32_t>> pages;   // application pages with translated code, and the superblocks there
 };
 
 State* g_state;
@@ -86,7 +85,8 @@ void record(uint32_t start, uint32_t cold_start, uint32_t descriptor, uint32_t i
   }
   for (const auto& e : o.exits)
     s.exits.push_back({e.target, e.patch ? start + e.patch : 0, e.patch_same_buffer ? start + e.patch_same_buffer : 0, index, e.kind, false});
-  for (uint64_t page = raw(s.decoded.pc) >> kPageShift; page <= (raw(last.pc) + last.length - 1) >> kPageShift; ++page) s.pages.insert(page);
+  for (uint64_t page = raw(s.decoded.pc) >> kPageShift; page <= (raw(last.pc) + last.length - 1) >> kPageShift; ++page)
+    s.pages[page].push_back(index);
   if (purpose == Purpose::kCut) return;
   s.by_pc.emplace(raw(s.decoded.pc), index);
   for (uint32_t k = first_exit; k < s.exits.size(); ++k) {
@@ -267,34 +267,59 @@ void forward(uint32_t index) {
   s.waiting.emplace(raw(superblock.pc), id - kFirstExit);
 }
 
+// Calls `visit` with each page of [from, to) that has translations, and its superblocks, until it returns false.
+template <typename Visit>
+void visit_pages(AppAddress from, AppAddress to, Visit&& visit) {
+  auto& pages = g_state->pages;
+  const uint64_t first = raw(from) >> kPageShift, last = (raw(to) - 1) >> kPageShift;
+  if (last - first < pages.size()) {
+    for (uint64_t page = first; page <= last; ++page)
+      if (const auto p = pages.find(page); p != pages.end() && !visit(*p)) return;
+    return;
+  }
+  for (auto& p : pages)
+    if (p.first >= first && p.first <= last && !visit(p)) return;
+}
+
+// The superblock is no longer the translation of its address. False: no room for that.
+bool retire(uint32_t index) {
+  State& s = *g_state;
+  const auto current = s.by_pc.find(raw(s.superblocks[index].pc));
+  if (current == s.by_pc.end() || current->second != index) return true;   // forwards already
+  if (g_code_cache.space(CodeCache::kCold) < 128) return false;
+  s.by_pc.erase(current);
+  forward(index);
+  return true;
+}
+
 }  // namespace
 
 void invalidate_translations(AppAddress from, AppAddress to) {
-  State& s = *g_state;
-  s.cuts.clear();   // nothing leads there but this
-  for (uint32_t k = 0; k < s.superblocks.size(); ++k) {
-    const Superblock& superblock = s.superblocks[k];
-    if (superblock.pc >= to || superblock.end <= from) continue;
-    const auto current = s.by_pc.find(raw(superblock.pc));
-    if (current == s.by_pc.end() || current->second != k) continue;   // forwards already
-    s.by_pc.erase(current);
-    if (g_code_cache.space(CodeCache::kCold) < 128) return drop_translations();
-    forward(k);
-  }
-  // Whole pages only: code may be left on the first and the last.
-  for (uint64_t page = (raw(from) + 4095) >> kPageShift; page < raw(to) >> kPageShift && !s.pages.empty(); ++page) s.pages.erase(page);
+  g_state->cuts.clear();   // nothing leads there but this
+  bool room = true;
+  visit_pages(from, to, [&](auto& page) {
+    std::vector<uint32_t> left;   // on this page, but outside of the range
+    for (uint32_t k : page.second) {
+      const Superblock& superblock = g_state->superblocks[k];
+      if (superblock.pc >= to || superblock.end <= from)
+        left.push_back(k);
+      else
+        room = room && retire(k);
+    }
+    page.second.swap(left);
+    return room;
+  });
+  if (!room) return drop_translations();
   g_process.header->statistics.flushes.fetch_add(1, std::memory_order_relaxed);
 }
 
 bool has_translations(AppAddress from, AppAddress to) {
-  State& s = *g_state;
-  const uint64_t first = raw(from) >> kPageShift, last = (raw(to) - 1) >> kPageShift;
-  if (last - first < s.pages.size()) {
-    for (uint64_t page = first; page <= last; ++page)
-      if (s.pages.contains(page)) return true;
-    return false;
-  }
-  return std::any_of(s.pages.begin(), s.pages.end(), [&](uint64_t page) { return page >= first && page <= last; });
+  bool found = false;
+  visit_pages(from, to, [&](const auto& page) {
+    found = !page.second.empty();
+    return !found;
+  });
+  return found;
 }
 
 Recovery recover(uint64_t code) {
