@@ -180,17 +180,44 @@ bool do_clone(ThreadContext* c) {
   return finish_clone(c, request);
 }
 
+namespace {
+
+constexpr uint64_t kUserAddresses = (1ull << 47) - 4096;   // TASK_SIZE_MAX
+
+// Bytes of a structure beyond what we know must be zero (kernel: copy_struct_from_user; the first that is not decides).
+int64_t check_zeroes(uint64_t at, uint64_t end) {
+  for (; at < end; ++at) {
+    uint8_t byte;
+    if (!read_app(&byte, at, 1)) return -EFAULT;
+    if (byte != 0) return -E2BIG;
+  }
+  return 0;
+}
+
+// What the kernel would say to the sizes (kernel/fork.c: clone3, copy_clone_args_from_user, clone3_stack_valid): those of the
+// structure, and those of the stack, which it does not see.
+int64_t read_clone3(ThreadContext* c, clone_args& a) {
+  const uint64_t from = c->app.gpr[kRdi], size = c->app.gpr[kRsi];
+  if (size > 4096) return -E2BIG;
+  if (size < CLONE_ARGS_SIZE_VER0) return -EINVAL;
+  if (const int64_t error = check_zeroes(from + sizeof a, from + size); error != 0) return error;
+  if (!read_app(&a, from, std::min<uint64_t>(size, sizeof a))) return -EFAULT;
+  if ((a.stack == 0) != (a.stack_size == 0)) return -EINVAL;
+  if (a.stack_size > kUserAddresses || a.stack > kUserAddresses - a.stack_size) return -EINVAL;
+  return 0;
+}
+
+}  // namespace
+
 bool do_clone3(ThreadContext* c) {
-  const uint64_t size = c->app.gpr[kRsi];
   CloneRequest request{};
-  // Unknown larger sizes: the kernel checks that what it does not know is zero; so does it for us, with our copy truncated.
-  if (size < 64 || !read_app(&request.arguments, c->app.gpr[kRdi], std::min<uint64_t>(size, sizeof request.arguments))) {
-    c->app.gpr[kRax] = static_cast<uint64_t>(size < 64 ? -EINVAL : -EFAULT);
+  if (const int64_t error = read_clone3(c, request.arguments); error != 0) {
+    c->app.gpr[kRax] = static_cast<uint64_t>(error);
     return true;
   }
   request.registers[0] = SYS_clone3;
   request.registers[1] = word(&request.arguments);
-  request.registers[2] = std::min<uint64_t>(size, sizeof request.arguments);
+  request.registers[2] = std::min<uint64_t>(c->app.gpr[kRsi], sizeof request.arguments);
   request.flags = request.arguments.flags;
   request.stack = request.arguments.stack == 0 ? 0 : request.arguments.stack + request.arguments.stack_size;
   request.tls = request.arguments.tls;
