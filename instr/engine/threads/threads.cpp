@@ -186,10 +186,13 @@ constexpr uint64_t kUserAddresses = (1ull << 47) - 4096;   // TASK_SIZE_MAX
 
 // Bytes of a structure beyond what we know must be zero (kernel: copy_struct_from_user; the first that is not decides).
 int64_t check_zeroes(uint64_t at, uint64_t end) {
-  for (; at < end; ++at) {
-    uint8_t byte;
-    if (!read_app(&byte, at, 1)) return -EFAULT;
-    if (byte != 0) return -E2BIG;
+  uint8_t bytes[64];
+  while (at < end) {
+    const uint64_t whole = std::min<uint64_t>(end - at, sizeof bytes);
+    const uint64_t size = read_app(bytes, at, whole) ? whole : 1;   // byte by byte towards what cannot be read
+    if (size != whole && !read_app(bytes, at, size)) return -EFAULT;
+    if (std::any_of(bytes, bytes + size, [](uint8_t b) { return b != 0; })) return -E2BIG;
+    at += size;
   }
   return 0;
 }
