@@ -21,6 +21,7 @@ struct FixedRoutines {
 
   // A clone-like call with the arguments {rax, rdi, rsi, rdx, r10, r8, r9} of `arguments`; the child jumps to `child` with r12 = `value`.
   int64_t (*clone)(const uint64_t* arguments, uint64_t child, void* value);
+  uint64_t clone_instruction;
   uint64_t thread_start;    // child of a thread-like clone: r12 = its ThreadContext
   uint64_t native_start;    // child that goes on without the engine: r12 = NativeLaunch
 
@@ -34,6 +35,8 @@ struct FixedRoutines {
 
   uint64_t signal_entry;    // kernel-level handler of every signal that the engine takes
   uint64_t signal_restorer;
+
+  uint64_t end;             // of all routines, which are the first in the code cache
 };
 
 extern FixedRoutines g_routines;

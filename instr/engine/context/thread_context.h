@@ -40,6 +40,12 @@ struct Registers {
 };
 
 struct ThreadIdentity;   // threads/identity.h
+struct FilterChain;      // syscalls/seccomp.cpp
+
+// syscalls/user_dispatch.h
+struct UserDispatch {
+  uint64_t on, offset, bytes, selector;
+};
 
 struct ThreadContext : border::ThreadSlot {
   // Read or written by emitted code through gs:[offset].
@@ -72,6 +78,9 @@ struct ThreadContext : border::ThreadSlot {
   uint64_t next_stop;          // the thread must be in the dispatcher when it has retired exactly so many
   uint32_t next_switch;        // the first entry of the table of mode switches that is still to come
   ThreadIdentity* identity;
+  const FilterChain* filters;  // seccomp filters, the newest first; children inherit them
+  uint32_t strict;             // seccomp's strict mode
+  UserDispatch user_dispatch;
   uint32_t check_countdown;    // force_safe_points
   uint32_t last_event;         // ring of events for fault reports
   struct { uint64_t kind, value; } events[32];

@@ -39,6 +39,7 @@ class FixedEmitter {
     align();
     signals();
     align();
+    g_routines.end = a_.here();
   }
   uint32_t size() const { return a_.size(); }
 
@@ -145,6 +146,7 @@ class FixedEmitter {
       a_.load(r, kR14, at);
       at += 8;
     }
+    g_routines.clone_instruction = a_.here();
     a_.syscall();
     a_.cmp_imm32(kRax, 0);
     uint8_t* parent = a_.jcc_forward(kNotEqual);

@@ -48,14 +48,6 @@ void default_action(int number, const siginfo_t& info, uint64_t mask) {
   set_signal_mask(mask);
 }
 
-[[noreturn]] void force_fatal(ThreadContext* c, int number) {
-  siginfo_t info{};
-  info.si_signo = number;
-  info.si_code = SI_KERNEL;
-  default_action(number, info, c->app_mask);
-  fail("signal %d did not end the process", number);
-}
-
 // Where the frame goes: the alternate stack if wanted, else below the red zone (get_sigframe).
 uint64_t frame_top(ThreadContext* c, const KernelAction& action) {
   const uint64_t sp = c->app.gpr[kRsp] - 128;
@@ -79,6 +71,14 @@ bool build_frame(ThreadContext* c, const KernelAction& action, uint64_t& frame_a
 
 }  // namespace
 
+void end_by_signal(ThreadContext* c, int number) {
+  siginfo_t info{};
+  info.si_signo = number;
+  info.si_code = SI_KERNEL;
+  default_action(number, info, c->app_mask);
+  fail("signal %d did not end the process", number);
+}
+
 void fill_frame(ThreadContext* c, KernelUcontext& u, uint64_t fpstate) {
   const uint64_t* g = c->app.gpr;
   u.flags = kUcFlags;
@@ -101,7 +101,7 @@ void deliver_signal(ThreadContext* c) {
   const int number = static_cast<int>(c->pending.number.load(std::memory_order_relaxed));
   const KernelAction action = take_action(number);
   const siginfo_t info = c->pending.info;
-  const bool fault = is_fault_signal(number) && info.si_code > 0;
+  const bool fault = (is_fault_signal(number) || number == SIGSYS) && info.si_code > 0;
   const bool blocked = (c->app_mask >> (number - 1) & 1) != 0;
   if (action.handler == kSigDefault || (fault && (blocked || action.handler == kSigIgnore))) {
     c->pending.number.store(0, std::memory_order_relaxed);
@@ -113,7 +113,7 @@ void deliver_signal(ThreadContext* c) {
     return;
   }
   uint64_t frame;
-  if (!build_frame(c, action, frame)) force_fatal(c, SIGSEGV);
+  if (!build_frame(c, action, frame)) end_by_signal(c, SIGSEGV);
   append_event(c, border::Event::kSignal, {static_cast<uint64_t>(number)});
   if (c->app_altstack.ss_flags & kAutoDisarm) c->app_altstack = stack_t{nullptr, SS_DISABLE, 0};
   c->app.gpr[kRdi] = static_cast<uint64_t>(number);
@@ -140,7 +140,7 @@ bool do_sigreturn(ThreadContext* c) {
   if (c->pending.number.load(std::memory_order_relaxed) != 0) return false;
   if (!read_app(&u, c->app.gpr[kRsp], sizeof u)) {
     c->app_mask = mask;
-    force_fatal(c, SIGSEGV);
+    end_by_signal(c, SIGSEGV);
   }
   uint64_t* g = c->app.gpr;
   g[8] = u.r8, g[9] = u.r9, g[10] = u.r10, g[11] = u.r11, g[12] = u.r12, g[13] = u.r13, g[14] = u.r14, g[15] = u.r15;
@@ -155,7 +155,7 @@ bool do_sigreturn(ThreadContext* c) {
     read_vector_frame(c, image, extended);
   } else {
     c->app_mask = mask;
-    force_fatal(c, SIGSEGV);
+    end_by_signal(c, SIGSEGV);
   }
   if (!(u.stack.ss_flags & SS_ONSTACK) || !on_altstack(c, g[kRsp])) {
     if (u.stack.ss_flags & SS_DISABLE)
@@ -188,22 +188,29 @@ int64_t do_sigaltstack(ThreadContext* c) {
   return 0;
 }
 
+bool raise_signal(ThreadContext* c, const siginfo_t& info, const Trap& trap) {
+  const uint64_t mask = set_signal_mask(kAllSignals);
+  if (c->pending.number.load(std::memory_order_relaxed) != 0) return false;
+  c->app_mask = mask;
+  c->pending.info = info;
+  c->pending.trapno = trap.number;
+  c->pending.error = trap.error;
+  c->pending.cr2 = trap.cr2;
+  c->pending.number.store(static_cast<uint32_t>(info.si_signo), std::memory_order_seq_cst);
+  return true;
+}
+
 namespace {
 
 void raise(ThreadContext* c, int number, int code, uint64_t address) {
-  const uint64_t mask = set_signal_mask(kAllSignals);
-  if (c->pending.number.load(std::memory_order_relaxed) != 0) return;   // an asynchronous one came first: this one will be found again
-  c->app_mask = mask;
   siginfo_t info{};
   info.si_signo = number;
   info.si_code = code;
   info.si_addr = reinterpret_cast<void*>(address);
-  c->pending.info = info;
   // X86_TRAP_PF with the instruction-fetch and user bits, X86_TRAP_UD (arch/x86/include/asm/trapnr.h, trap_pf.h).
-  c->pending.trapno = number == SIGSEGV ? 14 : 6;
-  c->pending.error = number == SIGSEGV ? (code == SEGV_ACCERR ? 0x15 : 0x14) : 0;
-  c->pending.cr2 = number == SIGSEGV ? address : 0;
-  c->pending.number.store(static_cast<uint32_t>(number), std::memory_order_seq_cst);
+  Trap trap{6, 0, 0};
+  if (number == SIGSEGV) trap = {14, code == SEGV_ACCERR ? 0x15ull : 0x14ull, address};
+  raise_signal(c, info, trap);
 }
 
 }  // namespace

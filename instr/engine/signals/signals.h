@@ -62,6 +62,14 @@ int64_t do_sigaltstack(ThreadContext* context);
 // False: a signal comes first, nothing happened.
 bool do_sigreturn(ThreadContext* context);
 
+// A signal for what the application just did, forced upon it as the kernel does (kernel/signal.c, force_sig_info): pending afterwards. False:
+// another one is pending and comes first; the application must do again what it did when that one's handler has returned.
+struct Trap {
+  uint64_t number, error, cr2;   // as in the kernel's frame
+};
+bool raise_signal(ThreadContext* context, const siginfo_t& info, const Trap& trap);
+[[noreturn]] void end_by_signal(ThreadContext* context, int number);
+
 // Faults that the dispatcher finds: nothing executable at pc; an instruction that the engine does not translate.
 void raise_not_executable(ThreadContext* context);
 void raise_unsupported(ThreadContext* context);

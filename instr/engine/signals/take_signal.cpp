@@ -99,6 +99,8 @@ uint64_t handle_signal(int number, siginfo_t* info, KernelUcontext* u) {
   }
   g_process.header->statistics.signals.fetch_add(1, std::memory_order_relaxed);
   record(c, number, info, u);
+  // A seccomp filter's signal: where the call was made (SYS_SECCOMP).
+  if (number == SIGSYS && info->si_code == 1) c->pending.info.si_call_addr = reinterpret_cast<void*>(c->app.pc);
   request_stop(c);
   // In the gate and not yet in the kernel (or about to restart the call): the signal comes first.
   if (u->rip >= g_routines.gate_begin && u->rip <= g_routines.gate_instruction) u->rip = g_routines.gate_abort;

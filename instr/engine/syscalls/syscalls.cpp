@@ -1,6 +1,7 @@
 #include "instr/engine/syscalls/syscalls.h"
 
 #include <asm/prctl.h>
+#include <linux/prctl.h>
 #include <linux/sched.h>
 
 #include <cerrno>
@@ -18,6 +19,8 @@
 #include "instr/engine/syscalls/mapping_calls.h"
 #include "instr/engine/syscalls/process_files.h"
 #include "instr/engine/syscalls/resource_limits.h"
+#include "instr/engine/syscalls/seccomp.h"
+#include "instr/engine/syscalls/user_dispatch.h"
 #include "instr/engine/syscalls/watch_mappings.h"
 #include "instr/engine/threads/threads.h"
 
@@ -103,6 +106,18 @@ bool watched_call(ThreadContext* c, uint64_t number) {
   return true;
 }
 
+bool do_prctl(ThreadContext* c, uint64_t number) {
+  int64_t result;
+  bool signalled;
+  if (number == SYS_prctl && c->app.gpr[kRdi] == PR_SET_SYSCALL_USER_DISPATCH) {
+    set_result(c, set_user_dispatch(c));
+    return true;
+  }
+  if (!answer_seccomp_call(c, number, result, signalled)) return watched_call(c, number);
+  if (!signalled) set_result(c, result);
+  return !signalled;
+}
+
 // Does the call, or has the kernel do it. False: a signal came first, nothing happened.
 bool perform(ThreadContext* c, uint64_t number) {
   switch (number) {
@@ -116,6 +131,8 @@ bool perform(ThreadContext* c, uint64_t number) {
     case SYS_vfork: return do_fork(c, CLONE_VFORK | CLONE_VM);
     case SYS_execve:
     case SYS_execveat: return do_exec(c);
+    case SYS_prctl:
+    case SYS_seccomp: return do_prctl(c, number);
     default: return watched_call(c, number);
   }
 }
@@ -136,6 +153,24 @@ void end_process_budget(ThreadContext* c) {
 
 bool pass_through(ThreadContext* c) { return g_routines.gate(c) != 0; }
 
+namespace {
+
+// Calls that do not come back behind their instruction; true for these.
+bool leave_engine(ThreadContext* c, uint64_t number) {
+  if (number == SYS_exit) {
+    end_thread(c);
+    c->app.pc -= kSyscallInstructionBytes;   // a signal comes first
+    return true;
+  }
+  if (number == SYS_rt_sigreturn) {
+    if (!do_sigreturn(c)) c->app.pc -= kSyscallInstructionBytes;
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 void do_syscall(ThreadContext* c) {
   uint64_t* g = c->app.gpr;
   const uint64_t number = g[kRax];
@@ -145,20 +180,15 @@ void do_syscall(ThreadContext* c) {
     c->app.pc -= kSyscallInstructionBytes;
     return;
   }
-  if (number == SYS_exit) {
-    end_thread(c);
-    c->app.pc -= kSyscallInstructionBytes;
-    return;
-  }
-  if (number == SYS_rt_sigreturn) {
-    if (!do_sigreturn(c)) c->app.pc -= kSyscallInstructionBytes;
-    return;
-  }
+  if (c->user_dispatch.on != 0 && dispatch_to_user(c, number)) return;
+  const Verdict verdict = judge_call(c, number);
+  if (verdict == Verdict::kKilled) kill_thread(c);
+  if (verdict == Verdict::kAllowed && leave_engine(c, number)) return;
   if (number == SYS_exit_group) end_process_budget(c);
   const bool blocks = may_block(c, number);
   append_event(c, border::Event::kSyscallEnter, {number, blocks ? 1ull : 0ull});
   if (blocks) set_thread_state(c, border::ThreadState::kInKernel);
-  const bool done = perform(c, number);
+  const bool done = verdict == Verdict::kAllowed ? perform(c, number) : pass_through(c);
   if (blocks) set_thread_state(c, border::ThreadState::kRunning);
   append_event(c, border::Event::kSyscallExit, {number, g[kRax]});
   if (!done) {

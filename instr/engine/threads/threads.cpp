@@ -1,6 +1,8 @@
 #include "instr/engine/threads/threads.h"
 
+#include <linux/prctl.h>
 #include <linux/sched.h>
+#include <linux/seccomp.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -41,6 +43,9 @@ void reset_context(ThreadContext* c, uint32_t slot) {
   c->pending.number = 0;
   c->app_altstack = stack_t{nullptr, SS_DISABLE, 0};
   c->in_cache = 0;
+  c->filters = nullptr;
+  c->strict = 0;
+  c->user_dispatch = {};
   c->has_call_mask = 0;
   c->last_event = 0;
   c->check_countdown = slot * 7919u + 1;
@@ -97,6 +102,8 @@ int64_t clone_thread(ThreadContext* c, CloneRequest& request, uint64_t mask) {
   child->app_gs_base = c->app_gs_base;
   std::memcpy(child->vector_state, c->vector_state, sizeof child->vector_state);
   child->app_mask = mask;
+  child->filters = c->filters;
+  child->strict = c->strict;
   append_event(c, border::Event::kThreadCreate, {child->slot});
   child->parent_slot = c->slot;
   request.set_stack(identity->stack_top);
@@ -257,6 +264,15 @@ void end_thread(ThreadContext* c) {
   wake_consumer();
   g_routines.exit_thread(status, static_cast<uint32_t>(state), c->identity != nullptr ? &c->identity->released : &nobody);
   __builtin_unreachable();
+}
+
+void kill_thread(ThreadContext* c) {
+  set_signal_mask(kAllSignals);
+  raw_syscall(SYS_prctl, PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
+  append_event(c, border::Event::kThreadEnd, {});
+  const auto state = g_process.tracing() ? border::ThreadState::kDead : border::ThreadState::kFree;
+  c->ring.state.store(static_cast<uint32_t>(state), std::memory_order_seq_cst);
+  for (;;) raw_syscall(SYS_getpid);   // the kernel ends the thread here, or when a full ring made it wait
 }
 
 void go_native(const NativeLaunch* launch) {

@@ -18,6 +18,9 @@ bool do_fork(ThreadContext* context, uint64_t flags);
 // exit(2) of one thread. Returns only when a signal comes first.
 void end_thread(ThreadContext* context);
 
+// What seccomp's strict mode does to a thread that makes another call: as SIGKILL, but this thread only.
+[[noreturn]] void kill_thread(ThreadContext* context);
+
 // First C++ of a new thread, on its own engine stack; the dispatcher follows.
 void start_thread(ThreadContext* context);
 

@@ -1,0 +1,62 @@
+#include "instr/engine/syscalls/user_dispatch.h"
+
+#include <linux/audit.h>
+#include <linux/prctl.h>
+
+#include <cerrno>
+
+#include "instr/engine/context/app_memory.h"
+#include "instr/engine/signals/signals.h"
+
+namespace simrun::engine {
+namespace {
+
+constexpr int kUserDispatchCode = 2;  // SYS_USER_DISPATCH
+
+siginfo_t signal_info(const ThreadContext* c, uint64_t number) {
+  siginfo_t info{};
+  info.si_signo = SIGSYS;
+  info.si_code = kUserDispatchCode;
+  info.si_call_addr = reinterpret_cast<void*>(c->app.pc);
+  info.si_syscall = static_cast<int>(number);
+  info.si_arch = AUDIT_ARCH_X86_64;
+  return info;
+}
+
+}  // namespace
+
+// kernel/entry/syscall_user_dispatch.c, set_syscall_user_dispatch
+int64_t set_user_dispatch(ThreadContext* c) {
+  const uint64_t* g = c->app.gpr;
+  const uint64_t mode = g[kRsi], offset = g[kRdx], bytes = g[kR10], selector = g[kR8];
+  if (mode == PR_SYS_DISPATCH_OFF) {
+    if (offset != 0 || bytes != 0 || selector != 0) return -EINVAL;
+    c->user_dispatch = {};
+    return 0;
+  }
+  if (mode != PR_SYS_DISPATCH_ON || (offset != 0 && offset + bytes <= offset)) return -EINVAL;
+  if (selector >= 1ull << 47) return -EFAULT;
+  c->user_dispatch = {1, offset, bytes, selector};
+  return 0;
+}
+
+// kernel/entry/syscall_user_dispatch.c, syscall_user_dispatch
+bool dispatch_to_user(ThreadContext* c, uint64_t number) {
+  const UserDispatch& d = c->user_dispatch;
+  if (c->app.pc - d.offset < d.bytes) return false;
+  if (d.selector != 0) {
+    uint8_t state = 0;
+    const bool read = read_app(&state, d.selector, 1);
+    if (read && state == SYSCALL_DISPATCH_FILTER_ALLOW) return false;
+    if (!read || state != SYSCALL_DISPATCH_FILTER_BLOCK) end_by_signal(c, read ? SIGSYS : SIGSEGV);
+  }
+  if (raise_signal(c, signal_info(c, number), {})) {
+    c->app.gpr[kRcx] = c->app.pc;
+    c->app.gpr[kR11] = c->app.flags;
+  } else {
+    c->app.pc -= 2;  // the syscall instruction
+  }
+  return true;
+}
+
+}  // namespace simrun::engine
