@@ -23,6 +23,7 @@ struct ProgramOptions {
   bool link_superblocks = true;
   bool elide_words = true;
   uint32_t force_safe_points = 0;
+  bool watch_calls = false;  // set by sub-commands that want to know of allocations and modules (docs/stream.md)
 };
 
 // Adds them to `app`, with their checks; `options` must outlive it.

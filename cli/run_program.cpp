@@ -27,6 +27,7 @@ host::LaunchOptions launch_options(const ProgramOptions& o, border::Mode mode, c
   l.force_safe_points = o.force_safe_points;
   l.count_interval = count.interval;
   l.count_paths = count.paths;
+  l.watch_calls = o.watch_calls;
   return l;
 }
 

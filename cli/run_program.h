@@ -34,6 +34,8 @@ class ProgramRun {
     return take_end();
   }
   const channel::MappedProcess& process() const { return process_; }
+  const host::Target& target() const { return *target_; }
+
   // The same with the streams thrown away unread.
   RunResult discarding();
 

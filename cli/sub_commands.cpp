@@ -6,6 +6,7 @@ namespace {
 
 constexpr SubCommand kSubCommands[] = {
     {"run", "Run a program and simulate (the word may be left out)", run_command},
+    {"sharing", "Run a program and show the lines that its threads fight over", sharing_command},
     {"config", "Show a machine with every key resolved", config_command},
     {"completion", "Print the completion script of a shell", completion_command},
 };

@@ -39,6 +39,7 @@ class Hierarchy {
   void keep_details();
   // Null unless they are kept.
   const Details* details() const { return details_.get(); }
+  void tell_of_sites(SiteObserver* observer) { details_->tell_of_sites(observer); }
   // As access(), with who made the reference.
   void access_detailed(uint32_t core, Access kind, uint64_t address, uint32_t bytes, const Origin& origin);
 

@@ -80,6 +80,8 @@ class Details {
   Details(uint32_t line_bytes, std::vector<CacheFacts> caches, std::vector<std::vector<uint32_t>> paths);
 
   const LineTable& lines() const { return lines_; }
+  // Null: nobody. It must outlive this.
+  void tell_of_sites(SiteObserver* observer) { site_observer_ = observer; }
   const PcTable& pcs() const { return pcs_; }
   const std::vector<OriginCounts>& threads() const { return threads_; }  // by thread
   const MissClasses& classes(uint32_t cache) const { return caches_[cache].classes; }
@@ -134,6 +136,7 @@ class Details {
   std::vector<CacheState> caches_;
   std::vector<std::vector<uint32_t>> paths_;
   LineTable lines_;
+  SiteObserver* site_observer_ = nullptr;
   PcTable pcs_;
   std::vector<OriginCounts> threads_;
   std::unordered_map<uint64_t, Line> states_;

@@ -55,6 +55,15 @@ struct LineRecord {
   std::vector<Site> sites;
 };
 
+// Is told of each new site when it is made: what its addresses belong to may be another thing later.
+class SiteObserver {
+ public:
+  virtual void new_site(const LineRecord& line, uint32_t site) = 0;
+
+ protected:
+  ~SiteObserver() = default;
+};
+
 class LineTable {
  public:
   // The record of `line`, made when there is none. It does not move.

@@ -1,0 +1,165 @@
+#include "analysis/memory/address_space.h"
+
+#include <algorithm>
+
+namespace simrun::analysis {
+
+AddressSpace::AddressSpace() = default;
+
+int AddressSpace::map_module(const std::string& path, uint64_t start, uint64_t end, uint64_t code_address,
+                             uint64_t code_offset) {
+  auto known = module_by_path_.find(path);
+  if (known == module_by_path_.end()) {
+    known = module_by_path_.emplace(path, static_cast<uint32_t>(modules_.size())).first;
+    modules_.push_back(std::make_unique<ModuleSymbols>(path));
+  }
+  const ModuleSymbols& module = *modules_[known->second];
+  const auto file_address = module.problem().empty() ? module.address_of_offset(code_offset) : std::nullopt;
+  if (!file_address) return -1;
+  insert(start, {end, PlaceKind::kModule, known->second, code_address - *file_address});
+  return static_cast<int>(known->second);
+}
+
+void AddressSpace::map_memory(uint64_t address, uint64_t bytes, uint32_t thread, uint32_t site, bool fixed) {
+  uint64_t start = 0;
+  const Range* there = range_of(address, &start);
+  if (there == nullptr && address != 0) there = range_of(address - 1, &start);
+  if (fixed && there != nullptr && there->kind == PlaceKind::kModule) {
+    insert(address, {address + bytes, PlaceKind::kModule, there->id, there->bias});
+    return;
+  }
+  mappings_.push_back({address, bytes, thread, site});
+  insert(address, {address + bytes, PlaceKind::kMapping, static_cast<uint32_t>(mappings_.size() - 1), 0});
+}
+
+void AddressSpace::unmap(uint64_t address, uint64_t bytes) {
+  const uint64_t end = address + bytes;
+  auto at = ranges_.upper_bound(address);
+  if (at != ranges_.begin()) --at;
+  while (at != ranges_.end() && at->first < end) {
+    const uint64_t start = at->first;
+    const Range range = at->second;
+    if (range.end <= address) {
+      ++at;
+      continue;
+    }
+    at = ranges_.erase(at);
+    if (start < address) ranges_.emplace(start, Range{address, range.kind, range.id, range.bias});
+    if (range.end > end) at = ranges_.emplace(end, range).first;
+  }
+}
+
+void AddressSpace::insert(uint64_t start, Range range) {
+  unmap(start, range.end - start);
+  ranges_.emplace(start, range);
+}
+
+void AddressSpace::set_break(uint64_t end) {
+  if (break_start_ == 0) break_start_ = end;
+  break_end_ = end;
+}
+
+void AddressSpace::allocate(uint64_t address, uint64_t bytes, uint32_t thread, uint32_t site) {
+  ++allocations;
+  // A block ends where a new one begins. Its release is still to come when another thread did it, whose events stand
+  // later in virtual time.
+  auto at = live_.lower_bound(address);
+  if (at != live_.begin() && blocks_[std::prev(at)->second].address + blocks_[std::prev(at)->second].bytes > address)
+    --at;
+  while (at != live_.end() && at->first < address + std::max<uint64_t>(bytes, 1)) {
+    ++late_releases_[at->first];
+    at = live_.erase(at);
+  }
+  blocks_.push_back({address, bytes, thread, site});
+  live_.emplace(address, static_cast<uint32_t>(blocks_.size() - 1));
+}
+
+void AddressSpace::release(uint64_t address) {
+  if (const auto late = late_releases_.find(address); late != late_releases_.end()) {
+    if (--late->second == 0) late_releases_.erase(late);
+    ++releases;
+    return;
+  }
+  if (live_.erase(address) != 0)
+    ++releases;
+  else
+    ++unknown_releases;
+}
+
+void AddressSpace::start_thread(uint32_t thread, uint64_t thread_pointer, uint64_t stack_pointer) {
+  if (threads_.size() <= thread) threads_.resize(thread + 1);
+  threads_[thread] = {thread_pointer, stack_pointer};
+}
+
+void AddressSpace::set_thread_pointer(uint32_t thread, uint64_t thread_pointer) {
+  if (threads_.size() <= thread) threads_.resize(thread + 1);
+  threads_[thread].thread_pointer = thread_pointer;
+}
+
+const AddressSpace::Range* AddressSpace::range_of(uint64_t address, uint64_t* start) const {
+  auto after = ranges_.upper_bound(address);
+  if (after == ranges_.begin()) return nullptr;
+  --after;
+  *start = after->first;
+  return address < after->second.end ? &after->second : nullptr;
+}
+
+const Block* AddressSpace::live_block(uint64_t address, uint32_t* id) const {
+  auto after = live_.upper_bound(address);
+  if (after == live_.begin()) return nullptr;
+  const Block& block = blocks_[(--after)->second];
+  *id = after->second;
+  return address - block.address < block.bytes ? &block : nullptr;
+}
+
+// A thread's stack, with its control block and thread-local variables at the upper end (glibc, musl).
+Place AddressSpace::thread_memory(uint64_t address, const Range& range, uint64_t start) const {
+  constexpr uint64_t kControlBlock = 4096;
+  for (uint32_t t = 0; t < threads_.size(); ++t) {
+    const Thread& thread = threads_[t];
+    if (thread.thread_pointer >= start && thread.thread_pointer < range.end) {
+      const bool above = address >= thread.stack_pointer && thread.stack_pointer >= start;
+      if (above && address < thread.thread_pointer + kControlBlock)
+        return {PlaceKind::kThread, t, thread.thread_pointer - address};
+      return {PlaceKind::kStack, t, range.end - address};
+    }
+    if (thread.stack_pointer >= start && thread.stack_pointer < range.end)
+      return {PlaceKind::kStack, t, range.end - address};
+  }
+  return {PlaceKind::kMapping, range.id, address - mappings_[range.id].address};
+}
+
+Place AddressSpace::place(uint64_t address) const {
+  uint32_t id = 0;
+  if (const Block* block = live_block(address, &id)) return {PlaceKind::kHeap, id, address - block->address};
+  uint64_t start = 0;
+  if (const Range* range = range_of(address, &start)) {
+    if (range->kind == PlaceKind::kModule) return {PlaceKind::kModule, range->id, address - range->bias};
+    return thread_memory(address, *range, start);
+  }
+  if (address >= break_start_ && address < break_end_) return {PlaceKind::kBreak, 0, address};
+  // The first thread's stack grows down from where it started, and is no mapping that the program made.
+  constexpr uint64_t kFarthest = uint64_t{1} << 30;
+  if (!threads_.empty() && address <= threads_[0].stack_pointer + (1 << 20) &&
+      address + kFarthest > threads_[0].stack_pointer)
+    return {PlaceKind::kStack, 0, threads_[0].stack_pointer - address};
+  return {PlaceKind::kUnknown, 0, address};
+}
+
+Place AddressSpace::code_place(uint64_t address) const {
+  uint64_t start = 0;
+  const Range* range = range_of(address, &start);
+  if (range == nullptr || range->kind != PlaceKind::kModule) return {PlaceKind::kUnknown, 0, address};
+  return {PlaceKind::kModule, range->id, address - range->bias};
+}
+
+std::vector<FunctionSymbol> AddressSpace::functions_at(uint64_t address, const std::vector<std::string>& names) const {
+  uint64_t start = 0;
+  const Range* range = range_of(address, &start);
+  if (range == nullptr || range->kind != PlaceKind::kModule) return {};
+  std::vector<FunctionSymbol> found = modules_[range->id]->functions(names);
+  for (FunctionSymbol& f : found) f.address += range->bias;
+  return found;
+}
+
+}  // namespace simrun::analysis

@@ -1,0 +1,124 @@
+#include "analysis/sharing/describe_places.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+namespace simrun::analysis {
+
+namespace {
+
+std::string file_name(const std::string& path) { return std::filesystem::path(path).filename().string(); }
+
+// Between the program and the allocator: not what the programmer wrote.
+bool is_allocation_function(const std::string& name) {
+  return name.starts_with("operator new") || name.find("new_allocator<") != std::string::npos ||
+         name.find("std::allocator<") != std::string::npos || name.find("allocator_traits<") != std::string::npos;
+}
+
+}  // namespace
+
+std::string short_source(const SourceFrame& frame) {
+  return frame.file.empty() ? "" : fmt::format("{}:{}", file_name(frame.file), frame.line);
+}
+
+std::vector<SourceFrame> PlaceNames::code(const Place& place) {
+  if (place.kind != PlaceKind::kModule) return {};
+  return space_.modules()[place.id]->frames(place.offset);
+}
+
+std::string PlaceNames::module(const Place& place) const {
+  return place.kind == PlaceKind::kModule ? space_.modules()[place.id]->path() : "";
+}
+
+DataName PlaceNames::variable(const Place& place) {
+  DataName name;
+  ModuleSymbols& module = *space_.modules()[place.id];
+  if (const auto v = module.variable(place.offset)) {
+    name.object = v->name;
+    name.member = v->member;
+    if (!v->file.empty()) name.declared = fmt::format("{}:{}", file_name(v->file), v->line);
+    name.offset = v->offset;
+    name.size = v->size;
+    name.part = v->member.empty() ? v->offset : v->member_offset;
+    name.part_size = v->member.empty() ? 0 : v->member_size;
+    name.element_size = v->element_size;
+    return name;
+  }
+  name.object = fmt::format("{}+{:#x}", file_name(module.path()), place.offset);
+  return name;
+}
+
+std::vector<std::string> PlaceNames::callers(uint32_t site) {
+  std::vector<std::string> list;
+  for (const uint64_t return_address : space_.sites.frames(site)) {
+    // The call ends before the address that it returns to.
+    const Place place = space_.code_place(return_address - 1);
+    const auto frames = code(place);
+    if (frames.empty()) list.push_back(fmt::format("{:#x}", return_address));
+    for (const SourceFrame& frame : frames) {
+      if (list.empty() && is_allocation_function(frame.function)) continue;
+      const std::string source = short_source(frame);
+      const std::string where = source.empty() ? file_name(module(place)) : source;
+      list.push_back(fmt::format("{} ({})", frame.function.empty() ? "?" : frame.function, where));
+    }
+  }
+  return list;
+}
+
+DataName PlaceNames::block(const Place& place) {
+  DataName name;
+  const Block& b = space_.block(place);
+  name.allocated_by = callers(b.site);
+  const char* what = place.kind == PlaceKind::kHeap ? "heap block" : "mapping";
+  const char* how = place.kind == PlaceKind::kHeap ? "allocated" : "mapped";
+  name.object = fmt::format(
+      "{} of {} bytes {} {}", what, b.bytes, how,
+      name.allocated_by.empty() ? fmt::format("by thread {}", b.thread) : "at " + name.allocated_by.front());
+  name.offset = name.part = place.offset;
+  name.size = b.bytes;
+  name.block = place.id;
+  return name;
+}
+
+DataName PlaceNames::data(const Place& place) {
+  DataName name;
+  switch (place.kind) {
+    case PlaceKind::kModule:
+      name = variable(place);
+      break;
+    case PlaceKind::kHeap:
+    case PlaceKind::kMapping:
+      name = block(place);
+      break;
+    case PlaceKind::kStack:
+      name.object = fmt::format("stack of thread {}", place.id);
+      name.offset = name.part = place.offset;
+      break;
+    case PlaceKind::kThread:
+      name.object = fmt::format("thread-local memory of thread {}", place.id);
+      name.offset = name.part = place.offset;
+      if (!space_.modules().empty() && place.offset <= space_.modules()[0]->thread_local_bytes())
+        if (const auto v =
+                space_.modules()[0]->thread_local_variable(space_.modules()[0]->thread_local_bytes() - place.offset)) {
+          name.object = fmt::format("{} of thread {}", v->name, place.id);
+          name.member = v->member;
+          name.offset = v->offset;
+          name.part = v->member.empty() ? v->offset : v->member_offset;
+          name.size = v->size;
+        }
+      break;
+    case PlaceKind::kBreak:
+      name.object = "heap, outside blocks";
+      name.offset = name.part = place.offset;
+      break;
+    case PlaceKind::kUnknown:
+      name.object = "unknown memory";
+      name.offset = name.part = place.offset;
+      break;
+  }
+  name.kind = place.kind;
+  return name;
+}
+
+}  // namespace simrun::analysis

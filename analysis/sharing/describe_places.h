@@ -1,0 +1,25 @@
+// From places to names.
+#pragma once
+
+#include "analysis/memory/address_space.h"
+#include "analysis/sharing/sharing_report.h"
+
+namespace simrun::analysis {
+
+class PlaceNames {
+ public:
+  explicit PlaceNames(const AddressSpace& space) : space_(space) {}
+
+  DataName data(const Place& place);
+  std::vector<SourceFrame> code(const Place& place);
+  std::string module(const Place& place) const;
+
+ private:
+  DataName variable(const Place& place);
+  DataName block(const Place& place);
+  std::vector<std::string> callers(uint32_t site);
+
+  const AddressSpace& space_;
+};
+
+}  // namespace simrun::analysis

@@ -1,0 +1,152 @@
+#include "analysis/sharing/propose_fix.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+namespace simrun::analysis {
+
+namespace {
+
+// A part of an object that is used as one: a member, an element, or the bytes of an access.
+struct Item {
+  const DataName* data;
+  uint64_t begin, end;  // in the line
+  std::set<uint32_t> readers, writers;
+};
+
+// Whoever set the line up, or looked at it once, is not why it moves.
+bool moves_it(const SharingUse& use, const SharingLine& line) {
+  constexpr uint64_t kLeastPercent = 1;
+  const uint64_t all = line.false_misses + line.true_misses + line.upgrades;
+  return 100 * (use.false_misses + use.true_misses + use.upgrades) >= kLeastPercent * all;
+}
+
+std::vector<Item> items_of(const SharingLine& line) {
+  std::vector<Item> items;
+  for (const SharingUse& use : line.uses) {
+    if (!moves_it(use, line)) continue;
+    const uint64_t end = use.offset + use.bytes;
+    auto item = std::find_if(items.begin(), items.end(), [&](const Item& i) {
+      return i.begin < end && use.offset < i.end;  // overlapping bytes are one thing
+    });
+    if (item == items.end()) item = items.insert(items.end(), {&use.data, use.offset, end, {}, {}});
+    item->begin = std::min<uint64_t>(item->begin, use.offset);
+    item->end = std::max(item->end, end);
+    if (use.reads != 0) item->readers.insert(use.thread);
+    if (use.writes != 0) item->writers.insert(use.thread);
+  }
+  return items;
+}
+
+bool others_among(const std::set<uint32_t>& threads, const std::set<uint32_t>& of) {
+  return std::any_of(threads.begin(), threads.end(),
+                     [&](uint32_t t) { return of.size() > 1 || (of.size() == 1 && !of.contains(t)); });
+}
+
+// The items that disturb one another: one is written by a thread while another thread uses the other.
+std::vector<const Item*> disturbing(const std::vector<Item>& items) {
+  std::vector<const Item*> result;
+  for (const Item& a : items)
+    for (const Item& b : items) {
+      if (&a == &b) continue;
+      const bool disturbs = others_among(a.readers, b.writers) || others_among(a.writers, b.writers) ||
+                            others_among(b.readers, a.writers);
+      if (!disturbs) continue;
+      result.push_back(&a);
+      break;
+    }
+  return result;
+}
+
+std::string name_of(const Item& item) { return item.data->object + item.data->member; }
+
+std::string list_of(const std::vector<const Item*>& items) {
+  std::vector<std::string> names;
+  for (const Item* item : items) {
+    std::string name = "'" + name_of(*item) + "'";
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
+  }
+  constexpr size_t kMost = 4;
+  if (names.size() > kMost) {
+    const size_t more = names.size() - kMost;
+    names.resize(kMost);
+    return fmt::format("{} and {} more", fmt::join(names, ", "), more);
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+std::string separate_in_block(const SharingLine& line, const std::vector<const Item*>& items, uint32_t line_bytes) {
+  // All that each thread uses of the block in this line, whether it misses or not.
+  std::map<uint32_t, std::pair<uint64_t, uint64_t>> by_thread;
+  for (const SharingUse& use : line.uses) {
+    const bool wanted = std::any_of(items.begin(), items.end(), [&](const Item* i) {
+      return i->readers.contains(use.thread) || i->writers.contains(use.thread);
+    });
+    if (!wanted || use.data.kind != items[0]->data->kind || use.data.block != items[0]->data->block) continue;
+    const uint64_t begin = use.data.offset, end = begin + use.bytes;
+    const auto [at, is_new] = by_thread.emplace(use.thread, std::pair(begin, end));
+    at->second = {std::min(at->second.first, begin), std::max(at->second.second, end)};
+  }
+  std::vector<std::string> parts;
+  for (const auto& [thread, bytes] : by_thread)
+    parts.push_back(fmt::format("{} to {} (thread {})", bytes.first, bytes.second - 1, thread));
+  if (parts.size() > 8) parts.resize(8), parts.push_back("...");
+  return fmt::format("keep the bytes {} of the {} on lines of their own: pad what one thread uses to {} bytes",
+                     fmt::join(parts, ", "), items[0]->data->object, line_bytes);
+}
+
+std::string separate(const SharingLine& line, const std::vector<const Item*>& items, uint32_t line_bytes) {
+  const DataName& first = *items[0]->data;
+  const auto same_object = [&](const Item* i) {
+    return i->data->kind == first.kind && i->data->block == first.block && i->data->object == first.object;
+  };
+  const bool one_object = std::all_of(items.begin(), items.end(), same_object);
+  const bool block = first.kind == PlaceKind::kHeap || first.kind == PlaceKind::kMapping;
+  if (one_object && block) return separate_in_block(line, items, line_bytes);
+  const auto is_element = [](const Item* i) { return i->data->element_size != 0; };
+  const auto element = [](const Item* i) { return (i->data->offset) / i->data->element_size; };
+  if (one_object && std::all_of(items.begin(), items.end(), is_element) &&
+      std::any_of(items.begin(), items.end(), [&](const Item* i) { return element(i) != element(items[0]); }))
+    return fmt::format("pad the elements of '{}' ({} bytes each) to {} bytes: alignas({}) on their type", first.object,
+                       first.element_size, line_bytes, line_bytes);
+  if (one_object)
+    return fmt::format("move {} to different lines: alignas({}) on the members, or {} bytes of padding between them",
+                       list_of(items), line_bytes, line_bytes);
+  const bool blocks =
+      std::all_of(items.begin(), items.end(), [](const Item* i) { return i->data->kind == PlaceKind::kHeap; });
+  if (blocks)
+    return fmt::format(
+        "give each of these a line of its own: {}: aligned_alloc({}, size rounded up to a multiple of {})",
+        list_of(items), line_bytes, line_bytes);
+  return fmt::format("put {} on different lines: alignas({})", list_of(items), line_bytes);
+}
+
+// What threads really exchange.
+std::string exchanged(const std::vector<Item>& items) {
+  std::vector<const Item*> shared;
+  for (const Item& item : items)
+    if (others_among(item.readers, item.writers) || item.writers.size() > 1) shared.push_back(&item);
+  return shared.empty() ? "its data" : list_of(shared);
+}
+
+}  // namespace
+
+std::string propose_fix(const SharingLine& line, uint32_t line_bytes) {
+  constexpr uint64_t kWorthIt = 10;
+  if (line.false_misses + line.true_misses < kWorthIt) return "";
+  const std::vector<Item> items = items_of(line);
+  const std::vector<const Item*> apart = disturbing(items);
+  std::string text;
+  if (line.verdict != Verdict::kTrueSharing && !apart.empty()) text = separate(line, apart, line_bytes);
+  if (line.verdict == Verdict::kFalseSharing) return text;
+  if (!text.empty()) text += "; besides, ";
+  return text +
+         fmt::format("threads exchange {}: padding does not help, fewer or private updates do", exchanged(items));
+}
+
+}  // namespace simrun::analysis

@@ -1,0 +1,140 @@
+// The table for people.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+
+#include "analysis/sharing/sharing_report.h"
+
+namespace simrun::analysis {
+
+namespace {
+
+using Buffer = fmt::memory_buffer;
+
+std::string grouped(uint64_t number) {
+  std::string digits = fmt::format("{}", number);
+  for (int at = static_cast<int>(digits.size()) - 3; at > 0; at -= 3) digits.insert(static_cast<size_t>(at), ",");
+  return digits;
+}
+
+const char* word(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kFalseSharing:
+      return "FALSE SHARING";
+    case Verdict::kTrueSharing:
+      return "true sharing";
+    case Verdict::kMixed:
+      return "FALSE and true sharing";
+    case Verdict::kNoMisses:
+      break;
+  }
+  return "no misses";
+}
+
+std::string code_of(const SharingUse& use) {
+  if (use.frames.empty()) return fmt::format("{:#x} {}", use.pcs.front(), use.module.substr(use.module.rfind('/') + 1));
+  const SourceFrame& f = use.frames.front();
+  const std::string source = short_source(f);
+  std::string text = source.empty() ? f.function : fmt::format("{} {}", source, f.function);
+  if (use.frames.size() > 1) text += " (inlined in " + use.frames[1].function + ")";
+  return text;
+}
+
+std::string data_of(const SharingUse& use) {
+  const DataName& d = use.data;
+  if (!d.member.empty()) {
+    const uint64_t within = d.offset - d.part;
+    return within == 0 ? d.object + d.member : fmt::format("{}{}+{}", d.object, d.member, within);
+  }
+  if (d.kind != PlaceKind::kModule && d.kind != PlaceKind::kHeap && d.kind != PlaceKind::kMapping) return d.object;
+  return d.offset == 0 ? d.object : fmt::format("{}+{}", d.object, d.offset);
+}
+
+struct Totals {
+  uint64_t accesses = 0, moves = 0;
+};
+
+uint64_t moves_of(const SharingUse& use) { return use.false_misses + use.true_misses + use.upgrades; }
+
+Totals totals_of(const SharingLine& line) {
+  Totals all;
+  for (const SharingUse& use : line.uses) {
+    all.accesses += use.reads + use.writes;
+    all.moves += moves_of(use);
+  }
+  return all;
+}
+
+// Rows that the table shows: with a hundredth of the line's accesses, or of its misses and upgrades.
+bool matters(const SharingUse& use, const Totals& all) {
+  return 100 * moves_of(use) >= std::max<uint64_t>(all.moves, 1) || 100 * (use.reads + use.writes) >= all.accesses;
+}
+
+void put_objects(Buffer& out, const SharingLine& line, const Totals& all) {
+  std::set<std::string> seen;
+  for (const SharingUse& use : line.uses) {
+    if (!matters(use, all) || !seen.insert(use.data.object).second) continue;
+    fmt::format_to(std::back_inserter(out), "      in {}", use.data.object);
+    if (use.data.size != 0 && use.data.kind == PlaceKind::kModule)
+      fmt::format_to(std::back_inserter(out), ", {} bytes", use.data.size);
+    if (!use.data.declared.empty()) fmt::format_to(std::back_inserter(out), ", declared at {}", use.data.declared);
+    fmt::format_to(std::back_inserter(out), "\n");
+    for (size_t k = 1; k < std::min<size_t>(use.data.allocated_by.size(), 4); ++k)
+      fmt::format_to(std::back_inserter(out), "         called by {}\n", use.data.allocated_by[k]);
+  }
+}
+
+void put_line(Buffer& out, const SharingLine& line, size_t rank) {
+  const auto to = std::back_inserter(out);
+  fmt::format_to(to, "\n{:>3}. line {:#x}: {} coherence misses: {}\n", rank, line.address,
+                 grouped(line.false_misses + line.true_misses), word(line.verdict));
+  fmt::format_to(to, "      {} false, {} true; {} upgrades, {} modified lines handed over; threads {}",
+                 grouped(line.false_misses), grouped(line.true_misses), grouped(line.upgrades), grouped(line.transfers),
+                 fmt::join(line.threads, ", "));
+  if (line.stall_cycles != 0) fmt::format_to(to, "; about {} cycles of waiting", grouped(line.stall_cycles));
+  fmt::format_to(to, "\n");
+  const Totals all = totals_of(line);
+  put_objects(out, line, all);
+  fmt::format_to(to, "      {:>6} {:>4} {:>6} {:>12} {:>12} {:>10} {:>10} {:>10}  {}\n", "offset", "size", "thread",
+                 "reads", "writes", "false", "true", "upgrades", "data; source line");
+  size_t left_out = 0;
+  for (const SharingUse& use : line.uses) {
+    if (!matters(use, all)) {
+      ++left_out;
+      continue;
+    }
+    fmt::format_to(to, "      {:>6} {:>4} {:>6} {:>12} {:>12} {:>10} {:>10} {:>10}  {}; {}\n", use.offset, use.bytes,
+                   use.thread, grouped(use.reads), grouped(use.writes), grouped(use.false_misses),
+                   grouped(use.true_misses), grouped(use.upgrades), data_of(use), code_of(use));
+  }
+  if (left_out != 0)
+    fmt::format_to(to, "      and {} rows with less than 1% of the misses and of the accesses\n", left_out);
+  if (!line.fix.empty()) fmt::format_to(to, "      fix: {}\n", line.fix);
+}
+
+}  // namespace
+
+std::string text_of(const SharingReport& report) {
+  Buffer out;
+  const auto to = std::back_inserter(out);
+  const uint64_t misses = report.false_misses + report.true_misses;
+  uint64_t shown = 0;
+  fmt::format_to(to, "   coherence misses of level 1 on data: {} on {} lines of {} bytes\n", grouped(misses),
+                 grouped(report.lines), report.line_bytes);
+  if (misses != 0)
+    fmt::format_to(to, "   {} false sharing, {} true sharing; {} modified lines handed over\n",
+                   grouped(report.false_misses), grouped(report.true_misses), grouped(report.transfers));
+  if (report.stall_cycles != 0)
+    fmt::format_to(to, "   about {} cycles of waiting, over all cores\n", grouped(report.stall_cycles));
+  for (size_t i = 0; i < report.top.size(); ++i) put_line(out, report.top[i], i + 1);
+  for (const SharingLine& line : report.top) shown += line.false_misses + line.true_misses;
+  if (report.lines > report.top.size())
+    fmt::format_to(to, "\n   {} more lines with {} misses: --top\n", grouped(report.lines - report.top.size()),
+                   grouped(misses - shown));
+  return fmt::to_string(out);
+}
+
+}  // namespace simrun::analysis

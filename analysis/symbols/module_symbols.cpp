@@ -1,0 +1,227 @@
+#include "analysis/symbols/module_symbols.h"
+
+#include <cxxabi.h>
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <elfutils/libdwfl.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#include "analysis/symbols/variables.h"
+
+namespace simrun::analysis {
+
+namespace {
+
+// libdw looks for separate files where Debian, Fedora and others put them: beside the file, in .debug, in
+// /usr/lib/debug.
+char* debug_path = nullptr;
+const Dwfl_Callbacks kCallbacks = {.find_elf = dwfl_build_id_find_elf,
+                                   .find_debuginfo = dwfl_standard_find_debuginfo,
+                                   .section_address = dwfl_offline_section_address,
+                                   .debuginfo_path = &debug_path};
+
+std::string text_or_empty(const char* text) { return text == nullptr ? "" : text; }
+
+std::string hexadecimal(const unsigned char* bytes, int count) {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string text;
+  for (int i = 0; i < count; ++i) {
+    text += kDigits[bytes[i] >> 4];
+    text += kDigits[bytes[i] & 15];
+  }
+  return text;
+}
+
+// The name that a programmer gave; the linkage name has the namespaces and arguments.
+std::string name_of(Dwarf_Die* die) {
+  Dwarf_Attribute attribute;
+  const char* linkage = nullptr;
+  if (dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute) != nullptr) linkage = dwarf_formstring(&attribute);
+  if (linkage != nullptr) return demangle(linkage);
+  return text_or_empty(dwarf_diename(die));
+}
+
+// Where an inlined call stands in its caller.
+void set_call_site(Dwarf_Die* inlined, Dwarf_Die* unit, SourceFrame& caller) {
+  Dwarf_Attribute attribute;
+  Dwarf_Word value = 0;
+  if (dwarf_attr(inlined, DW_AT_call_line, &attribute) != nullptr && dwarf_formudata(&attribute, &value) == 0)
+    caller.line = static_cast<uint32_t>(value);
+  Dwarf_Files* files = nullptr;
+  size_t count = 0;
+  if (dwarf_attr(inlined, DW_AT_call_file, &attribute) != nullptr && dwarf_formudata(&attribute, &value) == 0 &&
+      dwarf_getsrcfiles(unit, &files, &count) == 0 && value < count)
+    caller.file = text_or_empty(dwarf_filesrc(files, value, nullptr, nullptr));
+}
+
+}  // namespace
+
+struct ModuleSymbols::Implementation {
+  Dwfl* dwfl = nullptr;
+  Dwfl_Module* module = nullptr;
+  struct Segment {
+    uint64_t offset, bytes, address;
+    bool executable;
+  };
+  std::vector<Segment> segments;
+  std::unique_ptr<Variables> variables;  // made when first asked
+
+  ~Implementation() {
+    variables.reset();
+    if (dwfl != nullptr) dwfl_end(dwfl);
+  }
+  Variables& all_variables() {
+    if (!variables) variables = std::make_unique<Variables>(module);
+    return *variables;
+  }
+};
+
+ModuleSymbols::ModuleSymbols(std::string path) : path_(std::move(path)), implementation_(new Implementation) {
+  Implementation& i = *implementation_;
+  i.dwfl = dwfl_begin(&kCallbacks);
+  if (i.dwfl == nullptr) {
+    problem_ = dwfl_errmsg(-1);
+    return;
+  }
+  dwfl_report_begin(i.dwfl);
+  i.module = dwfl_report_elf(i.dwfl, path_.c_str(), path_.c_str(), -1, 0, true);
+  if (i.module == nullptr) problem_ = dwfl_errmsg(-1);
+  dwfl_report_end(i.dwfl, nullptr, nullptr);
+  GElf_Addr bias = 0;
+  Elf* elf = i.module != nullptr ? dwfl_module_getelf(i.module, &bias) : nullptr;
+  if (elf == nullptr) {
+    if (problem_.empty()) problem_ = "not an ELF file";
+    return;
+  }
+  const unsigned char* id = nullptr;
+  GElf_Addr where = 0;
+  const int id_bytes = dwfl_module_build_id(i.module, &id, &where);
+  if (id_bytes > 0) build_id_ = hexadecimal(id, id_bytes);
+  size_t headers = 0;
+  elf_getphdrnum(elf, &headers);
+  for (size_t k = 0; k < headers; ++k) {
+    GElf_Phdr header;
+    if (gelf_getphdr(elf, static_cast<int>(k), &header) == nullptr) continue;
+    if (header.p_type == PT_LOAD)
+      i.segments.push_back({header.p_offset, header.p_filesz, header.p_vaddr, (header.p_flags & PF_X) != 0});
+    if (header.p_type == PT_TLS && header.p_align != 0)
+      thread_local_bytes_ = (header.p_memsz + header.p_align - 1) / header.p_align * header.p_align;
+  }
+}
+
+ModuleSymbols::~ModuleSymbols() = default;
+
+bool ModuleSymbols::has_debug_information() {
+  Dwarf_Addr bias = 0;
+  return problem_.empty() && dwfl_module_getdwarf(implementation_->module, &bias) != nullptr;
+}
+
+std::optional<uint64_t> ModuleSymbols::address_of_offset(uint64_t offset) const {
+  // Mappings start at page boundaries, somewhat before the segment does.
+  constexpr uint64_t kPage = 4096;
+  for (const auto& s : implementation_->segments)
+    if (offset >= s.offset / kPage * kPage && offset < s.offset + std::max<uint64_t>(s.bytes, 1))
+      return s.address + offset - s.offset;
+  return std::nullopt;
+}
+
+std::vector<FunctionSymbol> ModuleSymbols::functions(const std::vector<std::string>& names) {
+  std::vector<FunctionSymbol> found;
+  if (!problem_.empty()) return found;
+  const int count = dwfl_module_getsymtab(implementation_->module);
+  for (int k = 1; k < count; ++k) {
+    GElf_Sym symbol;
+    GElf_Addr address = 0;
+    GElf_Word section = 0;
+    const char* name =
+        dwfl_module_getsym_info(implementation_->module, k, &symbol, &address, &section, nullptr, nullptr);
+    const int type = GELF_ST_TYPE(symbol.st_info);
+    if (name == nullptr || section == SHN_UNDEF || (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE))
+      continue;
+    if (std::find(names.begin(), names.end(), name) != names.end()) found.push_back({name, address});
+  }
+  return found;
+}
+
+std::vector<SourceFrame> ModuleSymbols::frames(uint64_t address) {
+  if (!problem_.empty()) return {};
+  // The linker leaves debug information of functions that it dropped at addresses around 0.
+  const auto& segments = implementation_->segments;
+  const bool is_code = std::any_of(segments.begin(), segments.end(), [&](const auto& s) {
+    return s.executable && address >= s.address && address - s.address < s.bytes;
+  });
+  if (!is_code) return {};
+  Dwfl_Module* module = implementation_->module;
+  SourceFrame innermost;
+  if (Dwfl_Line* line = dwfl_module_getsrc(module, address)) {
+    int number = 0;
+    innermost.file = text_or_empty(dwfl_lineinfo(line, nullptr, &number, nullptr, nullptr, nullptr));
+    innermost.line = static_cast<uint32_t>(number);
+  }
+  std::vector<SourceFrame> frames;
+  Dwarf_Addr bias = 0;
+  Dwarf_Die* unit = dwfl_module_addrdie(module, address, &bias);
+  // Of an inlined function, dwarf_getscopes() gives what is around its definition; asked for is what is around the
+  // call.
+  Dwarf_Die *innermost_scopes = nullptr, *scopes = nullptr;
+  int count = unit == nullptr ? 0 : dwarf_getscopes(unit, address - bias, &innermost_scopes);
+  if (count > 0) count = dwarf_getscopes_die(&innermost_scopes[0], &scopes);
+  std::free(innermost_scopes);
+  SourceFrame next = innermost;
+  for (int k = 0; k < count; ++k) {
+    const int tag = dwarf_tag(&scopes[k]);
+    if (tag != DW_TAG_subprogram && tag != DW_TAG_inlined_subroutine) continue;
+    next.function = name_of(&scopes[k]);
+    frames.push_back(next);
+    if (tag == DW_TAG_subprogram) break;
+    set_call_site(&scopes[k], unit, next);
+  }
+  std::free(scopes);
+  if (!frames.empty()) return frames;
+  GElf_Off offset = 0;
+  GElf_Sym symbol;
+  const char* name = dwfl_module_addrinfo(module, address, &offset, &symbol, nullptr, nullptr, nullptr);
+  // Hand-written code has symbols without a size; a symbol far below says nothing.
+  constexpr GElf_Off kFarthest = 4096;
+  if (name != nullptr && offset >= (symbol.st_size != 0 ? symbol.st_size : kFarthest)) name = nullptr;
+  if (name == nullptr && innermost.file.empty()) return {};
+  innermost.function = name == nullptr ? "" : demangle(name);
+  return {innermost};
+}
+
+std::optional<VariablePlace> ModuleSymbols::variable(uint64_t address) {
+  if (!problem_.empty()) return std::nullopt;
+  if (auto place = implementation_->all_variables().at_address(address)) return place;
+  GElf_Off offset = 0;
+  GElf_Sym symbol;
+  const char* name =
+      dwfl_module_addrinfo(implementation_->module, address, &offset, &symbol, nullptr, nullptr, nullptr);
+  if (name == nullptr || GELF_ST_TYPE(symbol.st_info) != STT_OBJECT || offset >= symbol.st_size) return std::nullopt;
+  VariablePlace place;
+  place.name = demangle(name);
+  place.offset = offset;
+  place.size = symbol.st_size;
+  return place;
+}
+
+std::optional<VariablePlace> ModuleSymbols::thread_local_variable(uint64_t offset) {
+  if (!problem_.empty()) return std::nullopt;
+  return implementation_->all_variables().at_thread_local_offset(offset);
+}
+
+std::string demangle(const std::string& name) {
+  if (!name.starts_with("_Z")) return name;
+  int status = 0;
+  char* text = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);
+  std::string result = status == 0 ? text : name;
+  std::free(text);
+  return result;
+}
+
+}  // namespace simrun::analysis

@@ -1,0 +1,77 @@
+// Names in one ELF file, by libdw. Debug information comes from the file itself or from a separate file that libdw
+// finds by build id or debug link. Without any, symbol tables alone answer. Addresses are those of the file (link
+// time). Everything is read when it is first asked for.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace simrun::analysis {
+
+// A function that an address lies in; inlined functions have several frames, the innermost first.
+struct SourceFrame {
+  std::string function;  // demangled
+  std::string file;      // empty: unknown
+  uint32_t line = 0;     // 0: unknown
+  bool operator==(const SourceFrame&) const = default;
+};
+
+// A byte of a variable.
+struct VariablePlace {
+  std::string name;            // demangled, with its namespace or function as far as known
+  uint64_t offset = 0;         // of the byte in the variable
+  uint64_t size = 0;           // of the variable, 0: unknown
+  std::string member;          // "[3].hits": the innermost member or element at the offset; empty: the whole
+  uint64_t member_offset = 0;  // where that member starts in the variable
+  uint64_t member_size = 0;    // 0: unknown
+  uint64_t element_size = 0;   // of the outermost array that the byte lies in, 0: none
+  std::string file;            // declaration
+  uint32_t line = 0;
+};
+
+struct FunctionSymbol {
+  std::string name;  // as in the symbol table, mangled
+  uint64_t address;
+};
+
+class ModuleSymbols {
+ public:
+  explicit ModuleSymbols(std::string path);
+  ~ModuleSymbols();
+  ModuleSymbols(const ModuleSymbols&) = delete;
+  ModuleSymbols& operator=(const ModuleSymbols&) = delete;
+
+  const std::string& path() const { return path_; }
+  // Not empty: why the file cannot be read. Then nothing else has an answer.
+  const std::string& problem() const { return problem_; }
+  // In hexadecimal; empty: the file has none.
+  const std::string& build_id() const { return build_id_; }
+  bool has_debug_information();
+
+  // File address of the byte at `offset` of the file, by its loadable segments.
+  std::optional<uint64_t> address_of_offset(uint64_t offset) const;
+  // Defined functions whose names are among `names`.
+  std::vector<FunctionSymbol> functions(const std::vector<std::string>& names);
+  // Empty when nothing is known of the address.
+  std::vector<SourceFrame> frames(uint64_t address);
+  std::optional<VariablePlace> variable(uint64_t address);
+  // `offset` from the start of the module's thread-local block.
+  std::optional<VariablePlace> thread_local_variable(uint64_t offset);
+  // Distance of the thread-local block of the executable below the thread pointer (x86-64 ABI, variant II); 0: it has
+  // none.
+  uint64_t thread_local_bytes() const { return thread_local_bytes_; }
+
+ private:
+  struct Implementation;
+  std::string path_, problem_, build_id_;
+  uint64_t thread_local_bytes_ = 0;
+  std::unique_ptr<Implementation> implementation_;
+};
+
+// "int f(int)" of "_Z1fi"; what is no mangled name comes back as it is.
+std::string demangle(const std::string& name);
+
+}  // namespace simrun::analysis

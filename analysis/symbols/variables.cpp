@@ -1,0 +1,200 @@
+#include "analysis/symbols/variables.h"
+
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <fmt/format.h>
+
+#include <vector>
+
+namespace simrun::analysis {
+
+namespace {
+
+std::string text_or_empty(const char* text) { return text == nullptr ? "" : text; }
+
+std::optional<uint64_t> number(Dwarf_Die* die, unsigned attribute_name) {
+  Dwarf_Attribute attribute;
+  Dwarf_Word value = 0;
+  if (dwarf_attr_integrate(die, attribute_name, &attribute) == nullptr) return std::nullopt;
+  if (dwarf_formudata(&attribute, &value) != 0) return std::nullopt;
+  return value;
+}
+
+// Its type without typedefs and qualifiers. False: it has none.
+bool type_of(Dwarf_Die* die, Dwarf_Die* type) {
+  Dwarf_Attribute attribute;
+  if (dwarf_attr_integrate(die, DW_AT_type, &attribute) == nullptr) return false;
+  Dwarf_Die direct;
+  if (dwarf_formref_die(&attribute, &direct) == nullptr) return false;
+  if (dwarf_peel_type(&direct, type) != 0) return false;
+  // A declaration whose definition is in a type unit or another unit has no size; nothing more can be said then.
+  return true;
+}
+
+uint64_t size_of(Dwarf_Die* type) {
+  Dwarf_Word size = 0;
+  return dwarf_aggregate_size(type, &size) == 0 ? size : 0;
+}
+
+// A step from an aggregate to a part of it.
+struct Part {
+  std::string name;  // "[3]", ".hits"; empty for a base class
+  Dwarf_Die type;
+  uint64_t offset;  // of the part in the whole
+  uint64_t size;
+};
+
+// Indices of `offset` bytes into an array of one or more dimensions.
+std::optional<Part> element_at(Dwarf_Die* array, uint64_t offset) {
+  Part part;
+  if (!type_of(array, &part.type)) return std::nullopt;
+  part.size = size_of(&part.type);
+  if (part.size == 0) return std::nullopt;
+  std::vector<uint64_t> counts;
+  Dwarf_Die child;
+  if (dwarf_child(array, &child) != 0) return std::nullopt;
+  do {
+    if (dwarf_tag(&child) != DW_TAG_subrange_type) continue;
+    if (const auto count = number(&child, DW_AT_count))
+      counts.push_back(*count);
+    else if (const auto upper = number(&child, DW_AT_upper_bound))
+      counts.push_back(*upper + 1);
+    else
+      counts.push_back(0);
+  } while (dwarf_siblingof(&child, &child) == 0);
+  uint64_t index = offset / part.size;
+  part.offset = index * part.size;
+  for (size_t k = counts.size(); k > 1; --k) {
+    if (counts[k - 1] == 0) return std::nullopt;
+    part.name = fmt::format("[{}]{}", index % counts[k - 1], part.name);
+    index /= counts[k - 1];
+  }
+  part.name = fmt::format("[{}]{}", index, part.name);
+  return part;
+}
+
+std::optional<Part> member_at(Dwarf_Die* structure, uint64_t offset) {
+  Dwarf_Die child;
+  if (dwarf_child(structure, &child) != 0) return std::nullopt;
+  do {
+    const int tag = dwarf_tag(&child);
+    if (tag != DW_TAG_member && tag != DW_TAG_inheritance) continue;
+    if (number(&child, DW_AT_data_bit_offset)) continue;  // bit fields: the whole is named
+    Part part;
+    part.offset = number(&child, DW_AT_data_member_location).value_or(0);
+    if (dwarf_hasattr_integrate(&child, DW_AT_external) || !type_of(&child, &part.type)) continue;
+    part.size = size_of(&part.type);
+    if (offset < part.offset || offset >= part.offset + part.size) continue;
+    const std::string name = text_or_empty(dwarf_diename(&child));
+    part.name = tag == DW_TAG_inheritance || name.empty() ? "" : "." + name;
+    return part;
+  } while (dwarf_siblingof(&child, &child) == 0);
+  return std::nullopt;
+}
+
+std::optional<Part> part_at(Dwarf_Die* type, uint64_t offset) {
+  switch (dwarf_tag(type)) {
+    case DW_TAG_array_type:
+      return element_at(type, offset);
+    case DW_TAG_structure_type:
+    case DW_TAG_class_type:
+    case DW_TAG_union_type:
+      return member_at(type, offset);
+    default:
+      return std::nullopt;
+  }
+}
+
+// What a library made for itself says nothing to its user: "counter", not "counter._M_i".
+bool is_internal(const std::string& member) { return member.starts_with("._M_") || member.starts_with(".__"); }
+
+void describe_member(Dwarf_Die type, VariablePlace& place) {
+  constexpr int kMostSteps = 32;
+  place.member_size = place.size;
+  uint64_t offset = place.offset;
+  for (int k = 0; k < kMostSteps; ++k) {
+    const bool array = dwarf_tag(&type) == DW_TAG_array_type;
+    const auto part = part_at(&type, offset);
+    if (!part || is_internal(part->name)) return;
+    place.member += part->name;
+    place.member_offset += part->offset;
+    place.member_size = part->size;
+    if (array && place.element_size == 0) place.element_size = part->size;
+    offset -= part->offset;
+    type = part->type;
+  }
+}
+
+}  // namespace
+
+Variables::Variables(Dwfl_Module* module) {
+  Dwarf_Addr bias = 0;
+  Dwarf_Die* unit = nullptr;
+  while ((unit = dwfl_module_nextcu(module, unit, &bias)) != nullptr) walk(unit, "", bias);
+}
+
+void Variables::walk(Dwarf_Die* parent, const std::string& scope, Dwarf_Addr bias) {
+  Dwarf_Die child;
+  if (dwarf_child(parent, &child) != 0) return;
+  do {
+    switch (dwarf_tag(&child)) {
+      case DW_TAG_variable:
+        add(&child, scope, bias);
+        break;
+      case DW_TAG_namespace: {
+        const std::string name = text_or_empty(dwarf_diename(&child));
+        walk(&child, name.empty() ? scope : scope + name + "::", bias);
+        break;
+      }
+      case DW_TAG_subprogram:
+        walk(&child, scope + text_or_empty(dwarf_diename(&child)) + "()::", bias);
+        break;
+      case DW_TAG_lexical_block:
+        walk(&child, scope, bias);
+        break;
+      default:
+        break;
+    }
+  } while (dwarf_siblingof(&child, &child) == 0);
+}
+
+void Variables::add(Dwarf_Die* die, const std::string& scope, Dwarf_Addr bias) {
+  Dwarf_Attribute attribute;
+  Dwarf_Op* operations = nullptr;
+  size_t count = 0;
+  if (dwarf_attr(die, DW_AT_location, &attribute) == nullptr ||
+      dwarf_getlocation(&attribute, &operations, &count) != 0 || count == 0)
+    return;
+  Dwarf_Die type;
+  const uint64_t size = type_of(die, &type) ? size_of(&type) : 0;
+  const Variable variable{*die, scope, size};
+  const uint8_t last = operations[count - 1].atom;
+  if (count == 1 && last == DW_OP_addr)
+    by_address_.emplace(operations[0].number + bias, variable);
+  else if (count == 2 && (last == DW_OP_GNU_push_tls_address || last == DW_OP_form_tls_address))
+    by_thread_local_.emplace(operations[0].number, variable);
+}
+
+std::optional<VariablePlace> Variables::at(const Table& table, uint64_t address) {
+  auto after = table.upper_bound(address);
+  if (after == table.begin()) return std::nullopt;
+  const auto& [start, variable] = *--after;
+  if (address - start >= variable.size) return std::nullopt;
+  Dwarf_Die die = variable.die, type;
+  VariablePlace place;
+  // The linkage name knows namespaces and classes that a definition outside of them does not stand in.
+  Dwarf_Attribute linkage;
+  const char* mangled =
+      dwarf_attr_integrate(&die, DW_AT_linkage_name, &linkage) == nullptr ? nullptr : dwarf_formstring(&linkage);
+  place.name = mangled != nullptr ? demangle(mangled) : variable.scope + text_or_empty(dwarf_diename(&die));
+  place.offset = address - start;
+  place.size = variable.size;
+  // A definition outside its class or namespace leaves file and line to the declaration unless it has its own.
+  place.file = text_or_empty(dwarf_decl_file(&die));
+  int line = 0;
+  if (dwarf_decl_line(&die, &line) == 0) place.line = static_cast<uint32_t>(line);
+  if (type_of(&die, &type)) describe_member(type, place);
+  return place;
+}
+
+}  // namespace simrun::analysis

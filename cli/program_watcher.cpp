@@ -1,0 +1,173 @@
+#include "cli/program_watcher.h"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "cli/process_maps.h"
+#include "instr/channel/doorbell.h"
+
+namespace simrun::cli {
+
+using analysis::AllocatorKind;
+using border::Event;
+
+namespace {
+
+constexpr uint64_t whole_pages(uint64_t bytes) { return (bytes + 4095) & ~uint64_t{4095}; }
+
+}  // namespace
+
+ProgramWatcher::Thread& ProgramWatcher::know(uint32_t thread) {
+  if (thread >= threads_.size()) threads_.resize(thread + 1);
+  return threads_[thread];
+}
+
+void ProgramWatcher::event(uint32_t thread, Event event, std::span<const uint64_t> payload) {
+  if (event == Event::kThreadStart && payload.size() >= 3)
+    know(thread).thread_pointer = payload[2];
+  else if (event == Event::kFsBase && !payload.empty())
+    space_.set_thread_pointer(thread, know(thread).thread_pointer = payload[0]);
+  else if (event == Event::kMappingChange && payload.size() >= 9)
+    change_mapping(thread, payload);
+}
+
+// --- Calls ---------------------------------------------------------------------------------------------------------
+
+void ProgramWatcher::learn(uint64_t id, const channel::PathTable& paths) {
+  if (id >= actions_.size()) actions_.resize(std::max<size_t>(id + 1, 2 * actions_.size()));
+  Action& action = actions_[id];
+  action.kind = Action::kNone;
+  const channel::PathCode code = paths.code(id);
+  const channel::DecodedPath& path = paths[id];
+  if (code.instructions.empty()) return;
+  action.result = code.result_word;
+  if (const auto function = allocators_.find(code.instructions[0].pc);
+      function != allocators_.end() && code.argument_words != border::kNoWord) {
+    action.arguments = code.argument_words;
+    action.allocator = function->second;
+  }
+  const size_t last = code.instructions.size() - 1;
+  const uint8_t flags = code.instructions[last].flags;
+  const bool call = (flags & border::kCall) != 0, ret = (flags & border::kReturn) != 0;
+  if (!call && !ret) return;
+  const auto wanted = call ? channel::ReferenceKind::kStore : channel::ReferenceKind::kLoad;
+  for (uint32_t k = 0; k < path.reference_count; ++k) {
+    if (code.reference_instruction[k] != last || path.references[k].kind != wanted) continue;
+    action.kind = call ? Action::kCall : Action::kReturn;
+    action.slot = path.references[k];
+  }
+  action.address = code.instructions[last].pc + code.instructions[last].length;
+}
+
+void ProgramWatcher::act(uint32_t thread, const Action& action, const uint64_t* words) {
+  if (action.arguments != border::kNoWord) enter(thread, action, words);
+  if (action.kind == Action::kNone) return;
+  const uint64_t slot = channel::evaluate(action.slot, words);
+  Thread& t = know(thread);
+  if (action.kind == Action::kCall) {
+    if (!t.has_stack) {
+      t.has_stack = true;
+      space_.start_thread(thread, t.thread_pointer, slot);
+    }
+    t.calls.call(slot, action.address);
+    return;
+  }
+  const uint64_t result = action.result == border::kNoWord ? 0 : words[action.result];
+  if (const auto finished = t.calls.finish(slot, result)) finish(thread, *finished);
+}
+
+// What is given back is free from here on: before the function returns another thread may have it.
+void ProgramWatcher::enter(uint32_t thread, const Action& action, const uint64_t* words) {
+  const uint64_t* arguments = words + action.arguments;
+  if (!know(thread).calls.enter(action.allocator, arguments)) return;
+  const bool releases = action.allocator == AllocatorKind::kRelease || action.allocator == AllocatorKind::kReallocate ||
+                        action.allocator == AllocatorKind::kReallocArray;
+  if (releases && arguments[0] != 0) space_.release(arguments[0]);
+}
+
+void ProgramWatcher::finish(uint32_t thread, const analysis::FinishedAllocation& a) {
+  if (a.kind == AllocatorKind::kRelease || a.result == 0) return;
+  space_.allocate(a.result, analysis::requested_bytes(a.kind, a.arguments), thread, space_.sites.intern(a.frames));
+}
+
+// --- Mappings ------------------------------------------------------------------------------------------------------
+
+void ProgramWatcher::change_mapping(uint32_t thread, std::span<const uint64_t> payload) {
+  const uint64_t number = payload[0], result = payload[1], ticket = payload[8];
+  switch (number) {
+    case 0:
+      add_first_modules();
+      break;
+    case SYS_mmap:
+      map(thread, payload);
+      break;
+    case SYS_munmap:
+      space_.unmap(payload[2], whole_pages(payload[3]));
+      break;
+    case SYS_mremap:
+      space_.unmap(payload[2], whole_pages(payload[3]));
+      space_.map_memory(result, whole_pages(payload[4]), thread,
+                        space_.sites.intern(know(thread).calls.frames(analysis::CallSites::kMostFrames)), false);
+      break;
+    case SYS_brk:
+      space_.set_break(result);
+      break;
+    default:
+      break;
+  }
+  if (ticket == 0) return;
+  auto& read = target_.header().mappings_read;
+  if (read.load() < ticket) read.store(static_cast<uint32_t>(ticket), std::memory_order_release);
+  channel::futex_wake_all(read);
+}
+
+void ProgramWatcher::map(uint32_t thread, std::span<const uint64_t> payload) {
+  const uint64_t address = payload[1], flags = payload[5], ticket = payload[8];
+  if (ticket != 0) return add_module_at(address);
+  space_.map_memory(address, whole_pages(payload[3]), thread,
+                    space_.sites.intern(know(thread).calls.frames(analysis::CallSites::kMostFrames)),
+                    (flags & MAP_FIXED) != 0);
+}
+
+// The program itself and its dynamic loader. The engine's own modules are there too, and are nobody's business.
+void ProgramWatcher::add_first_modules() {
+  std::error_code error;
+  const auto program = std::filesystem::read_symlink(fmt::format("/proc/{}/exe", target_.pid()), error);
+  for (const MapsEntry& entry : read_process_maps(target_.pid()))
+    if (!error && entry.path == program.string()) {
+      add_module_at(entry.start);
+      break;
+    }
+  if (space_.code_place(target_.header().app_pc).kind == analysis::PlaceKind::kUnknown)
+    add_module_at(target_.header().app_pc);
+}
+
+void ProgramWatcher::add_module_at(uint64_t address) {
+  const MappedModule module = module_around(read_process_maps(target_.pid()), address);
+  if (module.path.empty()) return;
+  if (space_.map_module(module.path, module.start, module.end, module.code_address, module.code_offset) < 0) {
+    ++failed_modules_;
+    return;
+  }
+  watch_functions_at(module.code_address);
+}
+
+void ProgramWatcher::watch_functions_at(uint64_t address) {
+  border::WatchedEntries& watched = target_.header().watched;
+  static const std::vector<std::string> names = analysis::allocator_names();
+  for (const analysis::FunctionSymbol& f : space_.functions_at(address, names)) {
+    const uint32_t count = watched.count.load();
+    const auto& all = analysis::allocators();
+    const auto row = std::find_if(all.begin(), all.end(), [&](const auto& a) { return f.name == a.name; });
+    if (row == all.end() || !allocators_.emplace(f.address, row->kind).second || count == border::kMaxWatchedEntries)
+      continue;
+    watched.pc[count] = f.address;
+    watched.count.store(count + 1, std::memory_order_release);
+  }
+}
+
+}  // namespace simrun::cli

@@ -1,0 +1,86 @@
+// `simrun sharing`: run a program through a model that keeps details, and show the lines that its threads fight over.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cstdio>
+#include <optional>
+
+#include "analysis/sharing/sharing_report.h"
+#include "base/user_error.h"
+#include "cli/command_line.h"
+#include "cli/output_file.h"
+#include "cli/print_error.h"
+#include "cli/program_options.h"
+#include "cli/report.h"
+#include "cli/run_program.h"
+#include "cli/sharing_json.h"
+#include "cli/sharing_sink.h"
+#include "cli/sub_commands.h"
+#include "cli/terminal_signals.h"
+#include "configs/read_machine.h"
+#include "sim/hierarchy.h"
+
+namespace simrun::cli {
+
+namespace {
+
+struct SharingOptions {
+  ProgramOptions program;
+  std::string config, json_file;
+  size_t top = 10;
+};
+
+SharingOptions parse(const Words& words) {
+  SharingOptions o;
+  CommandLine line(
+      "simrun sharing", "simrun sharing --config FILE [OPTIONS] -- PROGRAM [ARGUMENTS...]",
+      "Shows the cache lines that cost most coherence misses: false or true sharing, who reads and writes\n"
+      "which bytes of what, from which source lines, and what to change. Compile the program with -g.\n"
+      "docs/sharing.md explains the table.");
+  line.app()
+      .add_option("-c,--config", o.config, "Machine to simulate, as for simrun run")
+      ->type_name("FILE")
+      ->required();
+  line.app().add_option("-n,--top", o.top, "Lines to show")->type_name("N")->capture_default_str();
+  line.app().add_option("-j,--json", o.json_file, "Write the table as JSON (docs/sharing.md)")->type_name("FILE");
+  // Finer than for totals: two threads that write to one line in turn are what this is about.
+  o.program.quantum = 100;
+  add_program_options(line.app(), o.program);
+  o.program.command = line.parse_with_program(words);
+  o.program.watch_calls = true;
+  return o;
+}
+
+std::string text_report(const RunResult& r, const analysis::SharingReport& report) {
+  std::string text = fmt::format("\n== simrun sharing: {} (status {})\n", fmt::join(r.command, " "), r.shell_status());
+  if (!r.error.empty()) text += fmt::format("   NOT COMPLETE: {}\n", r.error);
+  text += fmt::format("   machine {}: {} cores; {} threads, {} instructions; {:.3f} s\n", r.machine->name,
+                      r.machine->cores, r.threads.size(), grouped(r.totals().instructions), r.wall_seconds);
+  return text + analysis::text_of(report);
+}
+
+}  // namespace
+
+int sharing_command(const Words& words) {
+  const SharingOptions options = parse(words);
+  sim::MachineConfig machine = configs::read_machine(options.config);
+  sim::Hierarchy model(machine);
+  std::optional<OutputFile> json;
+  if (!options.json_file.empty()) json.emplace(options.json_file);
+  ProgramRun program(options.program, border::Mode::kTrace);
+  SharingSink sink(model, program.target());
+  RunResult result = program.into(sink, model.line_bytes());
+  result.machine = std::move(machine);
+  for (const std::string& warning : result.warnings) print_error("simrun: warning: {}\n", warning);
+  if (!result.error.empty()) print_error("simrun: error: {}\n", result.error);
+  const analysis::SharingReport report =
+      analysis::make_report(sink.shared_lines(), sink.space(), model.line_bytes(), options.top);
+  if (!options.program.quiet) print_error("{}", text_report(result, report));
+  std::fflush(stderr);
+  if (json)
+    json->commit(sharing_json(result, report).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  if (result.signal != 0) end_by_signal(result.signal);
+  return result.error.empty() ? result.exit_code : 1;
+}
+
+}  // namespace simrun::cli

@@ -1,0 +1,69 @@
+#include "cli/sharing_sink.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace simrun::cli {
+
+// What it is now: by the end of the run the block may be freed.
+void SharingSink::new_site(const sim::LineRecord& line, uint32_t site) {
+  std::vector<SitePlaces>& places = places_[line.line];
+  places.resize(line.sites.size());
+  const sim::Site& s = line.sites[site];
+  const analysis::AddressSpace& space = watcher_.space();
+  places[site] = {space.code_place(s.origin.pc), space.place(line.line * model_.line_bytes() + s.offset)};
+}
+
+// Cycles beyond a hit in level 1 until the cache that all threads of the line have in common answers, or memory.
+uint64_t SharingSink::transfer_cycles(const sim::LineRecord& line) const {
+  const sim::MachineConfig& machine = model_.config();
+  const auto data_latency = [](const sim::LevelConfig& l) { return l.split ? l.data.latency : l.unified.latency; };
+  const uint32_t own = data_latency(machine.levels[0]);
+  for (const sim::LevelConfig& level : machine.levels) {
+    const auto cache_of = [&](const sim::ThreadUse& use) {
+      return core_of_thread(use.thread, machine.cores) / level.cores_per_cache;
+    };
+    const uint32_t first = cache_of(line.threads.front());
+    const bool common = std::all_of(line.threads.begin(), line.threads.end(),
+                                    [&](const sim::ThreadUse& use) { return cache_of(use) == first; });
+    if (common) return std::max(data_latency(level), own) - own;
+  }
+  return std::max(machine.memory_latency, own) - own;
+}
+
+std::vector<analysis::SharedLine> SharingSink::shared_lines() const {
+  std::vector<analysis::SharedLine> lines;
+  for (const sim::LineRecord* record : model_.details()->lines().worst(std::numeric_limits<size_t>::max())) {
+    analysis::SharedLine line;
+    line.address = record->line * model_.line_bytes();
+    line.false_misses = record->sharing.false_sharing;
+    line.true_misses = record->sharing.true_sharing;
+    line.upgrades = record->sharing.upgrades;
+    line.transfers = record->sharing.dirty_transfers;
+    line.stall_cycles = line.misses() * transfer_cycles(*record);
+    const auto places = places_.find(record->line);
+    for (size_t i = 0; i < record->sites.size(); ++i) {
+      const sim::Site& site = record->sites[i];
+      analysis::LineUse use;
+      use.thread = site.origin.thread;
+      use.pc = site.origin.pc;
+      use.offset = site.offset;
+      use.bytes = site.bytes;
+      if (places != places_.end() && i < places->second.size()) {
+        use.code = places->second[i].code;
+        use.data = places->second[i].data;
+      }
+      (sim::is_write(site.kind) ? use.writes : use.reads) = site.references;
+      if (site.kind == sim::Access::kReadModifyWrite) use.reads = site.references;
+      use.false_misses = site.sharing.false_sharing;
+      use.true_misses = site.sharing.true_sharing;
+      use.upgrades = site.sharing.upgrades;
+      use.transfers = site.sharing.dirty_transfers;
+      line.uses.push_back(use);
+    }
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+}  // namespace simrun::cli

@@ -1,0 +1,147 @@
+// The sharing table, from lines made by hand.
+#include "analysis/sharing/sharing_report.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <set>
+
+#include "cli/sharing_json.h"
+
+namespace simrun::cli {
+namespace {
+
+using analysis::AddressSpace;
+using analysis::LineUse;
+using analysis::SharedLine;
+
+LineUse use(const AddressSpace& space, uint32_t thread, uint64_t line, uint32_t offset, uint64_t false_misses,
+            uint64_t true_misses) {
+  LineUse u;
+  u.thread = thread;
+  u.pc = 0x401000 + 16 * thread;
+  u.offset = offset;
+  u.bytes = 8;
+  u.data = space.place(line + offset);
+  u.code = space.code_place(u.pc);
+  u.reads = u.writes = 1000;
+  u.false_misses = false_misses;
+  u.true_misses = true_misses;
+  u.upgrades = false_misses;
+  return u;
+}
+
+SharedLine line_of(uint64_t address, std::vector<LineUse> uses) {
+  SharedLine line;
+  line.address = address;
+  for (const LineUse& u : uses) {
+    line.false_misses += u.false_misses;
+    line.true_misses += u.true_misses;
+    line.upgrades += u.upgrades;
+  }
+  line.uses = std::move(uses);
+  return line;
+}
+
+struct SharingReportTest : testing::Test {
+  SharingReportTest() {
+    const uint64_t caller[] = {0x401234};
+    space.allocate(0x10000, 64, 0, space.sites.intern(caller));
+    space.allocate(0x20000, 16, 0, 0);
+    space.allocate(0x20020, 16, 0, 0);
+  }
+  analysis::SharingReport report(std::vector<SharedLine> lines, size_t top = 10) {
+    return analysis::make_report(std::move(lines), space, 64, top);
+  }
+  AddressSpace space;
+};
+
+TEST_F(SharingReportTest, FalseSharingInOneBlock) {
+  const auto r = report({line_of(0x10000, {use(space, 1, 0x10000, 0, 500, 0), use(space, 2, 0x10000, 8, 480, 5)})});
+  ASSERT_EQ(r.top.size(), 1u);
+  EXPECT_EQ(r.top[0].verdict, analysis::Verdict::kFalseSharing);
+  EXPECT_EQ(r.top[0].threads, (std::vector<uint32_t>{1, 2}));
+  EXPECT_EQ(r.top[0].uses[0].data.object, "heap block of 64 bytes allocated at 0x401234");
+  EXPECT_NE(r.top[0].fix.find("0 to 7 (thread 1), 8 to 15 (thread 2)"), std::string::npos) << r.top[0].fix;
+  const std::string text = analysis::text_of(r);
+  EXPECT_NE(text.find("985 coherence misses: FALSE SHARING"), std::string::npos) << text;
+  EXPECT_NE(text.find(r.top[0].fix), std::string::npos);
+}
+
+TEST_F(SharingReportTest, FalseSharingOfTwoBlocks) {
+  const auto r = report({line_of(0x20000, {use(space, 1, 0x20000, 0, 500, 0), use(space, 2, 0x20000, 32, 500, 0)})});
+  EXPECT_NE(r.top[0].fix.find("aligned_alloc(64"), std::string::npos) << r.top[0].fix;
+}
+
+TEST_F(SharingReportTest, TrueSharingIsNotToBePadded) {
+  const auto r = report({line_of(0x10000, {use(space, 1, 0x10000, 0, 0, 500), use(space, 2, 0x10000, 0, 3, 500)})});
+  EXPECT_EQ(r.top[0].verdict, analysis::Verdict::kTrueSharing);
+  EXPECT_NE(r.top[0].fix.find("padding does not help"), std::string::npos);
+  EXPECT_EQ(r.top[0].fix.find("lines of their own"), std::string::npos);
+  EXPECT_EQ(analysis::text_of(r).find("FALSE"), std::string::npos);
+}
+
+TEST_F(SharingReportTest, MixedNamesBoth) {
+  const auto r = report({line_of(0x10000, {use(space, 1, 0x10000, 0, 0, 500), use(space, 2, 0x10000, 0, 0, 500),
+                                           use(space, 3, 0x10000, 32, 500, 0)})});
+  EXPECT_EQ(r.top[0].verdict, analysis::Verdict::kMixed);
+  EXPECT_NE(r.top[0].fix.find("padding does not help"), std::string::npos);
+  EXPECT_NE(r.top[0].fix.find("lines of their own"), std::string::npos);
+}
+
+TEST_F(SharingReportTest, OrderAndLimit) {
+  std::vector<SharedLine> lines;
+  for (uint64_t i = 1; i <= 5; ++i)
+    lines.push_back(line_of(0x30000 + 64 * i, {use(space, 1, 0x30000, 0, 100 * i, 0), use(space, 2, 0, 8, i, 0)}));
+  lines.push_back(line_of(0x40000, {use(space, 1, 0x40000, 0, 0, 0)}));  // without misses
+  const auto r = report(lines, 2);
+  EXPECT_EQ(r.lines, 5u);
+  EXPECT_EQ(r.false_misses, 1515u);
+  ASSERT_EQ(r.top.size(), 2u);
+  EXPECT_EQ(r.top[0].false_misses, 505u);
+  EXPECT_EQ(r.top[1].false_misses, 404u);
+  EXPECT_NE(analysis::text_of(r).find("3 more lines with 606 misses"), std::string::npos);
+}
+
+TEST_F(SharingReportTest, Nothing) {
+  const auto r = report({});
+  EXPECT_TRUE(r.top.empty());
+  EXPECT_NE(analysis::text_of(r).find("coherence misses of level 1 on data: 0"), std::string::npos);
+}
+
+void collect_keys(const nlohmann::ordered_json& json, std::set<std::string>& keys) {
+  if (json.is_object())
+    for (const auto& [key, value] : json.items()) {
+      keys.insert(key);
+      collect_keys(value, keys);
+    }
+  if (json.is_array())
+    for (const auto& value : json) collect_keys(value, keys);
+}
+
+// Every key stands in docs/sharing.md, in backquotes at the start of a row of its last table, and every such row is a
+// key.
+TEST_F(SharingReportTest, DocumentationHasTheSameKeys) {
+  auto r = report({line_of(0x10000, {use(space, 1, 0x10000, 0, 500, 0), use(space, 2, 0x10000, 8, 480, 5)})});
+  r.top[0].uses[0].frames.push_back({"f", "a.c", 1});
+  RunResult result;
+  result.command = {"./program"};
+  std::set<std::string> written, documented;
+  collect_keys(sharing_json(result, r), written);
+  std::ifstream in(SIMRUN_SOURCE_DIRECTORY "/docs/sharing.md");
+  bool below = false;
+  for (std::string line; std::getline(in, line);) {
+    below = below || line.starts_with("## JSON");
+    if (!below || !line.starts_with("| `")) continue;
+    const std::string cell = line.substr(2, line.find('|', 2) - 2);
+    for (size_t at = cell.find('`'); at != std::string::npos;) {
+      const size_t end = cell.find('`', at + 1);
+      documented.insert(cell.substr(at + 1, end - at - 1));
+      at = cell.find('`', end + 1);
+    }
+  }
+  EXPECT_EQ(documented, written);
+}
+
+}  // namespace
+}  // namespace simrun::cli

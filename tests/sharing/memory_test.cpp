@@ -1,0 +1,124 @@
+// Call stacks and places from events, without a program.
+#include <gtest/gtest.h>
+
+#include "analysis/memory/address_space.h"
+#include "analysis/memory/call_stack.h"
+
+namespace simrun::analysis {
+namespace {
+
+using Frames = std::vector<uint64_t>;
+
+TEST(CallStack, AllocationReturnsToItsCaller) {
+  CallStack stack;
+  stack.call(0x1000, 0xa1);
+  stack.call(0xff0, 0xa2);  // malloc
+  const uint64_t arguments[] = {24, 0, 0};
+  EXPECT_TRUE(stack.enter(AllocatorKind::kSize0, arguments));
+  stack.call(0xfe0, 0xa3);  // within malloc
+  EXPECT_FALSE(stack.enter(AllocatorKind::kSize0, arguments));
+  EXPECT_FALSE(stack.finish(0xfe0, 0x77));
+  const auto done = stack.finish(0xff0, 0x5000);
+  ASSERT_TRUE(done);
+  EXPECT_EQ(done->result, 0x5000u);
+  EXPECT_EQ(requested_bytes(done->kind, done->arguments), 24u);
+  EXPECT_EQ(done->frames, (Frames{0xa2, 0xa1}));
+  EXPECT_EQ(stack.frames(8), (Frames{0xa1}));
+}
+
+TEST(CallStack, TailCallsReturnForTheirCallers) {
+  CallStack stack;
+  stack.call(0x1000, 0xa1);  // make(), which jumps to malloc
+  const uint64_t arguments[] = {8, 0, 0};
+  stack.enter(AllocatorKind::kSize0, arguments);
+  EXPECT_EQ(stack.finish(0x1000, 0x5000)->frames, (Frames{0xa1}));
+}
+
+TEST(CallStack, WhatALongjmpLeftBehindGoes) {
+  CallStack stack;
+  stack.call(0x1000, 0xa1);
+  stack.call(0xf00, 0xa2);
+  const uint64_t arguments[] = {8, 0, 0};
+  stack.enter(AllocatorKind::kSize0, arguments);  // never returns
+  stack.call(0xff0, 0xb1);                        // from the frame that was jumped to
+  EXPECT_EQ(stack.frames(8), (Frames{0xb1, 0xa1}));
+  EXPECT_FALSE(stack.finish(0xff0, 0x1234));
+  EXPECT_TRUE(stack.finish(0x1000, 1) == std::nullopt);
+  stack.call(0x1000, 0xc1);
+  EXPECT_TRUE(stack.enter(AllocatorKind::kSize0, arguments));
+}
+
+TEST(CallStack, PosixMemalignTellsItsBlockByWhatItCalled) {
+  CallStack stack;
+  stack.call(0x1000, 0xa1);
+  const uint64_t arguments[] = {0xfff0, 64, 100};
+  stack.enter(AllocatorKind::kByPointer, arguments);
+  stack.call(0xfe0, 0xa2);
+  EXPECT_FALSE(stack.finish(0xfe0, 0x5040));
+  const auto done = stack.finish(0x1000, 0);
+  EXPECT_EQ(done->result, 0x5040u);
+  EXPECT_EQ(requested_bytes(done->kind, done->arguments), 100u);
+  stack.call(0x1000, 0xa1);
+  stack.enter(AllocatorKind::kByPointer, arguments);
+  EXPECT_EQ(stack.finish(0x1000, 12)->result, 0u);  // ENOMEM
+}
+
+TEST(AddressSpace, BlocksComeAndGo) {
+  AddressSpace space;
+  space.set_break(0x10000);
+  space.set_break(0x20000);
+  const uint64_t frames[] = {0xa1};
+  const uint32_t site = space.sites.intern(frames);
+  EXPECT_EQ(space.sites.intern(frames), site);
+  space.allocate(0x11000, 32, 1, site);
+  EXPECT_EQ(space.place(0x1101f), (Place{PlaceKind::kHeap, 0, 31}));
+  EXPECT_EQ(space.place(0x11020).kind, PlaceKind::kBreak);
+  EXPECT_EQ(space.place(0x20000).kind, PlaceKind::kUnknown);
+  const Place place = space.place(0x11000);
+  space.release(0x11000);
+  EXPECT_EQ(space.place(0x11000).kind, PlaceKind::kBreak);
+  EXPECT_EQ(space.block(place).bytes, 32u);  // what it was stays known
+}
+
+TEST(AddressSpace, ReleaseThatStandsAfterTheNextAllocationInVirtualTime) {
+  AddressSpace space;
+  space.allocate(0x11000, 32, 1, 0);
+  space.allocate(0x11000, 32, 2, 0);  // thread 2 got it after thread 1 had freed it
+  space.release(0x11000);             // which is heard of now
+  EXPECT_EQ(space.place(0x11000), (Place{PlaceKind::kHeap, 1, 0}));
+  space.release(0x11000);
+  EXPECT_EQ(space.place(0x11000).kind, PlaceKind::kUnknown);
+}
+
+TEST(AddressSpace, MappingsAreCut) {
+  AddressSpace space;
+  space.map_memory(0x100000, 0x4000, 0, 0, false);
+  space.unmap(0x101000, 0x1000);
+  EXPECT_EQ(space.place(0x100fff).kind, PlaceKind::kMapping);
+  EXPECT_EQ(space.place(0x101000).kind, PlaceKind::kUnknown);
+  EXPECT_EQ(space.place(0x102000), (Place{PlaceKind::kMapping, 0, 0x2000}));
+  space.map_memory(0x0ff000, 0x10000, 0, 0, true);
+  EXPECT_EQ(space.place(0x102000), (Place{PlaceKind::kMapping, 1, 0x3000}));
+}
+
+TEST(AddressSpace, StacksOfThreads) {
+  AddressSpace space;
+  space.start_thread(0, 0x7f0000001000, 0x7fffffffe000);
+  space.map_memory(0x7e0000000000, 0x100000, 0, 0, false);
+  space.start_thread(1, 0x7e00000ff700, 0x7e00000fe000);
+  EXPECT_EQ(space.place(0x7fffffffd000).kind, PlaceKind::kStack);
+  EXPECT_EQ(space.place(0x7fffffffd000).id, 0u);
+  EXPECT_EQ(space.place(0x7e0000080000).kind, PlaceKind::kStack);
+  EXPECT_EQ(space.place(0x7e0000080000).id, 1u);
+  EXPECT_EQ(space.place(0x7e00000ff6f0), (Place{PlaceKind::kThread, 1, 0x10}));
+}
+
+TEST(AddressSpace, FilesThatAreNoModules) {
+  AddressSpace space;
+  EXPECT_EQ(space.map_module("/etc/passwd", 0x1000, 0x2000, 0x1000, 0), -1);
+  EXPECT_EQ(space.code_place(0x1000).kind, PlaceKind::kUnknown);
+  EXPECT_TRUE(space.functions_at(0x1000, {"main"}).empty());
+}
+
+}  // namespace
+}  // namespace simrun::analysis
