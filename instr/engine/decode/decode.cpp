@@ -210,4 +210,10 @@ bool decode(const uint8_t* code, uint32_t available, AppAddress pc, Instruction&
   return true;
 }
 
+bool is_too_long(const uint8_t* code, uint32_t available) {
+  ZydisDecodedInstruction insn;
+  ZydisDecoderContext context;
+  return ZydisDecoderDecodeInstruction(&kDecoder, &context, code, available, &insn) == ZYDIS_STATUS_INSTRUCTION_TOO_LONG;
+}
+
 }  // namespace simrun::engine

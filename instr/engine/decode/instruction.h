@@ -108,4 +108,7 @@ struct Instruction {
 // not a whole valid instruction: `length` is then 0 and `flow` kUnsupported. Any time (no allocation, no lock).
 bool decode(const uint8_t* code, uint32_t available, AppAddress pc, Instruction& out);
 
+// Of bytes that `decode` refuses: with so many prefixes it would be longer than 15 bytes, which is #GP and not #UD. Any time.
+bool is_too_long(const uint8_t* code, uint32_t available);
+
 }  // namespace simrun::engine

@@ -7,6 +7,7 @@
 #include "instr/engine/dispatch/safe_points.h"
 #include "instr/engine/instrument/budget.h"
 #include "instr/engine/instrument/ring_writer.h"
+#include "instr/engine/runtime/uncopied_instructions.h"
 #include "instr/engine/signals/signals.h"
 #include "instr/engine/syscalls/syscalls.h"
 
@@ -51,7 +52,7 @@ void handle_departure(ThreadContext* c, const Departure& d) {
     case ExitKind::kStale:
       count(statistics.dispatches_other);
       return flush_range(c, AppAddress{c->app.pc}, AppAddress{c->app.pc + 1});
-    case ExitKind::kUnsupported: raise_unsupported(c); return;
+    case ExitKind::kUnsupported: return do_uncopied_instruction(c);
   }
 }
 

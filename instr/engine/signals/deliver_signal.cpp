@@ -215,6 +215,13 @@ void raise(ThreadContext* c, int number, int code, uint64_t address) {
 
 }  // namespace
 
+void raise_general_protection(ThreadContext* c, uint64_t error) {
+  siginfo_t info{};
+  info.si_signo = SIGSEGV;
+  info.si_code = SI_KERNEL;
+  raise_signal(c, info, {13, error, 0});   // X86_TRAP_GP
+}
+
 void raise_not_executable(ThreadContext* c) {
   uint32_t executable;
   {
@@ -226,14 +233,13 @@ void raise_not_executable(ThreadContext* c) {
   Instruction instruction;
   const bool read = executable == 0 || read_app(code, c->app.pc, executable);
   const bool valid = read && decode(code, 15, AppAddress{c->app.pc}, instruction);
-  if (executable == 15 || (executable > 0 && !(valid && instruction.length > executable))) return raise(c, SIGILL, 2 /* ILL_ILLOPN */, c->app.pc);
+  if (valid && instruction.length <= executable) return;   // somebody has put it there meanwhile
+  if (executable == 15 && is_too_long(code, executable)) return raise_general_protection(c, 0);
+  if (c->app.pc >> 47 != 0) return raise_general_protection(c, 0);   // by the transfer to there, natively
+  if (executable == 15 || (executable > 0 && !valid)) return raise(c, SIGILL, ILL_ILLOPN, c->app.pc);
   uint8_t byte;
   const bool readable = read_app(&byte, c->app.pc + executable, 1);
   raise(c, SIGSEGV, readable ? SEGV_ACCERR : SEGV_MAPERR, c->app.pc + executable);
-}
-
-void raise_unsupported(ThreadContext* c) {
-  fail("the instruction at %#lx cannot be run from the code cache (a far transfer, or a transaction)", c->app.pc);
 }
 
 void use_signal_stack(ThreadContext* c, void* base) {

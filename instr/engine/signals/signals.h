@@ -70,9 +70,9 @@ struct Trap {
 bool raise_signal(ThreadContext* context, const siginfo_t& info, const Trap& trap);
 [[noreturn]] void end_by_signal(ThreadContext* context, int number);
 
-// Faults that the dispatcher finds: nothing executable at pc; an instruction that the engine does not translate.
+// As #GP with this error code. A fault that the dispatcher finds: nothing executable at pc, or no instruction.
+void raise_general_protection(ThreadContext* context, uint64_t error);
 void raise_not_executable(ThreadContext* context);
-void raise_unsupported(ThreadContext* context);
 
 // Ignored fault signals stay ignored over exec: the kernel must know while the call is made.
 void ignore_faults_for_exec();

@@ -46,7 +46,7 @@ void Translator::copy(const Instruction& i) {
     in_spill = static_cast<GprSet>(in_spill & ~bit(buffer_));
   }
   mark(in_spill);
-  if (i.uses_gs)
+  if (i.uses_gs && i.flow != Flow::kInterrupt)   // swapgs traps before it does anything
     copy_gs(i, i.bytes, i.length);
   else
     copy_bytes(i, i.bytes, i.length);

@@ -255,7 +255,6 @@ uint32_t Translator::new_exit(AppAddress target, ExitKind kind) {
 uint32_t Translator::new_path() {
   if (!has_pointer()) return 0;
   uint16_t retired = static_cast<uint16_t>(current_ + 1);
-  if (superblock_->instructions[current_].flow == Flow::kUnsupported) retired = current_;
   if (current_ == superblock_->count) retired = current_;
   result_->paths.push_back({retired, static_cast<uint16_t>(result_->operands.size()), words_.words()});
   return static_cast<uint32_t>(result_->paths.size() - 1);

@@ -1,0 +1,178 @@
+// Far transfers within the 64-bit code segment (Intel SDM vol. 2, RET, IRET, JMP, CALL; AMD APM vol. 3), and transactions, which abort at
+// once where the processor has them. 32-bit code is refused: the engine decodes 64-bit code only.
+#include "instr/engine/runtime/uncopied_instructions.h"
+
+#include <Zydis/Zydis.h>
+#include <cpuid.h>
+
+#include <cstring>
+#include <mutex>
+#include <optional>
+
+#include "instr/engine/context/app_memory.h"
+#include "instr/engine/context/process.h"
+#include "instr/engine/decode/instruction.h"
+#include "instr/engine/dispatch/code_table.h"
+#include "instr/engine/signals/signals.h"
+#include "instr/engine/translate/address_space.h"
+
+namespace simrun::engine {
+namespace {
+
+constexpr uint16_t kUserCode = 0x33, kUserCode32 = 0x23, kUserData = 0x2b;   // arch/x86/include/asm/segment.h
+// What iret sets at privilege level 3: all but IOPL, IF, VM and the virtual interrupt flags.
+constexpr uint64_t kIretFlags = 0x250dd5;
+constexpr uint64_t kTrapInvalidOpcode = 6, kTrapPageFault = 14;
+
+struct Uncopied {
+  ZydisDecodedInstruction insn;
+  ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+
+  uint32_t width() const { return insn.operand_width / 8u; }   // of each thing on the stack, and of an offset in memory
+};
+
+void raise_invalid_opcode(ThreadContext* c) {
+  siginfo_t info{};
+  info.si_signo = SIGILL;
+  info.si_code = ILL_ILLOPN;
+  info.si_addr = reinterpret_cast<void*>(c->app.pc);
+  raise_signal(c, info, {kTrapInvalidOpcode, 0, 0});
+}
+
+void raise_page_fault(ThreadContext* c, uint64_t address, bool write) {
+  siginfo_t info{};
+  info.si_signo = SIGSEGV;
+  info.si_code = SEGV_MAPERR;
+  info.si_addr = reinterpret_cast<void*>(address);
+  raise_signal(c, info, {kTrapPageFault, write ? 6ull : 4ull, address});
+}
+
+bool has_feature(uint32_t bit_of_ebx) {   // leaf 7
+  uint32_t a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (b >> bit_of_ebx & 1) != 0;
+}
+
+// AMD's far jumps and calls through memory take no 64-bit offset (APM vol. 3, JMP (Far)).
+bool ignores_rex_w() {
+  uint32_t a = 0, b = 0, c = 0, d = 0;
+  __get_cpuid(0, &a, &b, &c, &d);
+  return b != 0x756e6547;   // "Genu"ineIntel
+}
+
+// May the thread go on at this selector and address? If not, the fault is pending. A far jump or call looks at no privilege level (`mask`).
+bool may_enter(ThreadContext* c, uint16_t selector, uint64_t pc, uint16_t mask) {
+  if ((selector & mask) == (kUserCode32 & mask))
+    fail("the program enters 32-bit code at %#lx by the far transfer at %#lx; simrun runs 64-bit code only", pc, c->app.pc);
+  const bool good = (selector & mask) == (kUserCode & mask);
+  const bool canonical = pc >> 47 == 0;
+  if (!good || !canonical) raise_general_protection(c, good ? 0 : selector & ~3u);
+  return good && canonical;
+}
+
+// The n-th thing on the stack; nothing when it cannot be read: the fault is pending then.
+std::optional<uint64_t> on_stack(ThreadContext* c, uint32_t n, uint32_t width) {
+  uint64_t value = 0;
+  const uint64_t at = c->app.gpr[kRsp] + static_cast<uint64_t>(n) * width;
+  if (read_app(&value, at, width)) return value;
+  raise_page_fault(c, at, false);
+  return std::nullopt;
+}
+
+void far_return(ThreadContext* c, const Uncopied& u) {
+  const auto pc = on_stack(c, 0, u.width());
+  const auto selector = pc ? on_stack(c, 1, u.width()) : std::nullopt;
+  if (!selector || !may_enter(c, static_cast<uint16_t>(*selector), *pc, 0xffff)) return;
+  const bool has_count = u.operands[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
+  c->app.gpr[kRsp] += 2ull * u.width() + (has_count ? u.operands[0].imm.value.u : 0);
+  c->app.pc = *pc;
+}
+
+void interrupt_return(ThreadContext* c, const Uncopied& u) {
+  uint64_t frame[5];   // rip, cs, flags, rsp, ss
+  for (uint32_t k = 0; k < 5; ++k) {
+    const auto value = on_stack(c, k, u.width());
+    if (!value) return;
+    frame[k] = *value;
+  }
+  if (!may_enter(c, static_cast<uint16_t>(frame[1]), frame[0], 0xffff)) return;
+  if (static_cast<uint16_t>(frame[4]) != kUserData) return raise_general_protection(c, frame[4] & 0xfffc);
+  const uint64_t settable = u.width() == 2 ? kIretFlags & 0xffff : kIretFlags;
+  c->app.flags = (c->app.flags & ~settable) | (frame[2] & settable);
+  c->app.gpr[kRsp] = frame[3];
+  c->app.pc = frame[0];
+}
+
+// Of an operand in memory.
+uint64_t address_of(ThreadContext* c, const Uncopied& u) {
+  const ZydisDecodedOperandMem& m = u.operands[0].mem;
+  const auto value = [&](ZydisRegister r) -> uint64_t {
+    if (r == ZYDIS_REGISTER_NONE) return 0;
+    if (r == ZYDIS_REGISTER_RIP || r == ZYDIS_REGISTER_EIP) return c->app.pc + u.insn.length;
+    return c->app.gpr[ZydisRegisterGetId(r)];
+  };
+  uint64_t sum = value(m.base) + value(m.index) * m.scale + static_cast<uint64_t>(m.disp.value);
+  if (u.insn.address_width == 32) sum = static_cast<uint32_t>(sum);
+  if (m.segment == ZYDIS_REGISTER_FS) sum += c->app_fs_base;
+  if (m.segment == ZYDIS_REGISTER_GS) sum += c->app_gs_base;
+  return sum;
+}
+
+void far_jump_or_call(ThreadContext* c, const Uncopied& u) {
+  const uint32_t width = u.width() == 8 && ignores_rex_w() ? 4 : u.width();
+  const uint64_t at = address_of(c, u);
+  uint64_t pc = 0;
+  uint16_t selector = 0;
+  if (!read_app(&pc, at, width) || !read_app(&selector, at + width, 2)) return raise_page_fault(c, at, false);
+  if (!may_enter(c, selector, pc, 0xfffc)) return;
+  if (u.insn.mnemonic == ZYDIS_MNEMONIC_CALL) {
+    uint8_t pushed[16] = {};
+    const uint64_t after = c->app.pc + u.insn.length, code = kUserCode, top = c->app.gpr[kRsp] - 2ull * width;
+    std::memcpy(pushed, &after, width);
+    std::memcpy(pushed + width, &code, width);
+    if (!write_app(top, pushed, 2ull * width)) return raise_page_fault(c, top, true);
+    c->app.gpr[kRsp] = top;
+  }
+  c->app.pc = pc;
+}
+
+// A transaction may always abort; this one does at once, for no reason that a retry would help (eax 0).
+void transaction(ThreadContext* c, const Uncopied& u) {
+  if (!has_feature(11)) return raise_invalid_opcode(c);
+  c->app.pc += u.insn.length;
+  if (u.insn.mnemonic == ZYDIS_MNEMONIC_XABORT) return;   // outside of a transaction: nothing
+  c->app.pc += static_cast<uint64_t>(u.operands[0].imm.value.s);
+  c->app.gpr[kRax] = 0;
+}
+
+}  // namespace
+
+void do_uncopied_instruction(ThreadContext* c) {
+  uint8_t code[ZYDIS_MAX_INSTRUCTION_LENGTH];
+  uint32_t available;
+  {
+    const std::lock_guard lock(g_translation_lock);
+    available = executable_bytes(AppAddress{c->app.pc}, sizeof code);
+  }
+  ZydisDecoder decoder;
+  ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+  Uncopied u;
+  if (available == 0 || !read_app(code, c->app.pc, available) ||
+      !ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, code, available, &u.insn, u.operands)))
+    return;   // it has changed meanwhile: translated again
+  switch (u.insn.mnemonic) {
+    case ZYDIS_MNEMONIC_RET: return far_return(c, u);
+    case ZYDIS_MNEMONIC_IRET:
+    case ZYDIS_MNEMONIC_IRETD:
+    case ZYDIS_MNEMONIC_IRETQ: return interrupt_return(c, u);
+    case ZYDIS_MNEMONIC_JMP:
+    case ZYDIS_MNEMONIC_CALL: return far_jump_or_call(c, u);
+    case ZYDIS_MNEMONIC_XBEGIN:
+    case ZYDIS_MNEMONIC_XABORT: return transaction(c, u);
+    case ZYDIS_MNEMONIC_ENCLU:
+      if (has_feature(2)) fail("the program enters an SGX enclave at %#lx, which no tool can follow", c->app.pc);
+      [[fallthrough]];
+    default: return raise_invalid_opcode(c);   // uiret: user interrupts are not offered by the kernel
+  }
+}
+
+}  // namespace simrun::engine

@@ -1,0 +1,12 @@
+// Instructions that cannot be copied into the code cache: they would leave it. The dispatcher does what they do.
+#pragma once
+
+#include "instr/engine/context/thread_context.h"
+
+namespace simrun::engine {
+
+// The thread is before such an instruction (Flow::kUnsupported) at app.pc: far jump, call and return, iret, xbegin, xabort. Afterwards it is
+// where that leads, or the signal of the fault is pending. Dispatcher only.
+void do_uncopied_instruction(ThreadContext* context);
+
+}  // namespace simrun::engine
