@@ -24,6 +24,7 @@ struct ProgramOptions {
   bool elide_words = true;
   uint32_t force_safe_points = 0;
   bool watch_calls = false;  // set by sub-commands that want to know of allocations and modules (docs/stream.md)
+  bool watch_mappings = false;  // set by sub-commands that want to know which file code is of
 };
 
 // Adds them to `app`, with their checks; `options` must outlive it.

@@ -28,6 +28,7 @@ host::LaunchOptions launch_options(const ProgramOptions& o, border::Mode mode, c
   l.count_interval = count.interval;
   l.count_paths = count.paths;
   l.watch_calls = o.watch_calls;
+  l.watch_mappings = o.watch_mappings;
   return l;
 }
 

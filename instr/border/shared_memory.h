@@ -97,7 +97,7 @@ struct ProcessHeader {
   uint32_t link_superblocks;           // 0: every exit goes through the dispatcher
   uint32_t elide_words;                // 0: every operand has words of its own (for comparison)
   uint32_t force_safe_points;          // n > 0: take the slow path of every n-th check on average
-  uint32_t watch_calls;                // 1: kRegisters operands at watched entries and returns, kMappingChange events
+  uint32_t watch_calls;                // 1: kRegisters operands at watched entries and returns, kMappingChange events; 2: these events only
   uint64_t code_cache_bytes;
   uint64_t count_interval;             // count mode: each thread reports at every multiple of so many retired instructions; 0: never
   uint32_t count_paths;                // count mode: 1: how often each path ran is part of that report

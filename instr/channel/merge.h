@@ -10,11 +10,15 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
+#include <concepts>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 #include "instr/border/stream.h"
+#include "instr/channel/counting_sink.h"
+#include "instr/channel/doorbell.h"
 #include "instr/channel/mapped_process.h"
 #include "instr/channel/path_table.h"
 #include "instr/channel/replay.h"
@@ -25,10 +29,16 @@ namespace simrun::channel {
 
 // Optional members of a sink, for who wants the words themselves (a recorder). Nothing of it costs the others anything.
 //   void path(MergeThread&, const uint64_t* words, uint32_t count, uint32_t instructions)   each path, before its references
+//   bool enter_path(MergeThread&, const uint64_t* words, const PathTable&)   each path, before its references; false: they
+//       are counted, but neither worked out nor passed on
 //   void words(MergeThread&, const uint64_t* from, const uint64_t* to, uint64_t paths, uint64_t instructions)   after them
 //   void event(MergeThread&, std::span<const uint64_t> words)          each event with its first word, before it is handled
 template <class Sink>
 concept WantsPaths = requires(Sink& s, MergeThread& t, const uint64_t* w) { s.path(t, w, 0u, 0u); };
+template <class Sink>
+concept ChoosesPaths = requires(Sink& s, MergeThread& t, const uint64_t* w, const PathTable& p) {
+  { s.enter_path(t, w, p) } -> std::same_as<bool>;
+};
 template <class Sink>
 concept WantsWords = requires(Sink& s, MergeThread& t, const uint64_t* w) { s.words(t, w, w, uint64_t{}, uint64_t{}); };
 template <class Sink>
@@ -111,7 +121,12 @@ class Merge {
       if (end - at < length) break;
       const DecodedPath& path = paths_[*at];
       if constexpr (WantsPaths<Sink>) sink_.path(thread, at, length, path.instructions);
-      replay(path, at, thread.replay, sink_);
+      bool wanted = true;
+      if constexpr (ChoosesPaths<Sink>) wanted = sink_.enter_path(thread, at, paths_);
+      if (wanted)
+        replay(path, at, thread.replay, sink_);
+      else
+        replay(path, at, thread.replay, counting_);
       if constexpr (requires { sink_.after_path(thread.replay.handle, at, paths_); })
         sink_.after_path(thread.replay.handle, at, paths_);
       clock += path.instructions;
@@ -195,8 +210,9 @@ class Merge {
         return;
       case Event::kMappingChange:
         require_payload(payload, 9, "mapping change");
-        if (payload[8] != 0) time_.leave(thread);
-        return;
+        if (payload[8] == 0) return;
+        let_go_on(paths_.process().header().mappings_read, payload[8]);
+        return time_.leave(thread);
       case Event::kRetired:
       case Event::kInterval:
         require_payload(payload, 1, "retired");
@@ -219,6 +235,12 @@ class Merge {
     thread.replay.statistics.instructions += total - thread.counted;
     thread.clock += total - thread.counted;
     thread.counted = total;
+  }
+
+  // The sink has heard of the mapping: the thread that waits for it may go on.
+  static void let_go_on(std::atomic<uint32_t>& mappings_read, uint64_t ticket) {
+    if (mappings_read.load() < ticket) mappings_read.store(static_cast<uint32_t>(ticket), std::memory_order_release);
+    futex_wake_all(mappings_read);
   }
 
   // A superblock that a fault ended after payload[1] instructions; payload[2] iterations of the string instruction that
@@ -260,6 +282,7 @@ class Merge {
   Sink& sink_;
   VirtualTime time_;
   ProcessEvents events_;
+  CountingSink counting_;
 };
 
 }  // namespace simrun::channel

@@ -85,6 +85,7 @@ class PathTable {
   // Of a path that was decoded. Slow: to be asked once for each path.
   PathCode code(uint64_t word) const;
 
+  const MappedProcess& process() const { return process_; }
   uint32_t line_bytes() const { return 1u << line_shift_; }
   size_t decoded() const { return decoded_; }
 

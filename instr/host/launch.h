@@ -26,6 +26,7 @@ struct LaunchOptions {
   bool elide_words = true;
   uint32_t force_safe_points = 0;
   bool watch_calls = false;           // ProcessHeader::watch_calls
+  bool watch_mappings = false;        // its kMappingChange events only
   uint64_t count_interval = 0;                 // Mode::kCount: instructions of a thread between its reports; 0: none
   bool count_paths = false;                    // Mode::kCount: how often each path ran is in the reports
   std::string engine_path;            // empty: `simrun-engine` beside the simrun executable or in ../lib/simrun

@@ -76,7 +76,7 @@ void lay_out(ProcessHeader& h, const LaunchOptions& o) {
   h.link_superblocks = o.link_superblocks;
   h.elide_words = o.elide_words;
   h.force_safe_points = o.force_safe_points;
-  h.watch_calls = o.watch_calls;
+  h.watch_calls = o.watch_calls ? 1 : o.watch_mappings ? 2 : 0;
   h.code_cache_bytes = o.code_cache_bytes;
   h.count_interval = o.count_interval;
   h.count_paths = o.count_paths;

@@ -132,7 +132,7 @@ void remove_blanket() {
   emit_fixed_routines(g_code_cache, g_process.xsave_mask);
   start_descriptor_tables();
   start_code_table({h.mode, h.elide_words != 0, std::clamp(h.max_superblock_instructions, 1u, kMaxSuperblockInstructions),
-                    has_feature(7, 'b', 30), has_feature(7, 'b', 8), g_routines.leave, h.watch_calls != 0 ? &h.watched : nullptr,
+                    has_feature(7, 'b', 30), has_feature(7, 'b', 8), g_routines.leave, h.watch_calls == 1 ? &h.watched : nullptr,
                     h.count_paths != 0});
   start_signals();
   make_first_identity();

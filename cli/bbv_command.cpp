@@ -1,0 +1,63 @@
+// `simrun bbv`: one run, counted by basic block, into a file of frequency vectors.
+#include <fmt/format.h>
+
+#include "base/user_error.h"
+#include "cli/command_line.h"
+#include "cli/phases/block_profiler.h"
+#include "cli/phases/profile_options.h"
+#include "cli/print_error.h"
+#include "cli/run_program.h"
+#include "cli/sub_commands.h"
+#include "cli/terminal_signals.h"
+#include "simpoint/write_profile.h"
+
+namespace simrun::cli {
+
+namespace {
+
+void report(const RunResult& result, const simpoint::Profile& profile, uint64_t intervals, const std::string& file) {
+  const double mips = static_cast<double>(profile.instructions) / 1e6 / result.wall_seconds;
+  print_error("simrun: {}: {} intervals, {} blocks, {} instructions", file, intervals, profile.blocks.size(),
+              profile.instructions);
+  if (profile.left_out != 0) print_error(" ({} of them left out)", profile.left_out);
+  print_error(", {:.1f} MIPS\n", mips);
+}
+
+}  // namespace
+
+int bbv_command(const Words& words) {
+  CommandLine line(
+      "simrun bbv", "simrun bbv -o FILE [OPTIONS] -- PROGRAM [ARGUMENTS...]",
+      "Runs a program and writes the basic-block vectors of its intervals, for `simrun simpoint` or SimPoint\n"
+      "3.2 (docs/phases.md).");
+  std::string file;
+  ProgramOptions program;
+  ProfilerOptions options;
+  line.app()
+      .add_option("-o,--output", file, "Where to: .bb, .bb.gz, .bb.zst (SimPoint's text) or .h5 (HDF5)")
+      ->required()
+      ->type_name("FILE");
+  add_profile_options(line.app(), options);
+  add_program_options(line.app(), program);
+  program.command = line.parse_with_program(words);
+  program.watch_mappings = true;
+
+  const auto writer = simpoint::ProfileWriter::open(file);
+  uint64_t intervals = 0;
+  BlockProfiler profiler(options, [&](const simpoint::Interval& interval, std::span<const simpoint::Entry> entries) {
+    writer->add(interval, entries);
+    ++intervals;
+  });
+  const RunResult result = ProgramRun(program, border::Mode::kTrace).into(profiler, 64);
+  for (const std::string& warning : result.warnings) print_error("simrun: warning: {}\n", warning);
+  simpoint::Profile profile = profiler.finish();
+  profile.command = fmt::format("{}", fmt::join(program.command, " "));
+  if (!result.error.empty()) print_error("simrun: error: {}\n", result.error);
+  if (intervals == 0) throw UserError("the program executed nothing that is counted: no vectors");
+  writer->finish(profile);
+  if (!program.quiet) report(result, profile, intervals, file);
+  if (result.signal != 0) end_by_signal(result.signal);
+  return result.error.empty() ? result.exit_code : 1;
+}
+
+}  // namespace simrun::cli

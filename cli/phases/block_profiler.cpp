@@ -1,0 +1,179 @@
+#include "cli/phases/block_profiler.h"
+
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "instr/border/stream.h"
+
+namespace simrun::cli {
+
+using simpoint::IntervalKind;
+
+BlockProfiler::BlockProfiler(const ProfilerOptions& options, OnInterval on_interval)
+    : options_(options), on_interval_(std::move(on_interval)) {
+  profile_.kind = options.kind;
+  profile_.interval_length = options.length;
+}
+
+uint32_t BlockProfiler::start_thread(const channel::ThreadReport& thread) {
+  while (threads_.size() <= thread.index) {
+    const auto index = static_cast<uint32_t>(threads_.size());
+    threads_.emplace_back().index = index;
+  }
+  return thread.index;
+}
+
+void BlockProfiler::meet(Thread& thread, const channel::MergeThread& merged, const channel::PathTable& paths) {
+  Process& process = processes_[process_of(merged)];
+  if (process.table == nullptr) process.modules.look_at(static_cast<pid_t>(merged.report.tid));
+  process.table = &paths;
+  thread.process = &process;
+}
+
+void BlockProfiler::event(channel::MergeThread& merged, std::span<const uint64_t> words) {
+  const auto event = static_cast<border::Event>(static_cast<uint32_t>(words[0]));
+  if (event == border::Event::kMappingChange && words.size() >= 10 && words[9] != 0)
+    processes_[process_of(merged)].modules.look_at(static_cast<pid_t>(merged.report.tid));
+  if (event != border::Event::kCut || words.size() < 3) return;
+  Thread& thread = threads_[merged.replay.handle];
+  // A thread whose first path is cut has not met its process yet; what ran of it is lost to the vectors.
+  if (thread.process != nullptr && words[2] != 0) cut(thread, words[1], static_cast<uint32_t>(words[2]));
+}
+
+PathBlocks& BlockProfiler::learn(Process& process, uint64_t word, const channel::PathCode& code) {
+  if (PathBlocks* known = process.paths.find(word)) return *known;
+  PathBlocks& path = process.paths.learn(word, code);
+  const std::string module = process.modules.place(path.first_pc).module;
+  const std::string name = module.substr(module.rfind('/') + 1);
+  path.left_out = std::any_of(options_.left_out.begin(), options_.left_out.end(), [&](const std::string& pattern) {
+    return fnmatch(pattern.c_str(), module.c_str(), 0) == 0 || fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
+  });
+  return path;
+}
+
+// New, left out, or an interval begins or may end in it.
+void BlockProfiler::take_slowly(Thread& thread, uint64_t word) {
+  Process& process = *thread.process;
+  const channel::PathCode code = process.table->code(word);
+  const PathBlocks& path = learn(process, word, code);
+  if (path.left_out) {
+    interval_left_out_ += path.instructions;
+    thread.last.reset();
+    return;
+  }
+  if (!begun_) begin_interval(process, code, 0);
+  const std::optional<uint32_t> end = end_in(thread, code, path.instructions);
+  if (!end) {
+    pass(path.instructions);
+    count(thread, word);
+    if (quiet_ == 0) thread.last = code.instructions.back();
+    return;
+  }
+  take_part(thread, code, 0, *end);
+  end_interval();
+  begin_interval(process, code, *end);
+  take_part(thread, code, *end, path.instructions);
+  if (word >= process.executions.size()) process.executions.resize(2 * word + 1);
+  ++process.executions[word];
+  pass(path.instructions - *end);
+}
+
+void BlockProfiler::cut(Thread& thread, uint64_t word, uint32_t instructions) {
+  const channel::PathCode code = thread.process->table->code(word);
+  instructions = std::min(instructions, static_cast<uint32_t>(code.instructions.size()));
+  if (learn(*thread.process, word, code).left_out) {
+    interval_left_out_ += instructions;
+    return;
+  }
+  if (!begun_) begin_interval(*thread.process, code, 0);
+  take_part(thread, code, 0, instructions);
+  for (uint32_t i = 0; i < instructions; ++i) ++thread.process->cut_executions[code.instructions[i].pc];
+  pass(instructions);
+}
+
+void BlockProfiler::take_part(Thread& thread, const channel::PathCode& code, uint32_t from, uint32_t to) {
+  for (uint32_t i = from; i < to; ++i) ++thread.parts[thread.process->paths.block_of(code, i)];
+}
+
+// At which instruction of a path the interval ends, before it.
+std::optional<uint32_t> BlockProfiler::end_in(const Thread& thread, const channel::PathCode& code,
+                                              uint32_t instructions) const {
+  if (quiet_ >= instructions) return std::nullopt;
+  if (options_.kind == IntervalKind::kFixed) return static_cast<uint32_t>(quiet_);
+  if (quiet_ == 0 && thread.last && may_end(*thread.last, code.instructions[0])) return 0;
+  for (auto i = static_cast<uint32_t>(std::max<uint64_t>(quiet_, 1)); i < instructions; ++i)
+    if (may_end(code.instructions[i - 1], code.instructions[i])) return i;
+  return std::nullopt;
+}
+
+bool BlockProfiler::may_end(const channel::PathCode::Instruction& before,
+                            const channel::PathCode::Instruction& next) const {
+  constexpr uint8_t kNoLoop = border::kCall | border::kReturn;
+  if ((before.flags & border::kEndsBlock) == 0) return false;
+  if (options_.kind == IntervalKind::kProcedure) return (before.flags & border::kCall) != 0;
+  // A loop: control went back, by neither a call nor a return.
+  return (before.flags & kNoLoop) == 0 && next.pc <= before.pc;
+}
+
+void BlockProfiler::begin_interval(Process& process, const channel::PathCode& code, uint32_t at) {
+  const uint64_t pc = code.instructions[at].pc;
+  interval_.start = retired_;
+  interval_.begin = {process.modules.place(pc), executions_of(process, pc) + occurrences(code, pc, at) + 1};
+  quiet_ = options_.length;
+  begun_ = true;
+}
+
+uint64_t BlockProfiler::executions_of(const Process& process, uint64_t pc) const {
+  uint64_t sum = 0;
+  for (const uint32_t word : process.paths.paths_around(pc))
+    if (word < process.executions.size() && process.executions[word] != 0)
+      sum += process.executions[word] * occurrences(process.table->code(word), pc, ~0u);
+  const auto cut = process.cut_executions.find(pc);
+  return sum + (cut == process.cut_executions.end() ? 0 : cut->second);
+}
+
+void BlockProfiler::flush(Thread& thread) {
+  if (thread.process == nullptr) return;
+  Process& process = *thread.process;
+  for (const uint32_t word : thread.touched) {
+    const uint64_t times = std::exchange(thread.executions[word], 0);
+    if (word >= process.executions.size()) process.executions.resize(2 * word + 1);
+    process.executions[word] += times;
+    for (const BlockPiece& piece : process.paths.find(word)->pieces)
+      thread.parts[process.paths.block_of(piece)] += times * piece.instructions;
+  }
+  thread.touched.clear();
+  for (const auto& [block, instructions] : thread.parts) {
+    const auto [dimension, is_new] =
+        thread.dimensions.emplace(block, static_cast<uint32_t>(profile_.blocks.size() + 1));
+    if (is_new) profile_.blocks.push_back({process.modules.place(block), thread.index});
+    entries_.push_back({dimension->second, static_cast<double>(instructions)});
+    interval_.length += instructions;
+  }
+  thread.parts.clear();
+  thread.last.reset();
+}
+
+void BlockProfiler::end_interval() {
+  entries_.clear();
+  interval_.length = interval_left_out_;
+  for (Thread& thread : threads_) flush(thread);
+  left_out_ += std::exchange(interval_left_out_, 0);
+  retired_ += interval_.length;
+  std::sort(entries_.begin(), entries_.end(), [](const auto& a, const auto& b) { return a.block < b.block; });
+  if (!entries_.empty()) on_interval_(interval_, entries_);
+  begun_ = false;
+}
+
+simpoint::Profile BlockProfiler::finish() {
+  if (begun_) end_interval();
+  profile_.instructions = retired_ + interval_left_out_;
+  profile_.left_out = left_out_ + interval_left_out_;
+  profile_.threads = static_cast<uint32_t>(threads_.size());
+  return std::move(profile_);
+}
+
+}  // namespace simrun::cli

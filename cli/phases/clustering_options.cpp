@@ -1,0 +1,145 @@
+#include "cli/phases/clustering_options.h"
+
+#include <charconv>
+#include <map>
+
+namespace simrun::cli {
+
+namespace {
+
+using simpoint::Initialisation;
+
+// SimPoint's ranges: R(,R)*, R = k | a:b | a:step:b.
+bool parse_range(const std::string& text, std::vector<uint32_t>& ks) {
+  std::vector<uint32_t> numbers;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  for (;;) {
+    uint32_t number = 0;
+    const auto [behind, error] = std::from_chars(at, end, number);
+    if (error != std::errc() || number == 0 || number > 1'000'000) return false;
+    numbers.push_back(number);
+    if (behind == end) break;
+    if (*behind != ':') return false;
+    at = behind + 1;
+  }
+  if (numbers.size() > 3 || numbers.front() > numbers.back()) return false;
+  const uint32_t step = numbers.size() == 3 ? numbers[1] : 1;
+  for (uint64_t k = numbers.front(); k <= numbers.back(); k += step) ks.push_back(static_cast<uint32_t>(k));
+  return true;
+}
+
+CLI::Option* add_ks(CLI::App& app, simpoint::ClusteringOptions& o) {
+  const auto take = [&o](const std::vector<std::string>& words) {
+    for (const std::string& word : words) {
+      if (word == "search") continue;
+      if (!parse_range(word, o.ks))
+        throw CLI::ValidationError("-k",
+                                   word + ": expected search, or numbers and ranges: 5 or 1:10 or 2:2:20, with commas");
+    }
+    return true;
+  };
+  return app
+      .add_option("-k", take, "Numbers of clusters to try: search (bisect up to --max-k), or 5 or 1:10 or 2:2:20,30")
+      ->delimiter(',')
+      ->type_name("RANGES")
+      ->default_str("search");
+}
+
+}  // namespace
+
+void add_analysis_options(CLI::App& app, AnalysisOptions& o) {
+  static const std::map<std::string, Initialisation> starts = {{"samp", Initialisation::kSample},
+                                                               {"ff", Initialisation::kFurthestFirst},
+                                                               {"plusplus", Initialisation::kPlusPlus}};
+  static const std::map<std::string, bool> on_off = {{"on", true}, {"off", false}};
+  constexpr const char* kGroup = "Analysis";
+  simpoint::ClusteringOptions& c = o.clustering;
+  add_ks(app, c)->group(kGroup);
+  app.add_option("--max-k", c.max_k, "Most clusters")->check(CLI::PositiveNumber)->capture_default_str()->group(kGroup);
+  app.add_flag_callback(
+         "--all-k", [&c] { c.search = false; }, "Try every k up to --max-k")
+      ->group(kGroup);
+  app.add_option("--bic-threshold", c.threshold, "Smallest k whose BIC reaches this part of the range of BICs")
+      ->check(CLI::Range(0.0, 1.0).description(""))
+      ->capture_default_str()
+      ->group(kGroup);
+  app.add_option("--least-gain", c.least_gain,
+                 "One phase unless BIC gains this for each interval and dimension (0: as SimPoint)")
+      ->check(CLI::NonNegativeNumber.description(""))
+      ->capture_default_str()
+      ->group(kGroup);
+  app.add_option("--init-km", c.initialisation, "First centres: plusplus (k-means++), samp, ff (furthest first)")
+      ->transform(CLI::CheckedTransformer(starts).description(""))
+      ->type_name("plusplus|samp|ff")
+      ->default_str("plusplus")
+      ->group(kGroup);
+  app.add_option("--num-init-seeds", c.seeds, "Clusterings for each k, of which the best counts")
+      ->check(CLI::PositiveNumber.description(""))
+      ->capture_default_str()
+      ->group(kGroup);
+  app.add_option("--seed-km", c.seed, "Seed of the clustering")->capture_default_str()->group(kGroup);
+  app.add_option("--seed-proj", o.projection_seed, "Seed of the projection")->capture_default_str()->group(kGroup);
+  app.add_option("--iters", c.iterations, "Most iterations of k-means")
+      ->check(CLI::PositiveNumber.description(""))
+      ->capture_default_str()
+      ->group(kGroup);
+  app.add_option("--dimensions", o.dimensions, "Dimensions after the random projection; 0: none")
+      ->capture_default_str()
+      ->group(kGroup);
+  app.add_option("--sample-size", c.sample, "Cluster this many intervals, drawn by weight, then label all (0: all)")
+      ->capture_default_str()
+      ->group(kGroup);
+  app.add_option("--fixed-length", o.fixed_length, "on: intervals weigh the same; off: by their instructions")
+      ->transform(CLI::CheckedTransformer(on_off).description(""))
+      ->type_name("on|off")
+      ->default_str("on")
+      ->group(kGroup);
+  app.add_option("--coverage", o.coverage,
+                 "Also write the points of the largest clusters that cover this part of the run")
+      ->check(CLI::Range(1e-6, 1.0).description("from 0.000001 to 1"))
+      ->capture_default_str()
+      ->group(kGroup);
+  app.add_option(
+         "--early", o.selection.early,
+         "Prefer early points: 0 the nearest to the centre, 1 the first that is nearer than half of its cluster")
+      ->check(CLI::Range(0.0, 1.0).description(""))
+      ->capture_default_str()
+      ->group(kGroup);
+}
+
+std::vector<std::string> translate_simpoint_options(const std::vector<std::string>& words) {
+  static const std::map<std::string, std::string> names = {{"-loadFVFile", "--load"},
+                                                           {"-maxK", "--max-k"},
+                                                           {"-bicThreshold", "--bic-threshold"},
+                                                           {"-initkm", "--init-km"},
+                                                           {"-numInitSeeds", "--num-init-seeds"},
+                                                           {"-seedkm", "--seed-km"},
+                                                           {"-seedproj", "--seed-proj"},
+                                                           {"-iters", "--iters"},
+                                                           {"-dim", "--dimensions"},
+                                                           {"-sampleSize", "--sample-size"},
+                                                           {"-fixedLength", "--fixed-length"},
+                                                           {"-coveragePct", "--coverage"},
+                                                           {"-saveSimpoints", "--save-simpoints"},
+                                                           {"-saveSimpointWeights", "--save-weights"},
+                                                           {"-saveLabels", "--save-labels"}};
+  std::vector<std::string> translated;
+  for (size_t i = 0; i < words.size(); ++i) {
+    // Files may be compressed without being told so; level of talk: one.
+    if (words[i] == "-inputVectorsGzipped") continue;
+    if (words[i] == "-verbose") {
+      ++i;
+      continue;
+    }
+    const auto known = names.find(words[i]);
+    translated.push_back(known == names.end() ? words[i] : known->second);
+    if (translated.back() == "--dimensions" && i + 1 < words.size() && words[i + 1] == "noProject") {
+      translated.push_back("0");
+      ++i;
+    }
+  }
+  return translated;
+}
+
+}  // namespace simrun::cli

@@ -1,0 +1,27 @@
+// The options of the analysis: of `simpoint` and `pinpoints`, under SimPoint 3.2's names where it has them.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "simpoint/choose_clustering.h"
+#include "simpoint/simulation_points.h"
+
+namespace simrun::cli {
+
+struct AnalysisOptions {
+  simpoint::ClusteringOptions clustering;
+  simpoint::SelectionOptions selection;
+  uint32_t dimensions = 15;               // 0: no projection
+  uint64_t projection_seed = 2042712918;  // SimPoint's own default
+  bool fixed_length = true;
+  double coverage = 1;
+};
+
+void add_analysis_options(CLI::App& app, AnalysisOptions& options);
+
+// `-maxK 30` as SimPoint 3.2 writes its options -> `--max-k 30` as CLI11 does. Words that are not known stay.
+std::vector<std::string> translate_simpoint_options(const std::vector<std::string>& words);
+
+}  // namespace simrun::cli

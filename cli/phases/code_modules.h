@@ -1,0 +1,37 @@
+// Which file the code at an address is of. Kept up with the program by its kMappingChange events, so that it can be
+// asked when the process is gone.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "simpoint/profile.h"
+
+namespace simrun::cli {
+
+class CodeModules {
+ public:
+  // Looks at the process (or thread) now. What was known of other addresses stays known.
+  void look_at(pid_t pid);
+  // `text`: as /proc/PID/maps.
+  void take(const std::string& text);
+
+  // module empty and offset == pc: no file is known there.
+  simpoint::CodePlace place(uint64_t pc) const;
+  // Raised when something new was learnt.
+  uint64_t version() const { return version_; }
+
+ private:
+  struct Range {
+    uint64_t end = 0, offset = 0;
+    std::string path;
+  };
+  std::map<uint64_t, Range> ranges_;  // by start; executable parts of files
+  uint64_t version_ = 0;
+};
+
+}  // namespace simrun::cli

@@ -1,0 +1,62 @@
+// What the paths of one process execute, worked out once per path: basic blocks for vectors, addresses for markers.
+//
+// A basic block is named by the control transfer that ends it: from any instruction, straight-line code leads to one
+// and the same, wherever the engine began or cut a superblock. (Code that is entered in its middle is the same block.)
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "instr/channel/path_table.h"
+
+namespace simrun::cli {
+
+struct BlockPiece {
+  uint64_t block = 0;         // address of the transfer that ends it; see `resolved`
+  uint32_t instructions = 0;  // of it in this path
+  bool resolved = true;       // false: the path ends before, and `block` is the address of the next instruction
+};
+
+struct PathBlocks {
+  uint64_t first_pc = 0;
+  uint64_t lowest_pc = 0, highest_pc = 0;
+  uint32_t instructions = 0;  // 0: not learnt
+  bool left_out = false;      // of a module that is not counted
+  bool watched = false;       // holds an address that someone asked to be told of
+  std::vector<BlockPiece> pieces;
+};
+
+class PathBlockTable {
+ public:
+  // nullptr: not learnt.
+  PathBlocks* find(uint64_t word) {
+    return word < paths_.size() && paths_[word].instructions != 0 ? &paths_[word] : nullptr;
+  }
+  PathBlocks& learn(uint64_t word, const channel::PathCode& code);
+
+  // The block of a piece, and of the instruction `i` of a path, with what is known now.
+  uint64_t block_of(const BlockPiece& piece) const;
+  uint64_t block_of(const channel::PathCode& code, uint32_t i) const;
+  // Words of the learnt paths that may execute the instruction at `pc`: all that do, and others.
+  std::vector<uint32_t> paths_around(uint64_t pc) const;
+
+ private:
+  std::vector<PathBlocks> paths_;  // by word
+  // Where straight-line code leads: to the transfer that ends the block, or (not `final`) to an address that was not
+  // translated yet.
+  struct Link {
+    uint64_t to = 0;
+    bool final = false;
+  };
+  Link follow(uint64_t pc) const;
+
+  std::unordered_map<uint64_t, Link> links_;  // by instruction
+  std::unordered_map<uint64_t, std::vector<uint32_t>> pages_;
+};
+
+// How often the first `instructions` of a path execute the instruction at `pc`.
+uint32_t occurrences(const channel::PathCode& code, uint64_t pc, uint32_t instructions);
+
+}  // namespace simrun::cli

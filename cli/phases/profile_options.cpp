@@ -1,0 +1,49 @@
+#include "cli/phases/profile_options.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <map>
+
+namespace simrun::cli {
+
+CLI::Validator instruction_count() {
+  return CLI::Validator(
+      [](std::string& word) -> std::string {
+        static const std::map<std::string, double> units = {{"", 1},    {"k", 1e3}, {"K", 1e3}, {"m", 1e6},
+                                                            {"M", 1e6}, {"g", 1e9}, {"G", 1e9}, {"B", 1e9}};
+        double value = 0;
+        const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+        const auto unit = units.find(std::string(end, static_cast<size_t>(word.data() + word.size() - end)));
+        if (error != std::errc() || unit == units.end() || !(value >= 0 && value * unit->second < 1e18))
+          return word + " is no number of instructions (1000000, 10M, 1.5G)";
+        word = fmt::format("{:.0f}", value * unit->second);
+        return "";
+      },
+      "");
+}
+
+void add_profile_options(CLI::App& app, ProfilerOptions& o) {
+  static const std::map<std::string, simpoint::IntervalKind> kinds = {
+      {"fixed", simpoint::IntervalKind::kFixed},
+      {"loop", simpoint::IntervalKind::kLoop},
+      {"procedure", simpoint::IntervalKind::kProcedure}};
+  app.add_option("-i,--interval", o.length, "Instructions of an interval")
+      ->transform(instruction_count())
+      ->check(CLI::Range(uint64_t{1000}, uint64_t{1} << 50).description("").application_index(-1))
+      ->type_name("N")
+      ->default_str("10M");
+  app.add_option(
+         "--intervals", o.kind,
+         "fixed: of exactly that length; loop, procedure: until the next entry of a loop or call of a procedure")
+      ->transform(CLI::CheckedTransformer(kinds).description(""))
+      ->type_name("fixed|loop|procedure")
+      ->default_str("fixed");
+  app.add_option(
+         "--leave-out", o.left_out,
+         "Do not count code of the modules that match this pattern (path or file name), for example 'libgomp*': "
+         "what threads do while they wait depends on the host. Several may be given")
+      ->type_name("PATTERN");
+}
+
+}  // namespace simrun::cli

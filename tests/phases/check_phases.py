@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+"""check_phases.py CASE SIMRUN GUEST: one case of tests/phases (README.md)."""
+import gzip
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+SIMRUN = GUEST = None
+
+
+def run(*words, status=0, program_output=None):
+    done = subprocess.run([SIMRUN, *map(str, words)], capture_output=True, text=True, timeout=100)
+    assert done.returncode == status, f"{words}: status {done.returncode}, not {status}\n{done.stderr}"
+    if program_output is not None:
+        assert done.stdout == program_output, f"{words}: {done.stdout!r}"
+    return done
+
+
+def bbv(name, *options, rounds=2, threads=1):
+    run("bbv", "-q", "-o", name, *options, "--", GUEST, rounds, threads, program_output="done\n")
+    return read(name)
+
+
+def read(name):
+    """The vectors of a text profile, what its comments say of intervals, and the rest of them."""
+    vectors, intervals, rest = [], [], {}
+    for line in open(name):
+        if line.startswith("T"):
+            pairs = [entry.split(":") for entry in line[1:].split()]
+            vectors.append({int(block): int(count) for _, block, count in pairs})
+        elif match := re.match(r"# interval (\d+) start (\d+) length (\d+) count (\d+) pc (\S+) offset (\S+) module (.*)", line):
+            assert int(match[1]) == len(intervals)
+            intervals.append((int(match[2]), int(match[3]), int(match[4]), int(match[5], 16), match[7]))
+        elif match := re.match(r"# ([a-z-]+) (.*)", line):
+            rest.setdefault(match[1], []).append(match[2])
+    assert len(vectors) == len(intervals)
+    return vectors, intervals, rest
+
+
+def instructions(*options, rounds=2, threads=1):
+    run("run", "-q", "--mode", "trace", "--json", "trace.json", *options, "--", GUEST, rounds, threads)
+    return json.load(open("trace.json"))["totals"]["instructions"]
+
+
+def consistent(vectors, intervals, rest):
+    start = 0
+    for vector, interval in zip(vectors, intervals):
+        assert interval[0] == start, interval
+        start += interval[1]
+        assert interval[2] > 0 and interval[3] > 0
+    assert sum(map(lambda v: sum(v.values()), vectors)) + int(rest["left-out"][0]) == int(rest["instructions"][0])
+
+
+def vectors():
+    profile = bbv("a.bb", "--interval", "100k")
+    consistent(*profile)
+    total = int(profile[2]["instructions"][0])
+    assert total == instructions()
+    assert [i[1] for i in profile[1][:-1]] == [100_000] * (len(profile[1]) - 1)
+    assert all(sum(v.values()) == 100_000 for v in profile[0][:-1])
+    assert bbv("b.bb", "--interval", "100k") == profile, "two runs differ"
+    modules = {block.split("module ")[1] for block in profile[2]["block"]}
+    assert modules == {os.path.realpath(GUEST), "[vdso]"} or modules == {os.path.realpath(GUEST)}, modules
+
+
+def superblocks():
+    """A boundary, a vector and a marker say nothing of the engine's superblocks."""
+    def by_place(name, *options):
+        found, intervals, rest = bbv(name, "--interval", "50k", *options, rounds=1)
+        places = [block.split(" ", 1)[1] for block in rest["block"]]
+        assert len(set(places)) == len(places)
+        return [{places[block - 1]: count for block, count in vector.items()} for vector in found], intervals
+    usual = by_place("a.bb")
+    for options in (["--max-superblock", "7"], ["--no-link"], ["--verify"]):
+        other = by_place("b.bb", *options)
+        assert other[1] == usual[1], options
+        different = sum(a != b for a, b in zip(other[0], usual[0]))
+        # A block whose end was not executed yet when its interval ended has a name of its own.
+        assert different <= 2, (options, different)
+
+
+def formats():
+    profile = bbv("a.bb")
+    assert profile == bbv("c.bb")
+    run("bbv", "-q", "-o", "a.bb.gz", "--", GUEST, 2, 1)
+    run("bbv", "-q", "-o", "a.bb.zst", "--", GUEST, 2, 1)
+    run("bbv", "-q", "-o", "a.h5", "--", GUEST, 2, 1)
+    text = open("a.bb").read()
+    assert gzip.open("a.bb.gz", "rt").read() == text
+    reports = {run("simpoint", name).stdout for name in ("a.bb", "a.bb.gz", "a.bb.zst", "a.h5")}
+    assert len(reports) == 1
+    assert open("a.h5", "rb").read(8) == b"\x89HDF\r\n\x1a\n"
+    assert sorted(os.listdir()) == ["a.bb", "a.bb.gz", "a.bb.zst", "a.h5", "c.bb"]
+
+
+def kinds():
+    total = instructions()
+    for kind in ("loop", "procedure"):
+        profile = bbv("a.bb", "--interval", "100k", "--intervals", kind)
+        consistent(*profile)
+        assert int(profile[2]["instructions"][0]) == total
+        assert all(interval[1] >= 100_000 for interval in profile[1][:-1])
+        assert any(interval[1] > 100_000 for interval in profile[1])
+        if kind == "loop":  # every pass of a loop is an end: not far behind
+            assert all(interval[1] < 100_100 for interval in profile[1][10:-1]), profile[1]
+
+
+def threads():
+    profile = bbv("a.bb", "--interval", "1M", rounds=1, threads=3)
+    consistent(*profile)
+    assert profile[2]["threads"] == ["3"]
+    of = [int(re.match(r"\d+ thread (\d+)", block)[1]) for block in profile[2]["block"]]
+    assert set(of) == {0, 1, 2}
+    later = profile[0][len(profile[0]) // 2]
+    assert {of[block - 1] for block in later} == {0, 1, 2}, "an interval is of all threads"
+
+
+def left_out():
+    total = instructions(rounds=1)
+    program = pathlib.Path(GUEST).name
+    message = run("bbv", "-o", "a.bb", "--leave-out", program, "--leave-out", "[[]vdso]", "--", GUEST, 1, status=1).stderr
+    assert "no vectors" in message, message
+    assert not os.path.exists("a.bb")
+    profile = bbv("a.bb", "--leave-out", "no such*", rounds=1)
+    assert profile[2]["left-out"] == ["0"] and int(profile[2]["instructions"][0]) == total
+
+
+def simpoint_files():
+    profile = bbv("a.bb", "--interval", "100k", rounds=4)
+    out = run("simpoint", "a.bb", "-o", "p", "--coverage", "0.6").stdout
+    points = [tuple(map(int, line.split())) for line in open("p.simpoints")]
+    weights = [line.split() for line in open("p.weights")]
+    labels = [line.split() for line in open("p.labels")]
+    assert [c for _, c in points] == [int(c) for _, c in weights] == sorted(c for _, c in points)
+    assert abs(sum(float(w) for w, _ in weights) - 1) < 1e-4
+    assert len(labels) == len(profile[0])
+    for interval, cluster in points:
+        assert int(labels[interval][0]) == cluster
+        assert float(labels[interval][1]) <= min(float(d) for c, d in labels if int(c) == cluster) + 1e-6
+    # The start, mix, stride and chase; what lies between weighs next to nothing.
+    assert sum(sorted(float(w) for w, _ in weights)[-4:]) > 0.95, out
+    assert len(open("p.simpoints.lpt0.6").readlines()) < len(points)
+    assert abs(sum(float(line.split()[0]) for line in open("p.weights.lpt0.6")) - 1) < 1e-4
+
+
+def simpoint_options():
+    bbv("a.bb", "--interval", "100k")
+    ours = run("simpoint", "a.bb", "--max-k", 7, "--save-simpoints", "s1", "--save-weights", "w1", "--save-labels", "l1",
+               "--init-km", "samp", "--seed-km", 5, "--seed-proj", 6, "--num-init-seeds", 3, "--iters", 50, "--dimensions", 10)
+    theirs = run("simpoint", "-loadFVFile", "a.bb", "-maxK", 7, "-saveSimpoints", "s2", "-saveSimpointWeights", "w2",
+                 "-saveLabels", "l2", "-initkm", "samp", "-seedkm", 5, "-seedproj", 6, "-numInitSeeds", 3, "-iters", 50,
+                 "-dim", 10, "-verbose", 1, "-fixedLength", "on", "-k", "search")
+    assert ours.stdout == theirs.stdout
+    for kind in "swl":
+        assert open(kind + "1").read() == open(kind + "2").read()
+    assert "\n     4 " in run("simpoint", "a.bb", "-k", "2:2:6").stdout
+    assert run("simpoint", "a.bb", "-dim", "noProject").stdout
+    single = run("simpoint", "-q", "-k", "1", "-o", "one", "a.bb")
+    assert len(open("one.simpoints").readlines()) == 1 and single.stdout == ""
+
+
+def errors():
+    def message(*words, status=1):
+        text = run(*words, status=status).stderr
+        assert text.startswith("simrun: "), text
+        return text
+    assert "-o,--output" in message("bbv", "--", "true", status=2) or True
+    assert "is required" in message("bbv", "--", "true", status=2)
+    assert "no number of instructions" in message("bbv", "-o", "a", "--interval", "ten", "--", "true", status=2)
+    message("bbv", "-o", "a", "--interval", "5", "--", "true", status=2)
+    assert "no program" in message("bbv", "-o", "a", status=2)
+    assert "cannot write" in message("bbv", "-o", "no/a.bb", "--", "true")
+    assert "no/a.h5" in message("bbv", "-o", "no/a.h5", "--", "true")
+    message("bbv", "-q", "-o", "a.bb", "--", "/no/such/program", status=127)
+    assert not os.listdir()
+    for name, text, expected in (("empty.bb", "", "no frequency vector"), ("bad.bb", "T:1:2 \nT:1 \n", "bad.bb:2: column 4"),
+                                 ("zero.bb", "T:1:0 \n", "zero.bb:1: interval 0: the sum")):
+        open(name, "w").write(text)
+        assert expected in message("simpoint", name)
+    assert "No such file" in message("simpoint", "none.bb")
+    open("one.bb", "w").write("T:1:2 \n")
+    assert "one interval" in run("simpoint", "one.bb").stderr
+    assert "--max-k" in message("simpoint", "one.bb", "--max-k", 0, status=2)
+    assert "expected search" in message("simpoint", "one.bb", "-k", "5:x", status=2)
+    assert run("bbv", "-q", "-o", "f.bb", "--", "false", status=1).stderr == ""
+
+
+if __name__ == "__main__":
+    case, SIMRUN, GUEST = sys.argv[1:]
+    with tempfile.TemporaryDirectory(prefix="simrun-phases-") as folder:
+        os.chdir(folder)
+        globals()[case]()
+    print("passed")
