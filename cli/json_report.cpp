@@ -95,7 +95,12 @@ Json events(const sim::CacheStatistics& c) {
           {"invalidations_received", c.invalidations_received},
           {"downgrades", c.downgrades},
           {"interventions", c.interventions},
-          {"dirty_interventions", c.dirty_interventions}};
+          {"dirty_interventions", c.dirty_interventions},
+          {"clean_supplies", c.clean_supplies},
+          {"supplied_by_children", c.supplied_by_children},
+          {"victims_in", c.victims_in},
+          {"writes_passed_on", c.writes_passed_on},
+          {"snoops_sent", c.snoops_sent}};
 }
 
 const char* side_word(sim::Side side) {
@@ -104,6 +109,7 @@ const char* side_word(sim::Side side) {
 
 Json cache(const sim::CacheInstanceStatistics& c, const std::vector<uint64_t>& by_core) {
   Json json = {{"name", c.name}, {"first_core", c.first_core}, {"events", events(c.total)}, {"cores", Json::array()}};
+  json["sharing_degrees"] = c.sharing_degrees;
   for (uint32_t i = 0; i < c.by_core.size(); ++i) {
     Json core = {{"core", c.first_core + i}};
     core.update(requests(c.by_core[i], by_core.at(c.first_core + i)));
@@ -198,7 +204,8 @@ Json json_report(const RunResult& r) {
   json["cores"] = cores(r);
   json["memory"] = null_if(!r.machine, {{"reads", r.caches.memory.reads},
                                         {"writes", r.caches.memory.writes},
-                                        {"invalidations_sent", r.caches.memory.invalidations_sent}});
+                                        {"invalidations_sent", r.caches.memory.invalidations_sent},
+                                        {"snoops_sent", r.caches.memory.snoops_sent}});
   json["engine"] = engine(r.engine);
   json["configuration"] = r.machine ? Json(configs::to_json(*r.machine)) : Json(nullptr);
   return json;

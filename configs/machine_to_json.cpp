@@ -37,6 +37,7 @@ nlohmann::json to_json(const sim::MachineConfig& machine) {
   json["cores"] = machine.cores;
   json["line"] = machine.line_bytes;
   json["coherence"] = word(kCoherenceWords, machine.coherence);
+  json["requests"] = word(kRequestsWords, machine.requests);
   json["levels"] = nlohmann::json::array();
   for (const sim::LevelConfig& level : machine.levels) json["levels"].push_back(to_json(level));
   json["memory"] = {{"latency", machine.memory_latency}};

@@ -7,10 +7,12 @@
 
 namespace simrun::configs {
 
-inline const std::vector<std::string> kReplacementWords = {"lru"};
-inline const std::vector<std::string> kInclusionWords = {"inclusive"};
-inline const std::vector<std::string> kWriteWords = {"write-back"};
-inline const std::vector<std::string> kWriteMissWords = {"allocate"};
-inline const std::vector<std::string> kCoherenceWords = {"mesi"};
+inline const std::vector<std::string> kReplacementWords = {
+    "lru", "tree-plru", "bit-plru", "fifo", "random", "nru", "srrip", "brrip", "drrip", "ship", "lip", "bip", "dip"};
+inline const std::vector<std::string> kInclusionWords = {"inclusive", "non-inclusive", "exclusive"};
+inline const std::vector<std::string> kWriteWords = {"write-back", "write-through"};
+inline const std::vector<std::string> kWriteMissWords = {"allocate", "no-allocate"};
+inline const std::vector<std::string> kCoherenceWords = {"mesi", "msi", "moesi", "mesif", "none"};
+inline const std::vector<std::string> kRequestsWords = {"directory", "snooping"};
 
 }  // namespace simrun::configs

@@ -16,7 +16,8 @@ namespace simrun::configs {
 
 namespace {
 
-const std::vector<std::string> kMachineKeys = {"name", "description", "cores", "line", "coherence", "levels", "memory"};
+const std::vector<std::string> kMachineKeys = {"name",      "description", "cores",  "line",
+                                               "coherence", "requests",    "levels", "memory"};
 const std::vector<std::string> kShapeKeys = {"size", "ways", "latency"};
 const std::vector<std::string> kLevelKeys = {"name", "shared_by",   "size",      "ways",  "latency",   "instruction",
                                              "data", "replacement", "inclusion", "write", "write_miss"};
@@ -88,6 +89,7 @@ sim::MachineConfig build_machine(const YAML::Node& root, const std::string& file
     machine.line_bytes = static_cast<uint32_t>(line);
   }
   machine.coherence = static_cast<sim::Coherence>(map.choice("coherence", kCoherenceWords));
+  machine.requests = static_cast<sim::Requests>(map.choice("requests", kRequestsWords));
   const YAML::Node levels = map.required("levels");
   if (!levels.IsSequence()) map.fail("levels", "'levels' must be a list of levels, from the core toward memory");
   for (size_t i = 0; i < levels.size(); ++i) machine.levels.push_back(read_level(file, levels[i], i, machine.cores));

@@ -52,20 +52,36 @@ inline void Hierarchy::access_ways(Port& port, uint32_t core, Access kind, uint6
   if (hit == Cache::Hit::kDone) [[likely]]
     return;
   if (hit == Cache::Hit::kMiss) return miss_in_level1(port, core, kind, line);
-  tree_.write_hit(port.node, slot);  // sets the front again, now Modified
+  tree_.write_hit(port.node, slot, core, kind);  // sets the front again, now Modified
 }
 
 void Hierarchy::access_behind_front(Port& port, uint32_t core, Access kind, uint64_t line) {
   if (kind == Access::kFlush) [[unlikely]]
     return tree_.flush(line);
+  if (port.cache->replacement() != Replacement::kLru) [[unlikely]]
+    return access_by_policy(port, core, kind, line);
   if (port.cache->padded_ways() == 8) [[likely]]
     return access_ways<8>(port, core, kind, line);
   access_ways<0>(port, core, kind, line);
 }
 
+void Hierarchy::access_by_policy(Port& port, uint32_t core, Access kind, uint64_t line) {
+  Cache& cache = *port.cache;
+  const Slot slot = cache.find(line);
+  if (slot == kNoSlot) return miss_in_level1(port, core, kind, line);
+  cache.touch(slot);
+  cache.set_front(slot);
+  if (is_write(kind) && cache.state(slot) != State::kModified) tree_.write_hit(port.node, slot, core, kind);
+}
+
 [[gnu::noinline]] void Hierarchy::miss_in_level1(Port& port, uint32_t core, Access kind, uint64_t line) {
   ++port.counts.misses[index(kind)];
-  port.cache->set_front(tree_.miss(port.node, core, kind, line));
+  const Slot slot = tree_.miss(port.node, core, kind, line);
+  if (slot == kNoSlot) return;
+  if (port.cache->fill_is_hit()) [[likely]]
+    port.cache->set_front(slot);
+  else
+    port.cache->clear_front(slot);
 }
 
 void Hierarchy::access_lines(uint32_t core, Access kind, uint64_t first, uint64_t last) {
@@ -146,6 +162,20 @@ CacheInstanceStatistics Hierarchy::instance_statistics(NodeId id) const {
   result.total.downgrades = e.downgrades;
   result.total.interventions = e.interventions;
   result.total.dirty_interventions = e.dirty_interventions;
+  result.total.clean_supplies = e.clean_supplies;
+  result.total.supplied_by_children = e.supplied_by_children;
+  result.total.victims_in = e.victims_in;
+  result.total.writes_passed_on = e.writes_passed_on;
+  result.sharing_degrees = cache.sharing_degrees;
+  for (const NodeId child : tree_.node(id).children) {
+    // Every request that arrives asks all other children.
+    if (config_.requests != Requests::kSnooping) break;
+    result.total.snoops_sent += tree_.cache(child).events.upgrades * (tree_.node(id).children.size() - 1);
+  }
+  if (config_.requests == Requests::kSnooping && tree_.node(id).level > 0) {
+    const AccessCounts& a = result.total.requests.accesses;
+    result.total.snoops_sent += (a.demand() + a.prefetches) * (tree_.node(id).children.size() - 1);
+  }
   return result;
 }
 

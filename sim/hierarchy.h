@@ -62,6 +62,7 @@ class Hierarchy {
 
   // An access that is counted, but may change something.
   void access_behind_front(Port& port, uint32_t core, Access kind, uint64_t line);
+  void access_by_policy(Port& port, uint32_t core, Access kind, uint64_t line);
   template <uint32_t kPadded>
   void access_ways(Port& port, uint32_t core, Access kind, uint64_t line);
   void miss_in_level1(Port& port, uint32_t core, Access kind, uint64_t line);

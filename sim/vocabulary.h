@@ -32,11 +32,15 @@ inline constexpr size_t kMaxLevels = 8;
 // No line has this number, as a line has at least two bytes.
 inline constexpr uint64_t kNoLine = ~uint64_t{0};
 
-// MESI as one cache of the tree sees it: Exclusive and Modified say that no cache outside this cache's subtree holds
-// the line. Modified says that this cache's own copy is newer than the next level's.
-enum class Mesi : uint8_t { kInvalid, kShared, kExclusive, kModified };
+// A line as one cache of the tree sees it: Exclusive and Modified say that no cache outside this cache's subtree holds
+// it. Owned and Modified say that this cache's own copy is newer than the next level's.
+enum class State : uint8_t { kInvalid, kShared, kOwned, kExclusive, kModified };
 
-constexpr bool is_exclusive(Mesi state) { return state >= Mesi::kExclusive; }
+constexpr bool is_exclusive(State state) { return state >= State::kExclusive; }
+constexpr bool is_dirty(State state) { return state == State::kOwned || state == State::kModified; }
+constexpr State make_state(bool exclusive, bool dirty) {
+  return exclusive ? (dirty ? State::kModified : State::kExclusive) : (dirty ? State::kOwned : State::kShared);
+}
 
 // Why a line left a cache.
 enum class Loss : uint8_t {

@@ -8,11 +8,27 @@
 
 namespace simrun::sim {
 
-enum class Replacement : uint8_t { kLru };
-enum class Inclusion : uint8_t { kInclusive };  // of all levels nearer the core, by back-invalidation
-enum class WritePolicy : uint8_t { kWriteBack };
-enum class WriteMiss : uint8_t { kAllocate };
-enum class Coherence : uint8_t { kMesi };
+// docs/cache-model.md says what each does.
+enum class Replacement : uint8_t {
+  kLru,
+  kTreePlru,
+  kBitPlru,
+  kFifo,
+  kRandom,
+  kNru,
+  kSrrip,
+  kBrrip,
+  kDrrip,
+  kShip,
+  kLip,
+  kBip,
+  kDip
+};
+enum class Inclusion : uint8_t { kInclusive, kNonInclusive, kExclusive };  // with regard to the levels nearer the core
+enum class WritePolicy : uint8_t { kWriteBack, kWriteThrough };
+enum class WriteMiss : uint8_t { kAllocate, kNoAllocate };
+enum class Coherence : uint8_t { kMesi, kMsi, kMoesi, kMesif, kNone };
+enum class Requests : uint8_t { kDirectory, kSnooping };  // who is asked about a line: its holders, or all
 
 // One cache array. `size_bytes` = sets x ways x line bytes.
 struct CacheShape {
@@ -42,6 +58,7 @@ struct MachineConfig {
   uint32_t cores = 1;
   uint32_t line_bytes = 64;
   Coherence coherence = Coherence::kMesi;
+  Requests requests = Requests::kDirectory;
   std::vector<LevelConfig> levels;  // from the core toward memory
   uint32_t memory_latency = 0;      // cycles from the request of the core; no effect on any count
   bool operator==(const MachineConfig&) const = default;

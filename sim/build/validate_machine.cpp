@@ -59,7 +59,7 @@ std::optional<MachineProblem> find_shape_problem(const MachineConfig& m, int ind
 
 // An inclusive cache smaller than one that it includes would keep that one from ever being full.
 std::optional<MachineProblem> find_inclusion_problem(const MachineConfig& m, int index) {
-  if (index == 0) return std::nullopt;
+  if (index == 0 || m.levels[index].inclusion != Inclusion::kInclusive) return std::nullopt;
   for (const Part& part : parts_of(m.levels[index]))
     for (const Part& above : parts_of(m.levels[index - 1])) {
       if (m.levels[index].split && std::string_view(part.name) != above.name) continue;
@@ -91,6 +91,34 @@ std::optional<MachineProblem> find_sharing_problem(const MachineConfig& m, int i
   return std::nullopt;
 }
 
+// Combinations that the model does not define (docs/cache-model.md).
+std::optional<MachineProblem> find_policy_problem(const MachineConfig& m, int index) {
+  const LevelConfig& level = m.levels[index];
+  const auto problem = [&](const char* key, std::string message) {
+    return MachineProblem{index, "", key, std::move(message)};
+  };
+  if (index == 0) {
+    if (level.inclusion == Inclusion::kInclusive) return std::nullopt;
+    return problem("inclusion", fmt::format("{} is the level nearest the core: there is nothing that it could include "
+                                            "or exclude; leave 'inclusion' out",
+                                            level.name));
+  }
+  const LevelConfig& above = m.levels[index - 1];
+  if (level.write_policy == WritePolicy::kWriteThrough && above.write_policy != WritePolicy::kWriteThrough)
+    return problem("write",
+                   fmt::format("{} is write-through, but {} above it is write-back: a write-through level needs "
+                               "write-through levels between it and the core",
+                               level.name, above.name));
+  const bool passes_writes =
+      above.write_policy == WritePolicy::kWriteThrough || above.write_miss != WriteMiss::kAllocate;
+  if (passes_writes && level.inclusion != Inclusion::kInclusive)
+    return problem(
+        "inclusion",
+        fmt::format("{} must be inclusive, as {} above it passes writes on ({})", level.name, above.name,
+                    above.write_miss != WriteMiss::kAllocate ? "write_miss: no-allocate" : "write: write-through"));
+  return std::nullopt;
+}
+
 std::optional<MachineProblem> find_level_problem(const MachineConfig& m, int index) {
   const LevelConfig& level = m.levels[index];
   if (level.name.empty()) return MachineProblem{index, "", "name", "a level needs a name"};
@@ -105,6 +133,7 @@ std::optional<MachineProblem> find_level_problem(const MachineConfig& m, int ind
                     level.name, m.levels[index - 1].name)};
   for (const Part& part : parts_of(level))
     if (auto problem = find_shape_problem(m, index, part)) return problem;
+  if (auto problem = find_policy_problem(m, index)) return problem;
   return find_inclusion_problem(m, index);
 }
 

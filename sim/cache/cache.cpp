@@ -1,6 +1,8 @@
 // Construction, filling and emptying of a cache array, and the check of what holds within each set.
 #include "sim/cache/cache.h"
 
+#include "sim/replacement/replacement.h"
+
 namespace simrun::sim {
 
 namespace {
@@ -23,6 +25,7 @@ Cache::Cache(const Options& options)
       sets_(options.sets),
       ways_(options.ways),
       sharer_words_((options.children + 63) / 64),
+      replacement_(options.replacement),
       name_(options.name) {
   CHECK(ways_ >= 1 && ways_ <= kMaxWays && sets_ >= 1 && sets_ * padded_ways_ < kNoSlot);
   const uint64_t slots = sets_ * padded_ways_;
@@ -36,18 +39,46 @@ Cache::Cache(const Options& options)
   for (uint64_t set = 0; set < sets_; ++set)
     for (uint32_t way = 0; way < padded_ways_; ++way)
       block(set).ages[way] = way < ways_ ? static_cast<uint8_t>(way) : kPaddingAge;
+  if (options.children > 1 && options.holds_directory) {
+    visitors_.assign(slots * sharer_words_, 0);
+    sharing_degrees.assign(options.children + 1, 0);
+  }
+  if (replacement_ == Replacement::kLru) return;
+  policy_words_.assign(sets_, 0);
+  shared_policy_.sets = sets_;
+  with_policy(replacement_, [&](auto policy) {
+    fill_is_hit_ = policy.kFillIsHit;
+    for (uint64_t set = 0; set < sets_; ++set) policy.reset(set_view(set));
+  });
 }
 
-void Cache::fill(Slot slot, uint64_t line, Mesi state, Slot parent_slot) {
+void Cache::touch_by_policy(Slot slot) {
+  with_policy(replacement_, [&](auto policy) { policy.hit(set_view(slot >> way_shift_), slot & way_mask_); });
+}
+
+Slot Cache::victim_by_policy(uint64_t line) {
+  const uint64_t set = set_of(line);
+  const Slot first = static_cast<Slot>(set << way_shift_);
+  for (uint32_t way = 0; way < ways_; ++way)
+    if (tags_[first + way] == kNoLine) return first + way;
+  return first + with_policy(replacement_, [&](auto policy) { return policy.victim(set_view(set)); });
+}
+
+void Cache::fill(Slot slot, uint64_t line, State state, Slot parent_slot) {
   DCHECK(tags_[slot] == kNoLine);
   const uint32_t way = slot & way_mask_;
   Block b = block(slot >> way_shift_);
   tags_[slot] = line;
   b.partial_tags[way] = partial_tag(line);
   b.states[way] = static_cast<uint8_t>(state);
-  lru::touch(b.ages, padded_ways_, way);
+  if (replacement_ == Replacement::kLru) [[likely]]
+    lru::touch(b.ages, padded_ways_, way);
+  else
+    with_policy(replacement_, [&](auto policy) { policy.fill(set_view(slot >> way_shift_), way, line); });
   parent_slots_[slot] = parent_slot;
   for (uint32_t word = 0; word < sharer_words_; ++word) sharers(slot)[word] = 0;
+  if (counts_visitors())
+    for (uint32_t word = 0; word < sharer_words_; ++word) visitors(slot)[word] = 0;
 }
 
 void Cache::remove(Slot slot) {
@@ -56,8 +87,11 @@ void Cache::remove(Slot slot) {
   if (!fronts_.empty() && fronts_[slot >> way_shift_].line_by_write[0] == tags_[slot]) fronts_[slot >> way_shift_] = {};
   tags_[slot] = kNoLine;
   b.partial_tags[way] = 0;
-  b.states[way] = static_cast<uint8_t>(Mesi::kInvalid);
-  lru::retire(b.ages, ways_, way);
+  b.states[way] = static_cast<uint8_t>(State::kInvalid);
+  if (replacement_ == Replacement::kLru) [[likely]]
+    lru::retire(b.ages, ways_, way);
+  else
+    with_policy(replacement_, [&](auto policy) { policy.remove(set_view(slot >> way_shift_), way); });
 }
 
 bool Cache::check_sets(std::string* why) const {
@@ -65,6 +99,7 @@ bool Cache::check_sets(std::string* why) const {
     if (why != nullptr) *why = name_ + ", set " + std::to_string(set) + ": " + what;
     return false;
   };
+  const bool is_lru = replacement_ == Replacement::kLru;
   for (uint64_t set = 0; set < sets_; ++set) {
     const Block b = block(set);
     uint32_t valid = 0, seen[4] = {};
@@ -73,25 +108,26 @@ bool Cache::check_sets(std::string* why) const {
       const auto slot = static_cast<Slot>((set << way_shift_) + way);
       const bool used = tags_[slot] != kNoLine;
       if (way >= ways_) {
-        if (used || b.ages[way] != kPaddingAge) return fail(set, "padding in use");
+        if (used || (is_lru && b.ages[way] != kPaddingAge)) return fail(set, "padding in use");
         continue;
       }
+      if (used != (state(slot) != State::kInvalid)) return fail(set, "state and tag disagree");
+      if (used && (set_of(tags_[slot]) != set || b.partial_tags[way] != partial_tag(tags_[slot])))
+        return fail(set, "a line is in the wrong set or its partial tag is wrong");
+      if (!is_lru) continue;
       if (b.ages[way] >= ways_ || (seen[b.ages[way] / 32] >> (b.ages[way] % 32) & 1))
         return fail(set, "ages are no order");
       seen[b.ages[way] / 32] |= 1u << (b.ages[way] % 32);
-      if (used != (state(slot) != Mesi::kInvalid)) return fail(set, "state and tag disagree");
       if (used != (b.ages[way] < valid)) return fail(set, "an empty way is not the least recent");
-      if (used && (set_of(tags_[slot]) != set || b.partial_tags[way] != partial_tag(tags_[slot])))
-        return fail(set, "a line is in the wrong set or its partial tag is wrong");
     }
   }
   for (uint64_t set = 0; set < fronts_.size(); ++set) {
     const auto [any, modified] = fronts_[set].line_by_write;
     if (any == kNoLine && modified == kNoLine) continue;
     const Slot slot = any == kNoLine || set_of(any) != set ? kNoSlot : find(any);
-    if (slot == kNoSlot || block(set).ages[slot & way_mask_] != 0)
+    if (slot == kNoSlot || (is_lru && block(set).ages[slot & way_mask_] != 0))
       return fail(set, "its front is not its most recent line");
-    if (modified != (state(slot) == Mesi::kModified ? any : kNoLine)) return fail(set, "its front has another state");
+    if (modified != (state(slot) == State::kModified ? any : kNoLine)) return fail(set, "its front has another state");
   }
   return true;
 }

@@ -16,7 +16,9 @@
 #include <vector>
 
 #include "base/check.h"
+#include "sim/build/machine_config.h"
 #include "sim/replacement/lru_ages.h"
+#include "sim/replacement/set_view.h"
 #include "sim/stats/statistics.h"
 #include "sim/vocabulary.h"
 
@@ -37,7 +39,8 @@ struct RequestCounters {
 struct EventCounters {
   uint64_t evictions = 0, write_backs_out = 0, write_backs_in = 0, back_invalidations = 0, flushed_lines = 0;
   uint64_t upgrades = 0, invalidations_sent = 0, invalidations_received = 0, downgrades = 0;
-  uint64_t interventions = 0, dirty_interventions = 0;
+  uint64_t interventions = 0, dirty_interventions = 0, clean_supplies = 0;
+  uint64_t supplied_by_children = 0, victims_in = 0, writes_passed_on = 0;
 };
 
 class Cache {
@@ -47,6 +50,10 @@ class Cache {
     uint64_t sets = 1;      // any number; powers of two avoid a division
     uint32_t ways = 1;      // 1..kMaxWays
     uint32_t children = 0;  // caches directly nearer the core; 0 in level 1
+    Replacement replacement = Replacement::kLru;
+    // Where the directory of the children is: in the slots of the lines, or elsewhere (LineDirectory). If elsewhere,
+    // the parent slot of a line is its entry there.
+    bool holds_directory = true;
   };
   explicit Cache(const Options& options);
   Cache(Cache&&) noexcept = default;  // no copies: blocks_ and tags_ point into the storage
@@ -59,7 +66,15 @@ class Cache {
 
   // The slot of `line`, or kNoSlot. No effect on recency.
   Slot find(uint64_t line) const { return padded_ways_ == 8 ? find_in<8>(line) : find_in<0>(line); }
-  void touch(Slot slot) { lru::touch(block(slot >> way_shift_).ages, padded_ways_, slot & way_mask_); }
+  void touch(Slot slot) {
+    if (replacement_ == Replacement::kLru) [[likely]]
+      lru::touch(block(slot >> way_shift_).ages, padded_ways_, slot & way_mask_);
+    else
+      touch_by_policy(slot);
+  }
+  Replacement replacement() const { return replacement_; }
+  // A hit right after a fill changes nothing, so that a fill may set the front.
+  bool fill_is_hit() const { return fill_is_hit_; }
 
   // The hit of level 1 behind the front, in one piece so that the number of ways is a constant in it: finds the line,
   // makes it the most recent, sets the front. kPadded: padded_ways() if it is 8, else 0.
@@ -70,22 +85,34 @@ class Cache {
   };
   template <uint32_t kPadded>
   HitResult hit_in_level1(uint64_t line, uint32_t write);
-  // Where `line` will go: an empty way of its set, else the least recent one.
-  Slot victim(uint64_t line) const;
-  // Puts `line` into an empty slot, as the most recent of its set, without sharers.
-  void fill(Slot slot, uint64_t line, Mesi state, Slot parent_slot);
+  // Where `line` will go: an empty way of its set, else the one that the policy chooses.
+  Slot victim(uint64_t line) {
+    if (replacement_ != Replacement::kLru) [[unlikely]]
+      return victim_by_policy(line);
+    const uint64_t set = set_of(line);
+    return static_cast<Slot>((set << way_shift_) + lru::victim(block(set).ages, padded_ways_, ways_));
+  }
+  // Puts `line` into an empty slot, without sharers.
+  void fill(Slot slot, uint64_t line, State state, Slot parent_slot);
   // Empties a slot.
   void remove(Slot slot);
 
   uint64_t line(Slot slot) const { return tags_[slot]; }
-  Mesi state(Slot slot) const { return static_cast<Mesi>(state_byte(slot) & kStateMask); }
-  void set_state(Slot slot, Mesi new_state) {
+  State state(Slot slot) const { return static_cast<State>(state_byte(slot) & kStateMask); }
+  void set_state(Slot slot, State new_state) {
     uint8_t& byte = state_byte(slot);
     byte = static_cast<uint8_t>((byte & ~kStateMask) | static_cast<uint8_t>(new_state));
     if (!fronts_.empty() && fronts_[slot >> way_shift_].line_by_write[0] == tags_[slot]) set_front(slot);
   }
   // The slot of the line in the next cache toward memory.
   Slot parent_slot(Slot slot) const { return parent_slots_[slot]; }
+
+  void set_parent_slot(Slot slot, Slot parent_slot) { parent_slots_[slot] = parent_slot; }
+
+  // What LineDirectory has too: permission and data of the whole subtree.
+  bool exclusive(Slot slot) const { return is_exclusive(state(slot)); }
+  void set_exclusive(Slot slot, bool exclusive) { set_state(slot, make_state(exclusive, is_dirty(state(slot)))); }
+  void set_dirty(Slot slot, bool dirty) { set_state(slot, make_state(exclusive(slot), dirty)); }
 
   // The directory: which children hold the line (bit = number of the child, 64 to a word), and whether the only one
   // that does holds it Exclusive or Modified.
@@ -98,6 +125,16 @@ class Cache {
     byte = static_cast<uint8_t>(owned ? byte | kOwnedByChild : byte & ~kOwnedByChild);
   }
 
+  // A child holds the line Owned: it has the newest data, and it is not alone.
+  bool dirty_child(Slot slot) const { return (state_byte(slot) & kDirtyChild) != 0; }
+  void set_dirty_child(Slot slot, bool dirty) {
+    uint8_t& byte = state_byte(slot);
+    byte = static_cast<uint8_t>(dirty ? byte | kDirtyChild : byte & ~kDirtyChild);
+  }
+  // Which children held the line at any time since it came.
+  uint64_t* visitors(Slot slot) { return &visitors_[static_cast<size_t>(slot) * sharer_words_]; }
+  bool counts_visitors() const { return !visitors_.empty(); }
+
   // Level 1 only: for each set its most recent line, and the same again if it is Modified (else kNoLine). A read of the
   // first, a write of the second change nothing but counts, so the hit path needs no more than this.
   struct Front {
@@ -109,24 +146,34 @@ class Cache {
   // `slot`, in level 1, is the most recent of its set.
   void set_front(Slot slot) {
     const uint64_t line = tags_[slot];
-    fronts_[slot >> way_shift_] = {{line, state(slot) == Mesi::kModified ? line : kNoLine}};
+    fronts_[slot >> way_shift_] = {{line, state(slot) == State::kModified ? line : kNoLine}};
   }
+
+  void clear_front(Slot slot) { fronts_[slot >> way_shift_] = {}; }
 
   bool check_sets(std::string* why) const;
 
   EventCounters events;
   uint32_t first_core = 0;
+  std::vector<uint64_t> sharing_degrees;  // lines that left, by number of children that had them meanwhile
   std::vector<RequestCounters> requests;  // by core - first_core; level 1 counts in Hierarchy instead
 
  private:
-  static constexpr uint8_t kStateMask = 3;
-  static constexpr uint8_t kOwnedByChild = 4;
+  static constexpr uint8_t kStateMask = 7;
+  static constexpr uint8_t kOwnedByChild = 8;
+  static constexpr uint8_t kDirtyChild = 16;
   static constexpr uint64_t kBytesPerWay = 4;  // of a set's block
   struct Block {
     uint16_t* partial_tags;
     uint8_t* ages;
     uint8_t* states;
   };
+
+  void touch_by_policy(Slot slot);
+  Slot victim_by_policy(uint64_t line);
+  SetView set_view(uint64_t set) {
+    return {block(set).ages, ways_, padded_ways_, policy_words_.data() + set, set, &shared_policy_};
+  }
 
   // kPadded: padded_ways_ if known when compiling, else 0.
   template <uint32_t kPadded>
@@ -150,6 +197,11 @@ class Cache {
   std::vector<Front> fronts_;  // by set; empty but in level 1
   std::vector<Slot> parent_slots_;
   std::vector<uint64_t> sharers_;
+  std::vector<uint64_t> visitors_;  // empty with fewer than two children
+  Replacement replacement_;
+  bool fill_is_hit_ = true;
+  std::vector<uint64_t> policy_words_;  // by set; empty for LRU
+  SharedPolicyState shared_policy_;
   std::vector<uint64_t> tag_storage_;
   std::vector<uint8_t> block_storage_;
   std::string name_;
@@ -193,14 +245,9 @@ Cache::HitResult Cache::hit_in_level1(uint64_t line, uint32_t write) {
   else
     lru::touch(ages, padded_ways, way);
   const bool modified =
-      ages[padded_ways + way] == static_cast<uint8_t>(Mesi::kModified);  // no directory bits in level 1
+      ages[padded_ways + way] == static_cast<uint8_t>(State::kModified);  // no directory bits in level 1
   fronts_[kPadded != 0 ? slot / kPadded : slot >> way_shift_] = {{line, modified ? line : kNoLine}};
   return {(write & !modified) != 0 ? Hit::kFirstWrite : Hit::kDone, slot};
-}
-
-inline Slot Cache::victim(uint64_t line) const {
-  const uint64_t set = set_of(line);
-  return static_cast<Slot>((set << way_shift_) + lru::victim(block(set).ages, padded_ways_, ways_));
 }
 
 }  // namespace simrun::sim

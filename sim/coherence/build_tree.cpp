@@ -16,10 +16,12 @@ const CacheShape& shape_of(const LevelConfig& level, Side side) {
 
 }  // namespace
 
-CoherentTree::CoherentTree(const MachineConfig& config) {
+CoherentTree::CoherentTree(const MachineConfig& config) : coherence_(config.coherence), levels_(config.levels.size()) {
   build_nodes(config);
   build_caches(config);
-  memory_directory_ = MemoryDirectory(static_cast<uint32_t>(roots_.size()));
+  for (const Node& node : nodes_) directories_.emplace_back(static_cast<uint32_t>(node.children.size()));
+  if (config.requests == Requests::kSnooping) snoops_at_memory_ = roots_.size() - 1;
+  memory_directory_ = LineDirectory(static_cast<uint32_t>(roots_.size()));
 }
 
 void CoherentTree::build_nodes(const MachineConfig& config) {
@@ -30,7 +32,17 @@ void CoherentTree::build_nodes(const MachineConfig& config) {
     for (const Side side : sides_of(config.levels[level]))
       for (uint32_t core = 0; core < config.cores; core += span) {
         here.push_back(static_cast<NodeId>(nodes_.size()));
-        nodes_.push_back({kMemory, 0, {}, level, side, core, span});
+        const LevelConfig& l = config.levels[level];
+        nodes_.push_back({kMemory,
+                          0,
+                          {},
+                          level,
+                          side,
+                          core,
+                          span,
+                          level == 0 ? Inclusion::kInclusive : l.inclusion,
+                          l.write_policy == WritePolicy::kWriteThrough,
+                          l.write_miss == WriteMiss::kAllocate});
         for (const NodeId child : above) {
           Node& c = nodes_[child];
           if (c.first_core / span * span != core || (side != Side::kUnified && side != c.side)) continue;
@@ -63,6 +75,8 @@ void CoherentTree::build_caches(const MachineConfig& config) {
         .sets = shape.size_bytes / (uint64_t{config.line_bytes} * shape.ways),
         .ways = shape.ways,
         .children = static_cast<uint32_t>(node.children.size()),
+        .replacement = level.replacement,
+        .holds_directory = node.holds_directory(),
     });
     caches_.back().first_core = node.first_core;
     caches_.back().requests.resize(node.cores);

@@ -1,76 +1,78 @@
-// The protocol: what happens on a level-1 miss, an upgrade, an eviction, a flush. tests/sim/reference_model.cpp says
-// the same slowly and without directories.
+// Requests: what happens on a level-1 miss, an upgrade, a flush. tests/sim/reference_model.cpp says the same slowly and
+// without directories.
 #include "sim/coherence/coherent_tree.h"
+
+#include "sim/coherence/lose_lines.h"
 
 namespace simrun::sim {
 
-namespace {
-
-// Calls visit(child number) for each sharer but `skip`. The visitor may clear the bit of the child it is given.
-template <typename Directory, typename Visit>
-void for_each_sharer(const Directory& directory, Slot slot, uint32_t skip, Visit visit) {
-  for (uint32_t word = 0; word < directory.sharer_words(); ++word)
-    for (uint64_t bits = directory.sharers(slot)[word]; bits != 0; bits &= bits - 1) {
-      const uint32_t child = word * 64 + std::countr_zero(bits);
-      if (child != skip) visit(child);
-    }
-}
-
-template <typename Directory>
-bool has_sharers(const Directory& directory, Slot slot) {
-  for (uint32_t word = 0; word < directory.sharer_words(); ++word)
-    if (directory.sharers(slot)[word] != 0) return true;
-  return false;
-}
-
-template <typename Directory>
-void set_sharer(Directory& directory, Slot slot, uint32_t child) {
-  directory.sharers(slot)[child / 64] |= uint64_t{1} << (child % 64);
-}
-
-template <typename Directory>
-void clear_sharer(Directory& directory, Slot slot, uint32_t child) {
-  directory.sharers(slot)[child / 64] &= ~(uint64_t{1} << (child % 64));
-}
-
-}  // namespace
-
 Slot CoherentTree::miss(NodeId node, uint32_t core, Access kind, uint64_t line) {
-  const Slot slot = allocate(node, {core, kind, line});
-  if (is_write(kind)) caches_[node].set_state(slot, Mesi::kModified);
+  const Request request{core, kind, line};
+  const Node& n = nodes_[node];
+  if (is_write(kind) && (n.write_through || !n.write_allocate)) [[unlikely]] {
+    const bool fills = n.write_allocate;
+    const Slot above = pass_write(node, request, fills);
+    return fills ? place(node, line, State::kShared, above) : kNoSlot;
+  }
+  const Slot slot = allocate(node, request);
+  if (is_write(kind)) caches_[node].set_state(slot, State::kModified);
   return slot;
 }
 
-void CoherentTree::write_hit(NodeId node, Slot slot) {
+void CoherentTree::write_hit(NodeId node, Slot slot, uint32_t core, Access kind) {
   Cache& cache = caches_[node];
-  if (cache.state(slot) == Mesi::kShared) {
+  if (nodes_[node].write_through) {
+    pass_write(node, {core, kind, cache.line(slot)}, true);
+    return;
+  }
+  if (!is_exclusive(cache.state(slot))) {
     ++cache.events.upgrades;
     if (details_ != nullptr) details_->upgraded(node);
     obtain_exclusive(node, slot);
   }
-  cache.set_state(slot, Mesi::kModified);
+  cache.set_state(slot, State::kModified);
 }
 
 void CoherentTree::flush(uint64_t line) {
   if (directory_at_memory()) {
     const Slot slot = memory_directory_.find(line);
     if (slot == kNoSlot) return;
-    remove_from_children(memory_directory_, kMemory, slot, kNobody, Loss::kFlush);
+    remove_from_children(memory_directory_, kMemory, slot, kNobody, Loss::kFlush, Data::kMerge);
     memory_directory_.close(slot);
-  } else if (caches_[roots_[0]].find(line) != kNoSlot) {
-    if (remove_subtree(roots_[0], line, Loss::kFlush)) take_write_back(kMemory, kNoSlot);
+  } else if (entry_of(roots_[0], line) != kNoSlot) {
+    if (remove_domain(roots_[0], line, Loss::kFlush)) write_back(roots_[0], kNoSlot);
   }
+}
+
+Slot CoherentTree::entry_of(NodeId node, uint64_t line) const {
+  return nodes_[node].holds_directory() ? caches_[node].find(line) : directories_[node].find(line);
+}
+
+bool CoherentTree::is_domain_dirty(NodeId node, Slot entry) const {
+  if (nodes_[node].holds_directory()) return is_dirty(caches_[node].state(entry));
+  const LineDirectory& directory = directories_[node];
+  const Slot data = directory.data(entry);
+  return directory.dirty_child(entry) || (data != kNoSlot && is_dirty(caches_[node].state(data)));
 }
 
 Slot CoherentTree::allocate(NodeId node, const Request& request) {
   // The parent first: what it evicts may leave here too, and then nothing needs to be evicted here.
   const Grant grant = serve(nodes_[node].parent, nodes_[node].child_number, request);
+  return place(node, request.line, make_state(grant.exclusive, grant.dirty), grant.slot);
+}
+
+Slot CoherentTree::place(NodeId node, uint64_t line, State state, Slot parent_slot) {
   Cache& cache = caches_[node];
-  const Slot slot = cache.victim(request.line);
+  const Slot slot = cache.victim(line);
   if (cache.line(slot) != kNoLine) evict(node, slot);
-  cache.fill(slot, request.line, grant.exclusive ? Mesi::kExclusive : Mesi::kShared, grant.slot);
-  if (details_ != nullptr) details_->filled(node, request.line);
+  cache.fill(slot, line, state, parent_slot);
+  if (details_ != nullptr) details_->filled(node, line);
   return slot;
+}
+
+void CoherentTree::place_data(NodeId node, Slot entry, bool dirty) {
+  LineDirectory& directory = directories_[node];
+  directory.set_data(entry, place(node, directory.line(entry), make_state(false, dirty), entry));
 }
 
 CoherentTree::Grant CoherentTree::serve(NodeId parent, uint32_t child_number, const Request& request) {
@@ -78,64 +80,177 @@ CoherentTree::Grant CoherentTree::serve(NodeId parent, uint32_t child_number, co
   Cache& cache = caches_[parent];
   RequestCounters& counts = cache.requests[request.core - cache.first_core];
   ++counts.accesses[index(request.kind)];
+  if (!nodes_[parent].holds_directory()) [[unlikely]]
+    return serve_tracked(parent, child_number, request);
   Slot slot = cache.find(request.line);
   if (details_ != nullptr) details_->request(parent, slot != kNoSlot);
   if (slot == kNoSlot) {
     ++counts.misses[index(request.kind)];
     slot = allocate(parent, request);
   } else {
+    service_ = {nodes_[parent].level, kMemory};
     cache.touch(slot);
-    if (is_write(request.kind) && cache.state(slot) == Mesi::kShared) {
+    if (is_write(request.kind) && !cache.exclusive(slot)) {
       ++cache.events.upgrades;
       obtain_exclusive(parent, slot);
+      service_.supplier = kMemory;
     }
   }
-  const NodeId child = nodes_[parent].children[child_number];
-  const bool may_be_exclusive = is_exclusive(cache.state(slot)) && nodes_[child].side != Side::kInstruction;
-  return {add_sharer(cache, parent, slot, child_number, is_write(request.kind), may_be_exclusive).exclusive, slot};
+  return {add_sharer(cache, parent, slot, child_number, is_write(request.kind)).exclusive, false, slot};
 }
 
 CoherentTree::Grant CoherentTree::serve_from_memory(uint32_t child_number, const Request& request) {
+  service_ = {static_cast<uint32_t>(levels_), kMemory};
   if (!directory_at_memory()) {
     ++memory_.reads;
-    return {true, kNoSlot};
+    return {!nodes_[roots_[0]].write_through, false, kNoSlot};
   }
-  const Slot slot = memory_directory_.open(request.line);
-  const bool may_be_exclusive = nodes_[roots_[child_number]].side != Side::kInstruction;
-  const Sharing sharing =
-      add_sharer(memory_directory_, kMemory, slot, child_number, is_write(request.kind), may_be_exclusive);
-  memory_.reads += !sharing.supplied;
-  return {sharing.exclusive, slot};
-}
-
-void CoherentTree::obtain_exclusive(NodeId node, Slot slot) {
-  const Node& n = nodes_[node];
-  const Slot above = caches_[node].parent_slot(slot);
-  if (n.parent == kMemory) {
-    CHECK(directory_at_memory());  // else a last level holds nothing Shared
-    remove_from_children(memory_directory_, kMemory, above, n.child_number, Loss::kCoherence);
-    memory_directory_.set_owned_by_child(above, true);
-  } else {
-    Cache& parent = caches_[n.parent];
-    if (parent.state(above) == Mesi::kShared) {
-      ++parent.events.upgrades;
-      obtain_exclusive(n.parent, above);
+  memory_.snoops_sent += snoops_at_memory_;
+  LineDirectory& directory = memory_directory_;
+  const Slot slot = directory.open(request.line);
+  directory.set_exclusive(slot, true);
+  const uint32_t forwarder = directory.forwarder(slot);
+  bool forwarded = false;
+  if (coherence_ == Coherence::kMesif) {
+    if (!directory.owned_by_child(slot) && forwarder != LineDirectory::kNoChild) {
+      ++caches_[roots_[forwarder]].events.clean_supplies;
+      service_.supplier = roots_[forwarder];
+      forwarded = true;
     }
-    remove_from_children(parent, n.parent, above, n.child_number, Loss::kCoherence);
-    parent.set_owned_by_child(above, true);
+    forwarded |= directory.owned_by_child(slot);
+    directory.set_forwarder(slot, is_write(request.kind) ? LineDirectory::kNoChild : child_number);
   }
-  caches_[node].set_state(slot, Mesi::kExclusive);
+  const Sharing sharing = add_sharer(directory, kMemory, slot, child_number, is_write(request.kind));
+  memory_.reads += !sharing.supplied && !forwarded;
+  return {sharing.exclusive, false, slot};
 }
 
-template <typename Directory>
-CoherentTree::Sharing CoherentTree::add_sharer(Directory& directory, NodeId parent, Slot slot, uint32_t child,
-                                               bool write, bool may_be_exclusive) {
-  Sharing sharing{write, false};
-  if (write) {
-    sharing.supplied = remove_from_children(directory, parent, slot, kNobody, Loss::kCoherence);
+// A request at a cache that does not include its children.
+CoherentTree::Grant CoherentTree::serve_tracked(NodeId parent, uint32_t child_number, const Request& request) {
+  Cache& cache = caches_[parent];
+  LineDirectory& directory = directories_[parent];
+  const bool write = is_write(request.kind);
+  Slot entry = directory.find(request.line);
+  const Slot data = entry != kNoSlot ? directory.data(entry) : kNoSlot;
+  if (details_ != nullptr) details_->request(parent, data != kNoSlot);
+  Grant grant{false, false, kNoSlot};
+  if (data != kNoSlot) {
+    service_ = {nodes_[parent].level, kMemory};
+    if (nodes_[parent].inclusion == Inclusion::kExclusive)
+      grant = take_from_exclusive(parent, entry);
+    else
+      cache.touch(data);
   } else {
-    if (directory.owned_by_child(slot)) sharing.supplied = downgrade_owner(directory, parent, slot);
-    sharing.exclusive = may_be_exclusive && !has_sharers(directory, slot);
+    ++cache.requests[request.core - cache.first_core].misses[index(request.kind)];
+    if (entry != kNoSlot && coherence_ != Coherence::kNone) {  // then a child holds it
+      service_ = {nodes_[parent].level, kMemory};
+      ++cache.events.supplied_by_children;
+      for_each_sharer(directory, entry, kNobody, [&](uint32_t child) {
+        if (service_.supplier == kMemory) service_.supplier = nodes_[parent].children[child];
+      });
+      if (!directory.owned_by_child(entry) && !directory.dirty_child(entry))
+        ++caches_[service_.supplier].events.clean_supplies;
+    } else {
+      grant = fetch_tracked(parent, request, entry);
+    }
+  }
+  if (grant.dirty && nodes_[nodes_[parent].children[child_number]].side == Side::kInstruction) {
+    write_back_and_keep(parent, entry);  // instruction caches take no modified data
+    grant.dirty = false;
+  }
+  if (write && !directory.exclusive(entry)) {
+    ++cache.events.upgrades;
+    obtain_exclusive(parent, entry);
+  }
+  const Sharing sharing = add_sharer(directory, parent, entry, child_number, write);
+  // Whoever takes modified data that no one else has may write it.
+  const bool exclusive =
+      sharing.exclusive || (grant.dirty && directory.exclusive(entry) && coherence_ == Coherence::kMsi);
+  if (grant.dirty) {
+    directory.set_owned_by_child(entry, exclusive && coherence_ != Coherence::kNone);
+    directory.set_dirty_child(entry, !exclusive);
+  }
+  return {exclusive, grant.dirty, entry};
+}
+
+// The line is nowhere in the domain of `node` (without coherence: not in its array).
+CoherentTree::Grant CoherentTree::fetch_tracked(NodeId node, const Request& request, Slot& entry) {
+  const Node& n = nodes_[node];
+  const Grant grant = serve(n.parent, n.child_number, request);
+  LineDirectory& directory = directories_[node];
+  entry = directory.open(request.line);
+  directory.set_exclusive(entry, grant.exclusive);
+  directory.set_parent_slot(entry, grant.slot);
+  if (n.inclusion == Inclusion::kExclusive) return grant;
+  place_data(node, entry, grant.dirty);
+  return {grant.exclusive, false, grant.slot};
+}
+
+// An exclusive cache gives the line up. Modified data goes along.
+CoherentTree::Grant CoherentTree::take_from_exclusive(NodeId node, Slot entry) {
+  LineDirectory& directory = directories_[node];
+  const Slot data = directory.data(entry);
+  const bool dirty = is_dirty(caches_[node].state(data));
+  forget_array_line(node, data, Loss::kMoved);
+  directory.set_data(entry, kNoSlot);
+  return {false, dirty, entry};
+}
+
+// Modified data goes from the array of `node`, or through it, to its parent, though the domain keeps the line.
+void CoherentTree::write_back_and_keep(NodeId node, Slot entry) {
+  const Slot above = directories_[node].parent_slot(entry);
+  if (!is_domain_dirty(node, entry) && (nodes_[node].parent != kMemory || directory_at_memory()))
+    with_directory(nodes_[node].parent, [&](auto& parent) { parent.set_dirty_child(above, false); });
+  write_back(node, above);
+}
+
+void CoherentTree::obtain_exclusive(NodeId node, Slot entry) {
+  const Node& n = nodes_[node];
+  const Slot above = with_directory(node, [&](auto& directory) { return directory.parent_slot(entry); });
+  if (n.parent == kMemory) {
+    CHECK(directory_at_memory());  // else the last level holds every line exclusively
+    memory_.snoops_sent += snoops_at_memory_;
+    memory_directory_.set_forwarder(above, LineDirectory::kNoChild);
+  } else if (!with_directory(n.parent, [&](auto& directory) { return directory.exclusive(above); })) {
+    ++caches_[n.parent].events.upgrades;
+    obtain_exclusive(n.parent, above);
+  }
+  with_directory(n.parent, [&](auto& directory) { take_from_siblings(directory, n.parent, above, n.child_number); });
+  with_directory(node, [&](auto& directory) { directory.set_exclusive(entry, true); });
+}
+
+template <class Directory>
+void CoherentTree::take_from_siblings(Directory& directory, NodeId parent, Slot slot, uint32_t child) {
+  remove_from_children(directory, parent, slot, child, Loss::kCoherence, data_of_losers(parent, slot));
+  directory.set_owned_by_child(slot, true);
+  directory.set_dirty_child(slot, false);
+}
+
+CoherentTree::Data CoherentTree::data_of_losers(NodeId parent, Slot slot) {
+  if (coherence_ == Coherence::kMoesi) return Data::kHandOver;
+  if (parent == kMemory || nodes_[parent].holds_directory()) return Data::kMerge;
+  return directories_[parent].data(slot) != kNoSlot ? Data::kMerge : Data::kHandOver;
+}
+
+template <class Directory>
+CoherentTree::Sharing CoherentTree::add_sharer(Directory& directory, NodeId parent, Slot slot, uint32_t child,
+                                               bool write) {
+  Sharing sharing{write, false};
+  const bool gives = gives_exclusive(children_of(parent)[child]);
+  if (coherence_ == Coherence::kNone) [[unlikely]] {
+    set_sharer(directory, slot, child);
+    return {write || gives, false};
+  }
+  if (write) {
+    sharing.supplied =
+        remove_from_children(directory, parent, slot, kNobody, Loss::kCoherence, data_of_losers(parent, slot));
+    directory.set_dirty_child(slot, false);
+  } else {
+    if (directory.owned_by_child(slot))
+      sharing.supplied = downgrade_owner(directory, parent, slot, Data::kMerge);
+    else if (directory.dirty_child(slot))
+      sharing.supplied = supply_from_owned(directory, parent, slot);
+    sharing.exclusive = gives && directory.exclusive(slot) && !has_sharers(directory, slot);
   }
   if (sharing.supplied && details_ != nullptr) details_->supplied_modified();
   set_sharer(directory, slot, child);
@@ -143,110 +258,18 @@ CoherentTree::Sharing CoherentTree::add_sharer(Directory& directory, NodeId pare
   return sharing;
 }
 
-template <typename Directory>
-bool CoherentTree::remove_from_children(Directory& directory, NodeId parent, Slot slot, uint32_t keep_child,
-                                        Loss reason) {
+// A child holds the line Owned: it answers, and nothing changes.
+template <class Directory>
+bool CoherentTree::supply_from_owned(Directory& directory, NodeId parent, Slot slot) {
   const uint64_t line = directory.line(slot);
-  bool any_modified = false;
-  for_each_sharer(directory, slot, keep_child, [&](uint32_t child) {
-    if (reason == Loss::kCoherence) count_invalidation_sent(parent);
-    if (remove_subtree(children_of(parent)[child], line, reason)) {
-      take_write_back(parent, slot);
-      any_modified = true;
-    }
-    clear_sharer(directory, slot, child);
-  });
-  directory.set_owned_by_child(slot, false);
-  return any_modified;
-}
-
-template <typename Directory>
-bool CoherentTree::downgrade_owner(Directory& directory, NodeId parent, Slot slot) {
-  bool modified = false;
   for_each_sharer(directory, slot, kNobody, [&](uint32_t child) {
-    modified |= downgrade_subtree(children_of(parent)[child], directory.line(slot));
+    const NodeId node = children_of(parent)[child];
+    if (!is_domain_dirty(node, entry_of(node, line))) return;
+    ++caches_[node].events.interventions;
+    ++caches_[node].events.dirty_interventions;
+    service_.supplier = node;
   });
-  if (modified) take_write_back(parent, slot);
-  directory.set_owned_by_child(slot, false);
-  return modified;
-}
-
-bool CoherentTree::remove_subtree(NodeId node, uint64_t line, Loss reason) {
-  Cache& cache = caches_[node];
-  const Slot slot = cache.find(line);
-  CHECK(slot != kNoSlot);
-  remove_from_children(cache, node, slot, kNobody, reason);
-  const bool modified = cache.state(slot) == Mesi::kModified;
-  EventCounters& events = cache.events;
-  switch (reason) {
-    case Loss::kCoherence:
-      ++events.invalidations_received;
-      events.interventions += is_exclusive(cache.state(slot));
-      events.dirty_interventions += modified;
-      break;
-    case Loss::kBackInvalidation:
-      ++events.back_invalidations;
-      break;
-    case Loss::kFlush:
-      ++events.flushed_lines;
-      break;
-    case Loss::kEvicted:
-    case Loss::kMoved:
-      break;
-  }
-  events.write_backs_out += modified;
-  if (details_ != nullptr) details_->removed(node, line, reason);
-  cache.remove(slot);
-  return modified;
-}
-
-bool CoherentTree::downgrade_subtree(NodeId node, uint64_t line) {
-  Cache& cache = caches_[node];
-  const Slot slot = cache.find(line);
-  CHECK(slot != kNoSlot);
-  if (cache.owned_by_child(slot)) downgrade_owner(cache, node, slot);
-  const bool modified = cache.state(slot) == Mesi::kModified;
-  ++cache.events.downgrades;
-  ++cache.events.interventions;
-  cache.events.dirty_interventions += modified;
-  cache.events.write_backs_out += modified;
-  cache.set_state(slot, Mesi::kShared);
-  return modified;
-}
-
-void CoherentTree::evict(NodeId node, Slot slot) {
-  Cache& cache = caches_[node];
-  const Node& n = nodes_[node];
-  const Slot above = cache.parent_slot(slot);
-  ++cache.events.evictions;
-  remove_from_children(cache, node, slot, kNobody, Loss::kBackInvalidation);
-  if (cache.state(slot) == Mesi::kModified) {
-    ++cache.events.write_backs_out;
-    take_write_back(n.parent, above);
-  }
-  forget_child(n.parent, above, n.child_number);
-  if (details_ != nullptr) details_->removed(node, cache.line(slot), Loss::kEvicted);
-  cache.remove(slot);
-}
-
-void CoherentTree::forget_child(NodeId parent, Slot slot, uint32_t child) {
-  if (parent != kMemory) {
-    clear_sharer(caches_[parent], slot, child);
-    caches_[parent].set_owned_by_child(slot, false);
-  } else if (directory_at_memory()) {
-    clear_sharer(memory_directory_, slot, child);
-    memory_directory_.set_owned_by_child(slot, false);
-    if (!has_sharers(memory_directory_, slot)) memory_directory_.close(slot);
-  }
-}
-
-void CoherentTree::take_write_back(NodeId parent, Slot slot) {
-  if (parent == kMemory) {
-    ++memory_.writes;
-    return;
-  }
-  ++caches_[parent].events.write_backs_in;
-  caches_[parent].set_state(slot, Mesi::kModified);
+  return true;
 }
 
 }  // namespace simrun::sim

@@ -1,13 +1,18 @@
-// The caches of a machine as a tree with memory at its root, kept coherent by MESI: everything that happens behind a
-// hit in level 1. docs/cache-model.md defines the protocol and what is counted where.
+// The caches of a machine as a tree with memory at its root, kept coherent: everything that happens behind a hit in
+// level 1. docs/cache-model.md defines the protocols and what is counted where.
 //
-// Every cache includes the caches above it (nearer the core) and is their directory. "Parent" is toward memory, "child"
-// toward the core. Invariants, checked by check_invariants():
-//   - a line in a cache is in its parent, whose sharer bits name exactly the children that hold it;
-//   - a child holds a line Exclusive or Modified only if its parent does too and no other child holds it
-//   (owned_by_child).
+// "Parent" is toward memory, "child" toward the core. The *domain* of a cache is the cache and all above it (nearer the
+// core). Each cache has a directory of its domain: an entry for each line that the domain holds, naming the children
+// whose domains hold it. A cache that includes its children has the entries in its own slots; another has a
+// LineDirectory beside the array, whose entries know the slot of the line, if the array has it. Memory has a
+// LineDirectory when it has more than one child. Invariants, checked by check_invariants():
+//   - the sharer bits of an entry name exactly the children whose domains hold the line, and those have it as parent
+//     slot;
+//   - a domain holds a line exclusively only if its parent's does and no other child holds it (owned_by_child);
+//   - an exclusive cache holds no line that its children hold.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -15,7 +20,7 @@
 
 #include "sim/build/machine_config.h"
 #include "sim/cache/cache.h"
-#include "sim/coherence/memory_directory.h"
+#include "sim/coherence/line_directory.h"
 #include "sim/detail/details.h"
 
 namespace simrun::sim {
@@ -36,6 +41,17 @@ class CoherentTree {
     uint32_t level;  // 0 is nearest the core
     Side side;
     uint32_t first_core, cores;
+    Inclusion inclusion = Inclusion::kInclusive;
+    bool write_through = false;
+    bool write_allocate = true;
+
+    bool holds_directory() const { return inclusion == Inclusion::kInclusive; }
+  };
+
+  // Where the last miss() of level 1 was answered: by the array of a level, by memory, or there by another child.
+  struct Service {
+    uint32_t level;   // from 0; size of the machine's levels: memory
+    NodeId supplier;  // a cache that handed over the line instead of that level; kMemory: none did
   };
 
   // The level-1 cache of a core; `side` is kInstruction or kData (the same cache when level 1 is unified).
@@ -44,12 +60,14 @@ class CoherentTree {
   const Cache& cache(NodeId node) const { return caches_[node]; }
   const Node& node(NodeId id) const { return nodes_[id]; }
   size_t size() const { return nodes_.size(); }
+  size_t roots() const { return roots_.size(); }  // caches of the last level
 
   // A reference of `core` missed in the level-1 cache `node`: brings the line there, with permission for `kind`.
-  // Returns its slot.
+  // Returns its slot, or kNoSlot when the cache does not take lines for writes.
   Slot miss(NodeId node, uint32_t core, Access kind, uint64_t line);
-  // A write found the line in `slot` of `node`, not Modified: makes it Modified.
-  void write_hit(NodeId node, Slot slot);
+  // A write of `core` found the line in `slot` of `node`, not Modified: makes it Modified, or passes the write on.
+  void write_hit(NodeId node, Slot slot, uint32_t core, Access kind);
+  const Service& service() const { return service_; }
   // The line leaves every cache.
   void flush(uint64_t line);
 
@@ -66,60 +84,154 @@ class CoherentTree {
   };
   struct Grant {
     bool exclusive;
-    Slot slot;  // of the line in the granting cache or directory
+    bool dirty;  // the data is newer than the next level's, and whoever takes it answers for it
+    Slot slot;   // of the line in the granting directory
   };
-
   // What it took to note a child as a sharer: the permission it gets; whether another child supplied modified data.
   struct Sharing {
     bool exclusive;
     bool supplied;
   };
+  // What becomes of the modified data of a line that leaves a child or is downgraded there.
+  enum class Data : uint8_t {
+    kMerge,        // the parent takes it
+    kHandOver,     // the cache that asks takes it
+    kPassThrough,  // it is on its way to the parent's parent
+  };
+  static constexpr uint32_t kNobody = ~uint32_t{0};
 
   void build_nodes(const MachineConfig& config);
   void build_caches(const MachineConfig& config);
   bool directory_at_memory() const { return roots_.size() > 1; }
-  static constexpr uint32_t kNobody = ~uint32_t{0};
   const std::vector<NodeId>& children_of(NodeId parent) const {
     return parent == kMemory ? roots_ : nodes_[parent].children;
   }
+  // Calls f with the directory of `node`: a Cache or a LineDirectory.
+  template <class F>
+  auto with_directory(NodeId node, F f);
+  LineDirectory& line_directory(NodeId node) { return node == kMemory ? memory_directory_ : directories_[node]; }
+  Slot entry_of(NodeId node, uint64_t line) const;
+  // The domain of `node` holds the line in `entry` and its data is newer than the parent's.
+  bool is_domain_dirty(NodeId node, Slot entry) const;
 
-  // A child misses: make the parent hold the line with the permission asked for, and note the child as a sharer.
+  // Requests (coherent_tree.cpp).
+  // A child misses: make the parent's domain hold the line with the permission asked for, note the child as a sharer.
   Grant serve(NodeId parent, uint32_t child_number, const Request& request);
   Grant serve_from_memory(uint32_t child_number, const Request& request);
-  // Fetches the line into `node` from its parent; evicts what is in the way. Returns its slot.
+  Grant serve_tracked(NodeId parent, uint32_t child_number, const Request& request);
+  Grant fetch_tracked(NodeId node, const Request& request, Slot& entry);
+  Grant take_from_exclusive(NodeId node, Slot entry);
+  void write_back_and_keep(NodeId node, Slot entry);
+  // Fetches the line into `node`, which holds its directory, from its parent. Returns its slot.
   Slot allocate(NodeId node, const Request& request);
-  // `node` holds the line Shared in `slot`: makes it Exclusive, gone from every cache outside the subtree of `node`.
-  void obtain_exclusive(NodeId node, Slot slot);
-  // `directory` is that of `parent`: a Cache or the MemoryDirectory.
-  template <typename Directory>
-  Sharing add_sharer(Directory& directory, NodeId parent, Slot slot, uint32_t child, bool write, bool may_be_exclusive);
+  // Puts a line into the array of `node`; evicts what is in the way. Returns its slot.
+  Slot place(NodeId node, uint64_t line, State state, Slot parent_slot);
+  void place_data(NodeId node, Slot entry, bool dirty);
+  // The domain of `node` holds the line, but not exclusively: takes it from every cache outside.
+  void obtain_exclusive(NodeId node, Slot entry);
+  template <class Directory>
+  void take_from_siblings(Directory& directory, NodeId parent, Slot slot, uint32_t child);
+  template <class Directory>
+  Sharing add_sharer(Directory& directory, NodeId parent, Slot slot, uint32_t child, bool write);
+  bool gives_exclusive(NodeId child) const {
+    return nodes_[child].side != Side::kInstruction && !nodes_[child].write_through && coherence_ != Coherence::kMsi;
+  }
+  // What a write does with the modified data of the children of `parent` that lose the line.
+  Data data_of_losers(NodeId parent, Slot slot);
+  template <class Directory>
+  bool supply_from_owned(Directory& directory, NodeId parent, Slot slot);
+
+  // Writes that a cache does not keep to itself (pass_writes.cpp). `keeps`: the child holds the line afterwards.
+  Slot pass_write(NodeId child, const Request& request, bool keeps);
+  Slot pass_write_to_memory(uint32_t child_number, const Request& request, bool keeps);
+  Slot take_passed_write(NodeId node, Slot slot, const Request& request, uint32_t child_number, bool keeps);
+
+  // Lines that leave or lose permission (lose_lines.cpp).
   // Takes the line from all children but `keep_child` (kNobody: from all). Returns whether one had it modified.
-  template <typename Directory>
-  bool remove_from_children(Directory& directory, NodeId parent, Slot slot, uint32_t keep_child, Loss reason);
-  // One child holds the line Exclusive or Modified: makes it Shared there. Returns whether it was modified.
-  template <typename Directory>
-  bool downgrade_owner(Directory& directory, NodeId parent, Slot slot);
-  // The line leaves `node` and the caches above it. Returns whether it was modified there.
-  bool remove_subtree(NodeId node, uint64_t line, Loss reason);
-  // Exclusive or Modified becomes Shared in `node` and above. Returns whether it was modified.
-  bool downgrade_subtree(NodeId node, uint64_t line);
+  template <class Directory>
+  bool remove_from_children(Directory& directory, NodeId parent, Slot slot, uint32_t keep_child, Loss reason,
+                            Data data);
+  // One child holds the line exclusively: no longer. Returns whether it was modified.
+  template <class Directory>
+  bool downgrade_owner(Directory& directory, NodeId parent, Slot slot, Data data);
+  // The line leaves the domain of `node`. Returns whether it was modified there; the caller takes the data.
+  bool remove_domain(NodeId node, uint64_t line, Loss reason);
+  bool downgrade_domain(NodeId node, uint64_t line);
   void evict(NodeId node, Slot slot);
-  void forget_child(NodeId parent, Slot slot, uint32_t child);
-  void take_write_back(NodeId node, Slot slot);
+  void evict_tracked(NodeId node, Slot slot);
+  // The last copy has left the domain of `node`; `above` is its entry at the parent.
+  void leave_domain(NodeId node, Slot above, uint64_t line, bool dirty);
+  void leave_to_memory(NodeId node, Slot above, bool dirty);
+  void leave_to_tracked(NodeId node, Slot above, uint64_t line, bool dirty);
+  // Modified data of `child` goes to its parent, which has the line in `slot`.
+  void write_back(NodeId child, Slot slot) {
+    ++caches_[child].events.write_backs_out;
+    put_dirty(nodes_[child].parent, slot);
+  }
+  void put_dirty(NodeId node, Slot slot);
+  void count_loss(NodeId node, Loss reason, bool exclusive, bool dirty);
+  void forget_array_line(NodeId node, Slot slot, Loss reason);
   void count_invalidation_sent(NodeId parent) {
     ++(parent == kMemory ? memory_.invalidations_sent : caches_[parent].events.invalidations_sent);
   }
-  template <typename Directory>
+
+  template <class Directory>
   std::string directory_error(const Directory& directory, NodeId parent, Slot slot, bool parent_exclusive) const;
-  std::string line_error(NodeId id, Slot slot) const;
+  std::string line_error(NodeId id, uint64_t line, Slot above, bool exclusive) const;
+  std::string array_error(NodeId id, Slot slot) const;
+  std::string tracked_error(NodeId id, Slot entry) const;
 
   std::vector<Cache> caches_;
   std::vector<Node> nodes_;
-  std::vector<NodeId> roots_;      // the last level
-  std::vector<NodeId> level1_[2];  // by core: instruction, data
-  MemoryDirectory memory_directory_{1};
+  std::vector<NodeId> roots_;               // the last level
+  std::vector<NodeId> level1_[2];           // by core: instruction, data
+  std::vector<LineDirectory> directories_;  // by node; used when it does not hold its directory itself
+  LineDirectory memory_directory_{1};
+  Coherence coherence_ = Coherence::kMesi;
+  size_t levels_ = 0;
+  uint64_t snoops_at_memory_ = 0;  // for each request there
+  Service service_{0, kMemory};
   MemoryStatistics memory_;
   Details* details_ = nullptr;
 };
+
+}  // namespace simrun::sim
+
+namespace simrun::sim {
+
+// Calls visit(child number) for each sharer but `skip`. The visitor may clear the bit of the child it is given.
+template <typename Directory, typename Visit>
+void for_each_sharer(const Directory& directory, Slot slot, uint32_t skip, Visit visit) {
+  for (uint32_t word = 0; word < directory.sharer_words(); ++word)
+    for (uint64_t bits = directory.sharers(slot)[word]; bits != 0; bits &= bits - 1) {
+      const uint32_t child = word * 64 + std::countr_zero(bits);
+      if (child != skip) visit(child);
+    }
+}
+
+template <typename Directory>
+bool has_sharers(const Directory& directory, Slot slot) {
+  for (uint32_t word = 0; word < directory.sharer_words(); ++word)
+    if (directory.sharers(slot)[word] != 0) return true;
+  return false;
+}
+
+template <typename Directory>
+void set_sharer(Directory& directory, Slot slot, uint32_t child) {
+  directory.sharers(slot)[child / 64] |= uint64_t{1} << (child % 64);
+  if (directory.counts_visitors()) directory.visitors(slot)[child / 64] |= uint64_t{1} << (child % 64);
+}
+
+template <typename Directory>
+void clear_sharer(Directory& directory, Slot slot, uint32_t child) {
+  directory.sharers(slot)[child / 64] &= ~(uint64_t{1} << (child % 64));
+}
+
+template <class F>
+auto CoherentTree::with_directory(NodeId node, F f) {
+  if (node == kMemory) return f(memory_directory_);
+  if (nodes_[node].holds_directory()) return f(caches_[node]);
+  return f(directories_[node]);
+}
 
 }  // namespace simrun::sim

@@ -16,6 +16,11 @@ CacheStatistics& CacheStatistics::operator+=(const CacheStatistics& o) {
   downgrades += o.downgrades;
   interventions += o.interventions;
   dirty_interventions += o.dirty_interventions;
+  clean_supplies += o.clean_supplies;
+  supplied_by_children += o.supplied_by_children;
+  victims_in += o.victims_in;
+  writes_passed_on += o.writes_passed_on;
+  snoops_sent += o.snoops_sent;
   return *this;
 }
 

@@ -54,6 +54,11 @@ struct CacheStatistics {
   uint64_t downgrades = 0;              // Exclusive or Modified became Shared because another cache reads
   uint64_t interventions = 0;           // another cache's request found the line Exclusive or Modified here
   uint64_t dirty_interventions = 0;     // ... of these, with modified data: cache-to-cache transfers
+  uint64_t clean_supplies = 0;          // another cache's request was answered with unmodified, Shared data from here
+  uint64_t supplied_by_children = 0;    // misses that a cache directly above answered, as this one does not include it
+  uint64_t victims_in = 0;              // lines taken from above because they left there (exclusive)
+  uint64_t writes_passed_on = 0;        // writes handed toward memory (write-through, no allocation)
+  uint64_t snoops_sent = 0;             // to caches directly above, when requests are not sent by a directory
 
   bool operator==(const CacheStatistics&) const = default;
   CacheStatistics& operator+=(const CacheStatistics& o);
@@ -64,6 +69,8 @@ struct CacheInstanceStatistics {
   uint32_t first_core = 0;  // it serves the cores [first_core, first_core + by_core.size())
   CacheStatistics total;
   std::vector<RequestStatistics> by_core;
+  // Lines that left, by the number of caches directly above that had them meanwhile; empty with fewer than two of them.
+  std::vector<uint64_t> sharing_degrees;
 
   bool operator==(const CacheInstanceStatistics&) const = default;
 };
@@ -97,6 +104,7 @@ struct MemoryStatistics {
   uint64_t reads = 0;               // lines read
   uint64_t writes = 0;              // lines written back
   uint64_t invalidations_sent = 0;  // by the directory at memory (only when the last level is not one cache)
+  uint64_t snoops_sent = 0;         // to the caches of the last level
 
   bool operator==(const MemoryStatistics&) const = default;
 };

@@ -146,8 +146,14 @@ const BadInput kBadInputs[] = {
     {"SmallerThanWhatItIncludes", "cores: 4\nlevels:\n  - {name: L1, size: 32KiB, ways: 8}\n  - {name: L2, size: 16KiB, ways: 8}\n", "4:22", {"L2 of 16 KiB", "L1 of 32 KiB", "include"}},
     {"SplitBelowUnified", "cores: 4\nlevels:\n  - {name: L1, size: 1KiB, ways: 8}\n  - {name: L2, instruction: {size: 4KiB, ways: 8}, data: {size: 4KiB, ways: 8}}\n", "4:29", {"split below the unified L1"}},
     {"SameName", "cores: 4\nlevels:\n  - {name: L1, size: 1KiB, ways: 8}\n  - {name: L1, size: 1KiB, ways: 8}\n", "4:12", {"two levels are named L1"}},
-    {"Replacement", "cores: 4\nlevels:\n  - {name: L1, size: 1KiB, ways: 8, replacement: fifo}\n", "3:50", {"'fifo'", "possible: lru"}},
-    {"Coherence", "cores: 4\ncoherence: moesi\n" L1, "2:12", {"'moesi'", "mesi"}},
+    {"Replacement", "cores: 4\nlevels:\n  - {name: L1, size: 1KiB, ways: 8, replacement: plru}\n", "3:50", {"'plru'", "tree-plru"}},
+    {"Coherence", "cores: 4\ncoherence: mosi\n" L1, "2:12", {"'mosi'", "mesi"}},
+    {"Requests", "cores: 4\nrequests: broadcast\n" L1, "2:11", {"'broadcast'", "snooping"}},
+    {"InclusionOfLevel1", "cores: 4\nlevels:\n  - {name: L1, size: 1KiB, ways: 8, inclusion: exclusive}\n", "3:48", {"L1 is the level nearest the core", "leave 'inclusion' out"}},
+    {"WriteThroughBelowWriteBack", "cores: 4\nlevels:\n  - {name: L1, size: 1KiB, ways: 8}\n  - {name: L2, size: 1KiB, ways: 8, write: write-through}\n", "4:44", {"L2 is write-through", "L1 above it is write-back"}},
+    {"ExclusiveBelowWriteThrough", "cores: 4\nlevels:\n  - {name: L1, size: 1KiB, ways: 8, write: write-through}\n  - {name: L2, size: 1KiB, ways: 8, inclusion: exclusive}\n", "4:48", {"L2 must be inclusive", "L1", "write: write-through"}},
+    {"NonInclusiveBelowNoAllocate", "cores: 4\nlevels:\n  - {name: L1, size: 1KiB, ways: 8, write_miss: no-allocate}\n  - {name: L2, size: 1KiB, ways: 8, inclusion: non-inclusive}\n", "4:48", {"L2 must be inclusive", "write_miss: no-allocate"}},
+    {"TooManyLevels", "cores: 1\nlevels: [{name: a, size: 64, ways: 1}, {name: b, size: 64, ways: 1}, {name: c, size: 64, ways: 1}, {name: d, size: 64, ways: 1}, {name: e, size: 64, ways: 1}, {name: f, size: 64, ways: 1}, {name: g, size: 64, ways: 1}, {name: h, size: 64, ways: 1}, {name: i, size: 64, ways: 1}]\n", "2:9", {"9 cache levels", "at most 8"}},
     {"MemoryKey", "cores: 4\nmemory: {lat: 3}\n" L1, "2:10", {"'lat'", "did you mean 'latency'"}},
 };
 

@@ -22,7 +22,9 @@ std::string print(const CacheStatistics& s) {
       << s.evictions << " wb out " << s.write_backs_out << " in " << s.write_backs_in << " back-inv "
       << s.back_invalidations << " flushed " << s.flushed_lines << " upgrades " << s.upgrades << " inv sent "
       << s.invalidations_sent << " received " << s.invalidations_received << " downgrades " << s.downgrades
-      << " interventions " << s.interventions << " dirty " << s.dirty_interventions;
+      << " interventions " << s.interventions << " dirty " << s.dirty_interventions << " clean " << s.clean_supplies
+      << " by children " << s.supplied_by_children << " victims in " << s.victims_in << " passed on "
+      << s.writes_passed_on << " snoops " << s.snoops_sent;
   return out.str();
 }
 
@@ -49,12 +51,13 @@ uint64_t from_environment(const char* name, uint64_t otherwise) {
   return value != nullptr ? std::strtoull(value, nullptr, 10) : otherwise;
 }
 
-TEST(EqualsReference, RandomMachinesAndStreams) {
+void compare(MachineConfig (*make_machine)(std::mt19937_64&)) {
   const uint64_t first = from_environment("SIMRUN_TEST_SEED", 1);
-  const uint64_t cases = from_environment("SIMRUN_TEST_CASES", std::getenv("SIMRUN_TEST_SEED") != nullptr ? 1 : 3000);
+  const bool everywhere = std::getenv("SIMRUN_TEST_SEED") != nullptr;  // looking for a fault
+  const uint64_t cases = from_environment("SIMRUN_TEST_CASES", std::getenv("SIMRUN_TEST_SEED") != nullptr ? 1 : 2000);
   for (uint64_t seed = first; seed < first + cases; ++seed) {
     std::mt19937_64 random(seed);
-    const MachineConfig machine = random_machine(random);
+    const MachineConfig machine = make_machine(random);
     SCOPED_TRACE("SIMRUN_TEST_SEED=" + std::to_string(seed) + ", " + describe(machine));
     Hierarchy fast(machine);
     ReferenceModel reference(machine);
@@ -64,8 +67,14 @@ TEST(EqualsReference, RandomMachinesAndStreams) {
       fast.access(r.core, r.kind, r.address, r.bytes);
       reference.access(r.core, r.kind, r.address, r.bytes);
       std::string why;
-      if (i % 257 == 0) {
+      if (i % 257 == 0 || everywhere) {
         ASSERT_TRUE(fast.check_invariants(&why)) << why << " after " << i;
+      }
+      if (everywhere) {
+        SCOPED_TRACE("after reference " + std::to_string(i) + ": core " + std::to_string(r.core) + " kind " +
+                     std::to_string(index(r.kind)) + " line " + std::to_string(r.address / machine.line_bytes));
+        expect_equal(fast.statistics(), reference.statistics());
+        if (testing::Test::HasFailure()) return;
       }
     }
     std::string why;
@@ -74,6 +83,9 @@ TEST(EqualsReference, RandomMachinesAndStreams) {
     if (testing::Test::HasFailure()) return;
   }
 }
+
+TEST(EqualsReference, RandomMachinesAndStreams) { compare(random_machine); }
+TEST(EqualsReference, RandomPoliciesAndProtocols) { compare(random_machine_with_policies); }
 
 // The machine that people use, on streams long enough to fill its levels.
 TEST(EqualsReference, DeepMachineLongStream) {

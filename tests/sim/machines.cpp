@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sim/build/validate_machine.h"
+
 namespace simrun::sim {
 
 namespace {
@@ -32,8 +34,13 @@ std::string describe(const MachineConfig& machine) {
   for (const LevelConfig& level : machine.levels) {
     text += level.name + " by " + std::to_string(level.cores_per_cache) + " ";
     text += level.split ? "I " + describe(level.instruction) + "D " + describe(level.data) : describe(level.unified);
+    const auto policy = [&](auto value, const char* name) {
+      if (static_cast<int>(value) != 0) text += name + std::to_string(static_cast<int>(value)) + " ";
+    };
+    policy(level.replacement, "replacement "), policy(level.inclusion, "inclusion ");
+    policy(level.write_policy, "write-through "), policy(level.write_miss, "no-allocate ");
   }
-  return text;
+  return text + "coherence " + std::to_string(static_cast<int>(machine.coherence));
 }
 
 MachineConfig random_machine(std::mt19937_64& random) {
@@ -65,6 +72,26 @@ MachineConfig random_machine(std::mt19937_64& random) {
     m.levels.push_back(level);
   }
   return m;
+}
+
+MachineConfig random_machine_with_policies(std::mt19937_64& random) {
+  for (;;) {
+    MachineConfig m = random_machine(random);
+    m.coherence = one_of(random, {Coherence::kMesi, Coherence::kMesi, Coherence::kMsi, Coherence::kMoesi,
+                                  Coherence::kMoesi, Coherence::kMesif, Coherence::kNone});
+    m.requests = one_of(random, {Requests::kDirectory, Requests::kSnooping});
+    const bool writes_pass = below(random, 3) == 0;
+    for (LevelConfig& level : m.levels) {
+      if (below(random, 2) == 0) level.replacement = static_cast<Replacement>(below(random, 13));
+      if (&level != &m.levels[0]) level.inclusion = static_cast<Inclusion>(below(random, 3));
+      if (writes_pass && below(random, 3) != 0) level.write_policy = WritePolicy::kWriteThrough;
+      if (writes_pass && below(random, 2) == 0) level.write_miss = WriteMiss::kNoAllocate;
+      if (level.inclusion != Inclusion::kInclusive)  // may be smaller than what is above
+        for (CacheShape* shape : {&level.unified, &level.instruction, &level.data})
+          if (shape->ways != 0 && below(random, 2) == 0) *shape = random_shape(random, m.line_bytes, 0);
+    }
+    if (!find_problem(m)) return m;
+  }
 }
 
 std::vector<Reference> random_stream(std::mt19937_64& random, const MachineConfig& machine, size_t length) {

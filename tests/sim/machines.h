@@ -46,6 +46,8 @@ std::string describe(const MachineConfig& machine);
 // Small machines of every topology that the model knows: 1 to 70 cores, one to four levels, split and not, private,
 // clustered, with and without a cache shared by all; any number of sets.
 MachineConfig random_machine(std::mt19937_64& random);
+// The same with every policy, protocol and inclusion that is allowed together.
+MachineConfig random_machine_with_policies(std::mt19937_64& random);
 // References of all cores with some locality to few lines, so that all of sharing, conflict and reuse happens.
 std::vector<Reference> random_stream(std::mt19937_64& random, const MachineConfig& machine, size_t length);
 

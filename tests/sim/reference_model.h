@@ -1,14 +1,16 @@
-// The semantics of the cache model, small, slow and obvious: sets are lists in order of recency, who holds a line is
-// found by looking into every cache. No directories, no slots, no short cuts. The fast model must count the same to the
-// last event.
+// The semantics of the cache model, small, slow and obvious: who holds a line is found by looking into every cache. No
+// directories, no slots, no short cuts. The fast model must count the same to the last event. Read beside
+// docs/cache-model.md.
 #pragma once
 
-#include <list>
+#include <map>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "sim/build/machine_config.h"
 #include "sim/stats/statistics.h"
+#include "tests/sim/reference_replacement.h"
 
 namespace simrun::sim {
 
@@ -20,46 +22,67 @@ class ReferenceModel {
   Statistics statistics() const;
 
  private:
-  struct Line {
-    uint64_t number;
-    Mesi state;
-  };
   struct Cache {
+    Cache(Replacement policy, uint64_t sets, size_t ways) : array(policy, sets, ways) {}
     std::string name;
-    uint32_t level, first_core, cores;
-    Side side;
-    size_t ways;
-    std::vector<std::list<Line>> sets;  // most recent first
-    Cache* parent = nullptr;            // null: memory
+    uint32_t level = 0, first_core = 0, cores = 0;
+    Side side = Side::kUnified;
+    Inclusion inclusion = Inclusion::kInclusive;
+    bool write_through = false, write_allocate = true;
+    ReferenceReplacement array;
+    std::map<uint64_t, bool> permission;                  // not inclusive: of the lines in the domain, exclusive or not
+    std::map<uint64_t, std::set<const Cache*>> visitors;  // inclusive: of the lines in the array
+    Cache* parent = nullptr;                              // null: memory
     std::vector<Cache*> children;
     CacheInstanceStatistics counts;
 
-    std::list<Line>& set(uint64_t line) { return sets[line % sets.size()]; }
-    Line* find(uint64_t line);
+    CacheStatistics& total() { return counts.total; }
+    bool includes() const { return inclusion == Inclusion::kInclusive; }
+    ReferenceLine* find(uint64_t line);
   };
-  enum class Why { kOtherWrites, kParentEvicts, kFlush };
+  struct Grant {
+    bool exclusive, dirty;
+  };
 
   Cache* level1(uint32_t core, bool fetch);
   void count(AccessCounts& counts, Access kind);
   const std::vector<Cache*>& children_of(Cache* parent) { return parent == nullptr ? last_level_ : parent->children; }
-  bool any_other_child_holds(Cache* parent, Cache* child, uint64_t line);
+  void snoop(Cache* parent);
 
-  // `cache` gets an access of a kind to a line. Afterwards it holds the line, exclusively if it is a write.
-  void request(Cache* cache, uint32_t core, Access kind, uint64_t line);
-  // Before `child` reads: no other child of `parent` may stay Exclusive or Modified. True if one had modified data.
-  bool stop_other_writers(Cache* parent, Cache* child, uint64_t line);
-  // Before `child` writes: no other child of `parent` may hold the line. True if one had modified data.
-  bool take_from_other_children(Cache* parent, Cache* child, uint64_t line);
+  // The domain of a cache: itself and all above it.
+  bool holds(Cache* cache, uint64_t line);
+  bool exclusive(Cache* cache, uint64_t line);
+  void set_exclusive(Cache* cache, uint64_t line, bool exclusive);
+  bool dirty(Cache* cache, uint64_t line);
+  bool any_child_holds(Cache* parent, uint64_t line, const Cache* but);
+
+  void reference(Cache* cache, uint32_t core, Access kind, uint64_t line);
+  // `child` wants the line. Afterwards its parent's domain holds it, exclusively for a write.
+  Grant get(Cache* parent, Cache* child, uint32_t core, Access kind, uint64_t line);
+  Grant get_from_memory(Cache* child, Access kind, uint64_t line);
+  Grant get_from_not_inclusive(Cache* parent, Cache* child, uint32_t core, Access kind, uint64_t line);
+  // What `child`'s wish means for the other children. `exclusive`: what the child may have.
+  struct Settled {
+    bool exclusive, supplied;
+  };
+  Settled settle(Cache* parent, Cache* child, bool write, uint64_t line);
+  bool take_from_others(Cache* parent, Cache* child, uint64_t line, bool always_merge = false);
   void make_exclusive(Cache* cache, uint64_t line);
-  bool remove(Cache* cache, uint64_t line, Why why);
+  bool remove(Cache* cache, uint64_t line, Loss why);
   bool make_shared(Cache* cache, uint64_t line);
-  void write_back_into(Cache* parent, uint64_t line);
-  void evict_last(Cache* cache, std::list<Line>& set);
+  void pass_write(Cache* child, uint32_t core, Access kind, uint64_t line, bool keeps);
+
+  void place(Cache* cache, uint64_t line, State state);
+  void take_out(Cache* cache, uint64_t line);
+  void leave(Cache* cache, uint64_t line, bool dirty);
+  void write_back(Cache* cache, uint64_t line);
+  void put_dirty(Cache* cache, uint64_t line);
   void flush(uint64_t line);
 
   MachineConfig config_;
   std::vector<std::unique_ptr<Cache>> caches_;
   std::vector<Cache*> last_level_;
+  std::map<uint64_t, Cache*> forwarder_;  // MESIF, at memory
   std::vector<CoreStatistics> cores_;
   MemoryStatistics memory_;
 };

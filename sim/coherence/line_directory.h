@@ -1,0 +1,72 @@
+// A directory that is not in the slots of a cache: full map, as large as needed. At memory, when the last level is
+// several caches; and at each cache that does not include those above it, for all lines that are in it or above it. An
+// entry lives as long as one of them holds the line; its number does not move, so that caches remember it like a slot.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "sim/cache/cache.h"
+
+namespace simrun::sim {
+
+class LineDirectory {
+ public:
+  // `children`: number of caches directly nearer the core.
+  explicit LineDirectory(uint32_t children) : words_((children + 63) / 64) {}
+
+  // The entry of `line`, made when there is none: without sharers and data, not exclusive.
+  Slot open(uint64_t line);
+  // The entry of `line`, or kNoSlot.
+  Slot find(uint64_t line) const;
+  // Drops an entry without sharers.
+  void close(Slot slot);
+
+  uint32_t sharer_words() const { return words_; }
+  uint64_t line(Slot slot) const { return entries_[slot].line; }
+  uint64_t* sharers(Slot slot) { return &sharers_[static_cast<size_t>(slot) * words_]; }
+  const uint64_t* sharers(Slot slot) const { return &sharers_[static_cast<size_t>(slot) * words_]; }
+  // The only sharer holds the line Exclusive or Modified.
+  bool owned_by_child(Slot slot) const { return entries_[slot].owned; }
+  void set_owned_by_child(Slot slot, bool owned) { entries_[slot].owned = owned; }
+  // A sharer holds the line Owned.
+  bool dirty_child(Slot slot) const { return entries_[slot].dirty_child; }
+  void set_dirty_child(Slot slot, bool dirty) { entries_[slot].dirty_child = dirty; }
+  // No cache outside the subtree holds the line.
+  bool exclusive(Slot slot) const { return entries_[slot].exclusive; }
+  void set_exclusive(Slot slot, bool exclusive) { entries_[slot].exclusive = exclusive; }
+  // The entry of the line at the next cache toward memory.
+  Slot parent_slot(Slot slot) const { return entries_[slot].parent_slot; }
+  void set_parent_slot(Slot slot, Slot parent_slot) { entries_[slot].parent_slot = parent_slot; }
+  // The slot of the line in the cache that the directory belongs to, or kNoSlot.
+  Slot data(Slot slot) const { return entries_[slot].data; }
+  void set_data(Slot slot, Slot data) { entries_[slot].data = data; }
+  // MESIF at memory: the sharer that answers for the line, or kNoChild.
+  static constexpr uint32_t kNoChild = ~uint32_t{0};
+  uint32_t forwarder(Slot slot) const { return entries_[slot].forwarder; }
+  void set_forwarder(Slot slot, uint32_t child) { entries_[slot].forwarder = child; }
+  static constexpr bool counts_visitors() { return false; }
+  uint64_t* visitors(Slot) { return nullptr; }
+
+  size_t open_entries() const { return slots_.size(); }
+  template <class F>
+  void for_each(F f) const {
+    for (const auto& [line, slot] : slots_) f(slot);
+  }
+
+ private:
+  struct Entry {
+    uint64_t line = kNoLine;
+    Slot parent_slot = kNoSlot, data = kNoSlot;
+    uint32_t forwarder = kNoChild;
+    bool owned = false, dirty_child = false, exclusive = false;
+  };
+  uint32_t words_;
+  std::unordered_map<uint64_t, Slot> slots_;
+  std::vector<Entry> entries_;
+  std::vector<uint64_t> sharers_;
+  std::vector<Slot> free_;
+};
+
+}  // namespace simrun::sim
