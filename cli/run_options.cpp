@@ -33,8 +33,10 @@ constexpr const char* kExamples =
       Counts instructions, loads and stores; no cache model. With --mode count instructions only, at a third of the cost.
   simrun --mode null --stats engine -- python3 script.py
       Translation only: what does running from the code cache cost?
+  simrun sharing --config l3_8core.yaml -- ./parallel_program
+      The lines that its threads fight over, with variables, source lines and the fix (docs/sharing.md).
   simrun config l3_8core.yaml
-      The machine with every key resolved.
+      The machine as a picture; --config host simulates the one that this runs on.
   source <(simrun completion bash)
 
 Everything behind `--` belongs to the program. Its standard streams, exit status and ending signal are its own.

@@ -9,7 +9,7 @@ constexpr SubCommand kSubCommands[] = {
     {"sharing", "Run a program and show the lines that its threads fight over", sharing_command},
     {"bbv", "Run a program and write the basic-block vectors of its intervals", bbv_command},
     {"simpoint", "Find the phases of a profile, and an interval for each", simpoint_command},
-    {"config", "Show a machine with every key resolved", config_command},
+    {"config", "Check a machine and show it as a picture", config_command},
     {"completion", "Print the completion script of a shell", completion_command},
 };
 

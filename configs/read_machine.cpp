@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "base/user_error.h"
+#include "configs/host_machine.h"
 #include "configs/machine_words.h"
 #include "configs/strict_yaml.h"
 #include "sim/build/validate_machine.h"
@@ -112,6 +113,7 @@ sim::MachineConfig parse_machine(const std::string& text, const std::string& fil
 }
 
 sim::MachineConfig read_machine(const std::string& path_or_bare_name) {
+  if (path_or_bare_name == "host") return read_host_machine();
   const std::string path = find_machine(path_or_bare_name);
   std::ifstream stream(path, std::ios::binary);
   std::ostringstream text;

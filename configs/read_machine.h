@@ -11,7 +11,7 @@ namespace simrun::configs {
 
 // Reads a machine. `path_or_bare_name` is a path, or a name without '/' (with or without ".yaml") that is looked for in
 // the working directory, then in the directories of SIMRUN_CONFIG_PATH (separated by ':'), then in the machines
-// directory. Throws UserError with exit status 2.
+// directory; `host` is the machine that this runs on (host_machine.h). Throws UserError with exit status 2.
 sim::MachineConfig read_machine(const std::string& path_or_bare_name);
 
 // Reads a machine from text; `file` is the name for messages.
