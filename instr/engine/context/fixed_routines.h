@@ -18,6 +18,9 @@ struct FixedRoutines {
   // not made. `abort` is where a signal handler sends a thread that it finds in [begin, instruction].
   uint64_t (*gate)(ThreadContext* context);
   uint64_t gate_begin, gate_instruction, gate_abort;
+  // The same for 32-bit system calls; 2: the kernel does not know int 0x80.
+  uint64_t (*gate32)(ThreadContext* context);
+  uint64_t gate32_begin, gate32_instruction, gate32_abort, gate32_failed;
 
   // A clone-like call with the arguments {rax, rdi, rsi, rdx, r10, r8, r9} of `arguments`; the child jumps to `child` with r12 = `value`.
   int64_t (*clone)(const uint64_t* arguments, uint64_t child, void* value);

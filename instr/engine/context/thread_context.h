@@ -47,6 +47,9 @@ struct UserDispatch {
   uint64_t on, offset, bytes, selector;
 };
 
+// A single step under the trap flag (runtime/single_step.h).
+enum class Step : uint32_t { kNone, kPlain, kPushFlags64, kPushFlags16 };
+
 struct ThreadContext : border::ThreadSlot {
   // Read or written by emitted code through gs:[offset].
   uint64_t spill[16];          // application values of registers that hold something of ours, by hardware number
@@ -81,6 +84,7 @@ struct ThreadContext : border::ThreadSlot {
   const FilterChain* filters;  // seccomp filters, the newest first; children inherit them
   uint32_t strict;             // seccomp's strict mode
   UserDispatch user_dispatch;
+  Step step;                   // the thread is in the code of one instruction, for a step
   uint32_t check_countdown;    // force_safe_points
   uint32_t last_event;         // ring of events for fault reports
   struct { uint64_t kind, value; } events[32];

@@ -104,6 +104,24 @@ struct Instruction {
   MemoryOperand memory[kMaxMemoryOperands];
 };
 
+inline constexpr uint8_t kPopFlagsOpcode = 0x9d;   // the opcode of popf, popfq
+
+// Legacy prefixes and REX. Any time.
+constexpr bool is_prefix(uint8_t b) {
+  return b == 0x66 || b == 0x67 || b == 0xf0 || b == 0xf2 || b == 0xf3 || b == 0x2e || b == 0x36 || b == 0x3e || b == 0x26 || b == 0x64 ||
+         b == 0x65 || (b & 0xf0) == 0x40;
+}
+
+// An instruction of one opcode byte and nothing else but prefixes.
+constexpr bool is_one_byte(const Instruction& i, uint8_t opcode) {
+  for (uint8_t k = 0; k + 1 < i.length; ++k)
+    if (!is_prefix(i.bytes[k])) return false;
+  return i.length > 0 && i.bytes[i.length - 1] == opcode;
+}
+
+// The 32-bit system call.
+constexpr bool is_int80(const Instruction& i) { return i.length >= 2 && i.bytes[i.length - 2] == 0xcd && i.bytes[i.length - 1] == 0x80; }
+
 // Decodes the instruction at `pc` whose bytes start at `code` (at least `available` readable bytes). Returns false when the bytes are
 // not a whole valid instruction: `length` is then 0 and `flow` kUnsupported. Any time (no allocation, no lock).
 bool decode(const uint8_t* code, uint32_t available, AppAddress pc, Instruction& out);

@@ -39,6 +39,8 @@ struct State {
 State* g_state;
 
 // Application addresses have 47 bits.
+constexpr uint32_t kOneStep = 0;   // in place of a number of instructions
+
 uint64_t cut_key(AppAddress pc, uint32_t instructions) { return raw(pc) | static_cast<uint64_t>(instructions) << 48; }
 
 uint64_t now() {
@@ -61,7 +63,7 @@ void patch(const Exit& exit, const Superblock& target) {
 }
 
 void link(Exit& exit, const Superblock& target) {
-  if (g_state->superblocks[exit.superblock].cut) return;
+  if (g_state->superblocks[exit.superblock].purpose != Purpose::kOrdinary) return;
   if (exit.linked || exit.kind != ExitKind::kDirect || !g_process.header->link_superblocks) return;
   patch(exit, target);
   exit.linked = true;
@@ -77,7 +79,7 @@ void record(uint32_t start, uint32_t cold_start, uint32_t descriptor, uint32_t i
   const auto first_exit = static_cast<uint32_t>(s.exits.size());
   s.superblocks.push_back({s.decoded.pc, last.pc + last.length, start + o.entry, start + o.check, start + o.size, cold_start, first_exit,
                            indirect_entry, descriptor, static_cast<uint16_t>(o.exits.size()), static_cast<uint16_t>(s.decoded.count),
-                           o.buffer_register, live.flags_dead, live.dead, purpose == Purpose::kCut});
+                           o.buffer_register, live.flags_dead, live.dead, purpose});
   if (s.decoded.changeable) {
     auto& copy = s.bytes[index];
     for (uint32_t k = 0; k < s.decoded.count; ++k)
@@ -87,7 +89,7 @@ void record(uint32_t start, uint32_t cold_start, uint32_t descriptor, uint32_t i
     s.exits.push_back({e.target, e.patch ? start + e.patch : 0, e.patch_same_buffer ? start + e.patch_same_buffer : 0, index, e.kind, false});
   for (uint64_t page = raw(s.decoded.pc) >> kPageShift; page <= (raw(last.pc) + last.length - 1) >> kPageShift; ++page)
     s.pages[page].push_back(index);
-  if (purpose == Purpose::kCut) return;
+  if (purpose != Purpose::kOrdinary) return;
   s.by_pc.emplace(raw(s.decoded.pc), index);
   for (uint32_t k = first_exit; k < s.exits.size(); ++k) {
     if (s.exits[k].kind != ExitKind::kDirect) continue;
@@ -204,13 +206,16 @@ uint64_t code_for(AppAddress pc, bool indirect) {
   return g_code_cache.address(superblock.entry);
 }
 
+uint64_t step_code_for(AppAddress pc) { return cut_code_for(pc, kOneStep); }
+
 uint64_t cut_code_for(AppAddress pc, uint32_t instructions) {
   State& s = *g_state;
   const uint64_t key = cut_key(pc, instructions);
   auto found = s.cuts.find(key);
   if (found == s.cuts.end()) {
-    const uint32_t wanted = std::min(instructions, s.options.max_instructions);
-    if (!translate(pc, false, Purpose::kCut, wanted)) return 0;
+    const Purpose purpose = instructions == kOneStep ? Purpose::kStep : Purpose::kCut;
+    const uint32_t wanted = purpose == Purpose::kStep ? 1 : std::min(instructions, s.options.max_instructions);
+    if (!translate(pc, false, purpose, wanted)) return 0;
     found = s.cuts.emplace(key, static_cast<uint32_t>(s.superblocks.size() - 1)).first;
   }
   return g_code_cache.address(s.superblocks[found->second].entry);
@@ -337,14 +342,14 @@ Recovery recover(uint64_t code) {
   if (copy != s.bytes.end())
     form_superblock_from(copy->second.data(), static_cast<uint32_t>(copy->second.size()), superblock.pc, *decoded);
   else
-    form_superblock(superblock.pc, superblock.cut ? superblock.instructions : s.options.max_instructions, *decoded);
+    form_superblock(superblock.pc, superblock.purpose != Purpose::kOrdinary ? superblock.instructions : s.options.max_instructions, *decoded);
   if (decoded->count != superblock.instructions) return result;   // the bytes have changed
   std::vector<uint8_t> scratch(Translator::size_bound(*decoded)), cold_scratch(Translator::size_bound(*decoded));
   const uint64_t start = g_code_cache.address(superblock.entry);
   Assembler out(scratch.data(), start), cold(cold_scratch.data(), g_code_cache.address(superblock.cold));
   Translator translator(s.options);
   TranslationOutput output;
-  translator.translate(*decoded, superblock.cut ? Purpose::kCut : Purpose::kOrdinary, 0, 0, out, cold, output);
+  translator.translate(*decoded, superblock.purpose, 0, 0, out, cold, output);
   CHECK(output.size == superblock.code_end - superblock.entry);
   const auto at = static_cast<uint32_t>(code - start);
   const RecoveryPoint* point = nullptr;

@@ -25,6 +25,8 @@ uint64_t code_for(AppAddress pc, bool indirect);
 // The same for the first `instructions` at `pc` only (or fewer, where a superblock ends), without a limit check: to reach an exact count.
 // What follows is found through the dispatcher, or checks its limit.
 uint64_t cut_code_for(AppAddress pc, uint32_t instructions);
+// The same for the one instruction at `pc`, and every way out leads to the dispatcher.
+uint64_t step_code_for(AppAddress pc);
 
 // The facts of an exit, copied: the exit itself may go when the code cache is flushed.
 Exit exit_facts(uint32_t exit_id);

@@ -7,6 +7,7 @@
 #include "instr/engine/dispatch/safe_points.h"
 #include "instr/engine/instrument/budget.h"
 #include "instr/engine/instrument/ring_writer.h"
+#include "instr/engine/runtime/single_step.h"
 #include "instr/engine/runtime/uncopied_instructions.h"
 #include "instr/engine/signals/signals.h"
 #include "instr/engine/syscalls/syscalls.h"
@@ -52,8 +53,24 @@ void handle_departure(ThreadContext* c, const Departure& d) {
     case ExitKind::kStale:
       count(statistics.dispatches_other);
       return flush_range(c, AppAddress{c->app.pc}, AppAddress{c->app.pc + 1});
+    case ExitKind::kSyscall32:
+      count(statistics.dispatches_syscall);
+      return do_syscall32(c);
+    case ExitKind::kFsBase:
+      count(statistics.dispatches_other);
+      return append_event(c, border::Event::kFsBase, {c->app_fs_base});
+    case ExitKind::kPopFlags:
+      count(statistics.dispatches_other);
+      pop_flags(c);
+      return;
     case ExitKind::kUnsupported: return do_uncopied_instruction(c);
   }
+}
+
+// Whether the thread has left behind an instruction that it went in for.
+bool has_retired(const Departure& d) {
+  if (d.id < kFirstExit) return d.id == kExitIndirect;
+  return d.exit.kind == ExitKind::kDirect || d.exit.kind == ExitKind::kFsBase;
 }
 
 // Forced safe points: the limit of every n-th entry is 0.
@@ -72,6 +89,11 @@ uint64_t find_code(ThreadContext* c, const Departure& d, uint64_t& full) {
     full = code_generation();
     return 0;
   }
+  if (is_stepping(c)) {
+    const uint64_t code = step_code_for(AppAddress{c->app.pc});
+    if (code != 0) begin_step(c);
+    return code;
+  }
   if (const uint32_t left = g_process.counting() ? cut_length(c) : 0) return cut_code_for(AppAddress{c->app.pc}, left);
   const uint64_t code = code_for(AppAddress{c->app.pc}, d.id == kExitIndirect);
   if (code == 0) return 0;
@@ -85,11 +107,17 @@ uint64_t dispatch(ThreadContext* c) {
   Departure d = read_departure(c);
   leave_cache_state(c);
   pass_stop(c);
+  if (c->step != Step::kNone && !has_retired(d)) end_step(c, false);
   handle_departure(c, d);
+  if (c->step != Step::kNone) end_step(c, true);
   set_normal_limit(c);
   for (;;) {
     if (c->pending.number.load(std::memory_order_relaxed) != 0) deliver_signal(c);
     restore_limit(c);
+    if (is_stepping(c)) {
+      switch_chunk_if_full(c);   // code of one instruction does not look
+      if (step_by_hand(c)) continue;
+    }
     enter_cache_state(c);
     if (c->pending.number.load(std::memory_order_seq_cst) != 0) {
       leave_cache_state(c);
@@ -103,7 +131,7 @@ uint64_t dispatch(ThreadContext* c) {
     leave_cache_state(c);
     if (full != 0)
       flush_translations(c, full);
-    else
+    else if (!do_vsyscall(c))
       raise_not_executable(c);
   }
 }

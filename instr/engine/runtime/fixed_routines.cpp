@@ -29,6 +29,8 @@ class FixedEmitter {
     align();
     gate();
     align();
+    gate32();
+    align();
     clone();
     align();
     child_starts();
@@ -131,6 +133,31 @@ class FixedEmitter {
     g_routines.gate_abort = a_.here();
     a_.mov_imm(kRax, 0);
     a_.bind(out);
+    restore_callee_saved_and_return();
+  }
+
+  // The same for int 0x80, whose registers are others; failed: return 2. The kernel clears or keeps r8 to r11: they are not given to it.
+  void gate32() {
+    g_routines.gate32 = reinterpret_cast<uint64_t (*)(ThreadContext*)>(a_.here());
+    save_callee_saved();
+    for (uint8_t r : {kRax, kRbx, kRcx, kRdx, kRsi, kRdi, kRbp}) a_.load_gs(r, gpr_slot(r));
+    g_routines.gate32_begin = a_.here();
+    a_.cmp_gs_zero(offsetof(ThreadContext, pending.number));
+    uint8_t* abort = a_.jcc_forward(kNotEqual);
+    g_routines.gate32_instruction = a_.here();
+    a_.byte(0xcd);
+    a_.byte(0x80);
+    a_.store_gs(gpr_slot(kRax), kRax);
+    a_.mov_imm(kRax, 1);
+    uint8_t* out = a_.jmp_forward();
+    g_routines.gate32_failed = a_.here();
+    a_.mov_imm(kRax, 2);
+    uint8_t* out_failed = a_.jmp_forward();
+    a_.bind(abort);
+    g_routines.gate32_abort = a_.here();
+    a_.mov_imm(kRax, 0);
+    a_.bind(out);
+    a_.bind(out_failed);
     restore_callee_saved_and_return();
   }
 

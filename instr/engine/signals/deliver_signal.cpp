@@ -188,16 +188,46 @@ int64_t do_sigaltstack(ThreadContext* c) {
   return 0;
 }
 
-bool raise_signal(ThreadContext* c, const siginfo_t& info, const Trap& trap) {
-  const uint64_t mask = set_signal_mask(kAllSignals);
-  if (c->pending.number.load(std::memory_order_relaxed) != 0) return false;
-  c->app_mask = mask;
+namespace {
+
+void set_pending(ThreadContext* c, const siginfo_t& info, const Trap& trap) {
   c->pending.info = info;
   c->pending.trapno = trap.number;
   c->pending.error = trap.error;
   c->pending.cr2 = trap.cr2;
   c->pending.number.store(static_cast<uint32_t>(info.si_signo), std::memory_order_seq_cst);
+}
+
+}  // namespace
+
+bool raise_signal(ThreadContext* c, const siginfo_t& info, const Trap& trap) {
+  const uint64_t mask = set_signal_mask(kAllSignals);
+  if (c->pending.number.load(std::memory_order_relaxed) != 0) return false;
+  c->app_mask = mask;
+  set_pending(c, info, trap);
   return true;
+}
+
+void raise_signal_first(ThreadContext* c, const siginfo_t& info, const Trap& trap) {
+  const uint64_t mask = set_signal_mask(~0ull);
+  if (const uint64_t other = c->pending.number.load(std::memory_order_relaxed)) {
+    siginfo_t copy = c->pending.info;
+    raw_syscall(SYS_rt_tgsigqueueinfo, static_cast<uint64_t>(raw_syscall(SYS_getpid)), c->tid, other, word(&copy));
+  } else {
+    c->app_mask = mask;
+  }
+  set_pending(c, info, trap);
+  set_signal_mask(kAllSignals);
+}
+
+bool raise_bad_read(ThreadContext* c, uint64_t address) {
+  uint8_t resident;
+  const bool mapped = raw_syscall(SYS_mincore, address & ~4095ull, 1, word(&resident)) != -ENOMEM;
+  siginfo_t info{};
+  info.si_signo = SIGSEGV;
+  info.si_code = mapped ? SEGV_ACCERR : SEGV_MAPERR;
+  info.si_addr = reinterpret_cast<void*>(address);
+  return raise_signal(c, info, {14 /* X86_TRAP_PF */, mapped ? 5ull : 4ull, address});
 }
 
 namespace {

@@ -68,6 +68,10 @@ struct Trap {
   uint64_t number, error, cr2;   // as in the kernel's frame
 };
 bool raise_signal(ThreadContext* context, const siginfo_t& info, const Trap& trap);
+// The same, but first: another one that is pending goes back to the kernel.
+void raise_signal_first(ThreadContext* context, const siginfo_t& info, const Trap& trap);
+// SIGSEGV as for a read of the application's that faults.
+bool raise_bad_read(ThreadContext* context, uint64_t address);
 [[noreturn]] void end_by_signal(ThreadContext* context, int number);
 
 // As #GP with this error code. A fault that the dispatcher finds: nothing executable at pc, or no instruction.

@@ -42,6 +42,13 @@ void record(ThreadContext* c, int number, const siginfo_t* info, KernelUcontext*
   c->pending.number.store(static_cast<uint32_t>(number), std::memory_order_seq_cst);
 }
 
+// Whole superblocks end in one byte for these: int3, int1.
+void go_back_to_trap(Recovery& r) {
+  r.pc = AppAddress{raw(r.pc) - 1};
+  r.instructions = static_cast<uint16_t>(r.instructions - 1);
+  r.whole = false;
+}
+
 // A fault at an instruction of the application, in the code cache: make the registers exact and leave.
 bool take_fault(ThreadContext* c, int number, siginfo_t* info, KernelUcontext* u) {
   Recovery r;
@@ -55,8 +62,12 @@ bool take_fault(ThreadContext* c, int number, siginfo_t* info, KernelUcontext* u
     if (r.in_spill & bit(k)) set_register(*u, k, c->spill[k]);
   // si_addr is the instruction's own address for these (arch/x86/kernel/traps.c).
   if (number == SIGILL || number == SIGFPE || (number == SIGTRAP && info->si_code != SI_KERNEL)) info->si_addr = reinterpret_cast<void*>(raw(r.pc));
-  // If a signal waits already, it goes first: the instruction faults again when its handler has returned.
-  if (c->pending.number.load() == 0) record(c, number, info, u);
+  // If a signal waits already, it goes first: the instruction faults again when its handler has returned. A trap (int3, int1) is behind its
+  // instruction, and so goes back to it.
+  if (c->pending.number.load() == 0)
+    record(c, number, info, u);
+  else if (r.whole)
+    go_back_to_trap(r);
   t_cut = r;
   c->app.pc = raw(r.pc);
   c->exit_id = kExitFault;
@@ -84,6 +95,10 @@ uint64_t handle_signal(int number, siginfo_t* info, KernelUcontext* u) {
       u->rip = g_routines.copy_failed;
       return 1;
     }
+    if (u->rip == g_routines.gate32_instruction) {
+      u->rip = g_routines.gate32_failed;
+      return 1;
+    }
     // The mapping is sparse: its pages come when they are touched, and there may be none left (mm/shmem.c, shmem_fault).
     if (number == SIGBUS && word(static_cast<char*>(info->si_addr)) - word(g_process.base) < g_process.header->mapping_bytes)
       fail("no memory left for the memory that simrun shares with the program; free some, or try a smaller --ring-size");
@@ -103,6 +118,7 @@ uint64_t handle_signal(int number, siginfo_t* info, KernelUcontext* u) {
   if (number == SIGSYS && info->si_code == 1) c->pending.info.si_call_addr = reinterpret_cast<void*>(c->app.pc);
   request_stop(c);
   // In the gate and not yet in the kernel (or about to restart the call): the signal comes first.
+  if (u->rip >= g_routines.gate32_begin && u->rip <= g_routines.gate32_instruction) u->rip = g_routines.gate32_abort;
   if (u->rip >= g_routines.gate_begin && u->rip <= g_routines.gate_instruction) u->rip = g_routines.gate_abort;
   return 0;
 }

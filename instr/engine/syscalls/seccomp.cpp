@@ -46,6 +46,7 @@ std::vector<CodeRange> engine_code() {
 
 std::vector<uint64_t> application_calls() {
   return {g_routines.gate_instruction + kSyscallInstructionBytes,
+          g_routines.gate32_instruction + kSyscallInstructionBytes,
           g_routines.clone_instruction + kSyscallInstructionBytes};
 }
 

@@ -10,6 +10,12 @@ namespace simrun::engine {
 // app.pc is behind the syscall instruction. Afterwards the call is done, or app.pc is back at the instruction because a signal comes first.
 void do_syscall(ThreadContext* context);
 
+// The same for `int 0x80`: 32-bit registers, numbers and structures.
+void do_syscall32(ThreadContext* context);
+
+// A call of the legacy vsyscall page, at which app.pc is: done as the kernel does it. False: app.pc is elsewhere, or there is no such page.
+bool do_vsyscall(ThreadContext* context);
+
 // The call through the gate; false: a signal is pending, nothing happened.
 bool pass_through(ThreadContext* context);
 

@@ -46,6 +46,7 @@ void reset_context(ThreadContext* c, uint32_t slot) {
   c->filters = nullptr;
   c->strict = 0;
   c->user_dispatch = {};
+  c->step = Step::kNone;
   c->has_call_mask = 0;
   c->last_event = 0;
   c->check_countdown = slot * 7919u + 1;

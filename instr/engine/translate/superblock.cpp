@@ -7,6 +7,7 @@ namespace simrun::engine {
 namespace {
 
 bool ends_superblock(const Instruction& i) {
+  if (i.writes_fs_base) return true;   // the simulator hears of it
   switch (i.flow) {
     case Flow::kNext: return false;
     case Flow::kConditional:
@@ -52,6 +53,7 @@ void form_superblock(AppAddress pc, uint32_t max_instructions, DecodedSuperblock
     const bool new_page = raw(at) >> 12 != raw(pc) >> 12;
     if (new_page && code_may_change(at) != out.changeable) break;
     if (!decode(reinterpret_cast<const uint8_t*>(raw(at)), available, at, i)) break;
+    if (out.count > 0 && is_one_byte(i, kPopFlagsOpcode)) break;   // its test for the trap flag comes before everything
     words += words_bound(i);
     if (words > border::kMaxSuperblockWords) break;
     ++out.count;

@@ -17,6 +17,9 @@ enum class ExitKind : uint8_t {
   kSyscall,      // the system call before `target`
   kCheck,        // the limit check called for the dispatcher; `target` is the superblock itself
   kUnsupported,  // `target` cannot be translated
+  kSyscall32,    // the same by int 0x80
+  kFsBase,       // `target` follows an instruction that has set the FS base
+  kPopFlags,     // `target` is a popf that sets the trap flag
   kStale,        // the superblock's application bytes have changed; `target` is the superblock itself
 };
 
@@ -28,6 +31,13 @@ struct Exit {
   uint32_t superblock;
   ExitKind kind;
   bool linked;
+};
+
+// What a translation is for. But for the ordinary ones they are in no table but that of the cut ones, check no limit, and are never linked.
+enum class Purpose : uint8_t {
+  kOrdinary,
+  kCut,          // to reach an exact count
+  kStep,         // one instruction under the trap flag: every way out is to the dispatcher
 };
 
 // A translated superblock.
@@ -46,7 +56,7 @@ struct Superblock {
   uint8_t buffer_register;      // kNoRegister in null mode
   bool flags_dead;              // the arithmetic flags are overwritten before they are read
   GprSet dead;                  // registers overwritten before they are read and before anything can fault
-  bool cut;                     // Purpose::kCut: in no table but that of the cut ones, never linked
+  Purpose purpose;
 };
 
 // Decoded instructions of one superblock.

@@ -137,6 +137,7 @@ void Translator::jump_indirect() {
     a.load_gs(buffer_, spill_slot(buffer_));
   }
   a.store_gs(spill_slot(kRcx), kRcx);
+  if (purpose_ == Purpose::kStep) return a.jmp(options_.indirect_miss);
   a.movzx_ecx_r11w();
   a.jmp_gs_rcx8(kIndirectTableOffset);
 }

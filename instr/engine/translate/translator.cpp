@@ -30,7 +30,7 @@ void Translator::translate(const DecodedSuperblock& superblock, Purpose purpose,
   first_path_ = first_path;
   first_exit_ = first_exit;
   words_ = WordMap(options_.share_words);
-  anchor_in_use_ = false;
+  anchor_in_use_ = ended_ = false;
   pointer_lent_ = false;
   side_exits_.clear();
   result.clear();
@@ -40,7 +40,9 @@ void Translator::translate(const DecodedSuperblock& superblock, Purpose purpose,
   prologue();
   for (current_ = 0; current_ < superblock.count; ++current_) instruction(superblock.instructions[current_]);
   const Instruction& last = superblock.instructions[superblock.count - 1];
-  if (last.flow == Flow::kNext || last.flow == Flow::kConditional || last.flow == Flow::kCountedJump ||
+  if (ended_) {
+    // nothing follows
+  } else if (last.flow == Flow::kNext || last.flow == Flow::kConditional || last.flow == Flow::kCountedJump ||
       last.flow == Flow::kInterrupt)
     end_at(last.pc + last.length, ExitKind::kDirect);
   for (const SideExit& e : side_exits_) {
@@ -103,12 +105,24 @@ void Translator::prologue() {
   }
   result_->check = a.size();
   const bool checks_limit = purpose_ == Purpose::kOrdinary, counts = counting() && options_.count_paths;
-  if (!checks_limit && !counts && !superblock_->changeable) return;
+  const bool pops_flags = is_one_byte(superblock_->instructions[0], kPopFlagsOpcode);
+  if (!checks_limit && !counts && !superblock_->changeable && !pops_flags) return;
   keep_flags(a);
   if (superblock_->changeable) compare_code();
   if (checks_limit) limit_check();
   if (counts) a.inc_gs32(counter_of(entry_counter_));
   give_back_flags(a);
+  if (pops_flags) test_trap_flag();
+}
+
+// if (the trap flag is set in what the first instruction, a popf, will load) leave; the other flags are dead here
+void Translator::test_trap_flag() {
+  static constexpr uint8_t kTest[] = {0x0f, 0xba, 0x24, 0x24, 8};   // bt dword [rsp], 8
+  CHECK(flags_dead_);
+  mark(held());
+  out_->bytes(kTest, sizeof kTest);
+  out_->jcc(kBelow, cold_->here());
+  leave_from_prologue(ExitKind::kPopFlags);
 }
 
 void Translator::limit_check() {
@@ -209,7 +223,7 @@ void Translator::compare_code() {
 void Translator::leave_from_prologue(ExitKind kind) {
   Assembler& a = *cold_;
   // compare_code has stored the pointer, and so has keep_flags with rax.
-  if (kind == ExitKind::kCheck && (flags_dead_ || buffer_ != kRax)) store_pointer(a);
+  if (kind != ExitKind::kStale && (flags_dead_ || buffer_ != kRax)) store_pointer(a);
   give_back_flags(a);
   if (has_pointer()) a.load_gs(buffer_, offsetof(ThreadContext, spill) + 8 * buffer_);
   if (kind == ExitKind::kStale && !has_pointer()) a.load_gs(comparer_, offsetof(ThreadContext, spill) + 8 * comparer_);
@@ -231,7 +245,19 @@ void Translator::instruction(const Instruction& i) {
   result_->operands_per_instruction.push_back(static_cast<uint16_t>(result_->operands.size() - operands_before));
   switch (i.flow) {
     case Flow::kNext:
-    case Flow::kInterrupt: copy(i); break;
+      copy(i);
+      if (!i.writes_fs_base) break;
+      end_at(i.pc + i.length, ExitKind::kFsBase);
+      ended_ = true;
+      break;
+    case Flow::kInterrupt:
+      if (is_int80(i)) {
+        end_at(i.pc + i.length, ExitKind::kSyscall32);
+        ended_ = true;
+      } else {
+        copy(i);
+      }
+      break;
     case Flow::kConditional: conditional(i); break;
     case Flow::kCountedJump: counted_jump(i); break;
     case Flow::kJump: end_at(i.target, ExitKind::kDirect); break;

@@ -27,12 +27,7 @@ struct TranslationOptions {
   uint64_t leave;             // code addresses of the fixed routines (runtime/fixed_routines.h)
   const border::WatchedEntries* watched = nullptr;   // null: calls are not watched
   bool count_paths = false;   // kCount: a counter for each path
-};
-
-// What a translation is for.
-enum class Purpose : uint8_t {
-  kOrdinary,
-  kCut,                       // to reach an exact count: no limit check, never linked
+  uint64_t indirect_miss = 0;
 };
 
 // Where the application's state is, from a code offset (relative to the superblock's first byte) on.
@@ -101,6 +96,7 @@ class Translator {
   void store_pointer(Assembler& a);
   void load_pointer(Assembler& a);
   void compare_code();
+  void test_trap_flag();
   void leave_from_prologue(ExitKind kind);   // in the cold area
   GprSet held() const;        // registers that hold something of ours between instructions
   void mark(GprSet in_spill);
@@ -170,6 +166,7 @@ class Translator {
   bool pointer_lent_ = false;          // the buffer register holds something else for a while
   uint32_t entry_counter_ = 0;         // count_paths: which path's counter counts entries
   uint8_t anchor_ = kNoRegister;       // free for the whole superblock: base of unreachable rip-relative operands
+  bool ended_ = false;                 // the last instruction's exit is emitted already
   bool anchor_in_use_ = false;
   uint64_t anchor_value_ = 0;
   bool flags_dead_ = false;
