@@ -68,7 +68,8 @@ Json machine_schema() {
                      {"description", text("For reports")},
                      {"cores", count("Number of cores", 1, 4096)},
                      {"line", size("Line size of all levels in bytes: a power of two from 8 to 4096; by default 64")},
-                     {"coherence", choice("Protocol that keeps private caches coherent", kCoherenceWords)}};
+                     {"coherence", choice("Protocol that keeps private caches coherent", kCoherenceWords)},
+                     {"requests", choice("Who is asked about a line: its holders, or all", kRequestsWords)}};
   properties["levels"] = {
       {"description", "From the core toward memory"}, {"type", "array"}, {"minItems", 1}, {"items", level()}};
   properties["memory"] = object(
