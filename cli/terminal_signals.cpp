@@ -24,9 +24,9 @@ void wake() {
   if (channel::Doorbell* bell = watched_bell.load()) bell->ring();
 }
 
-void on_end_request(int signal, siginfo_t* info, void*) {
+// Not from the terminal, whose signals reach the program without us.
+void pass_on(int signal, siginfo_t* info, void*) {
   const int saved = errno;
-  ++seen;
   // SI_USER: kill(2); the terminal's own come from the kernel (SI_KERNEL) and reach the whole group.
   const bool for_us_only = info->si_code == SI_USER || info->si_code == SI_QUEUE || info->si_code == SI_TKILL;
   if (for_us_only) {
@@ -37,6 +37,11 @@ void on_end_request(int signal, siginfo_t* info, void*) {
   }
   wake();
   errno = saved;
+}
+
+void on_end_request(int signal, siginfo_t* info, void* context) {
+  ++seen;
+  pass_on(signal, info, context);
 }
 
 void on_child(int, siginfo_t*, void*) { wake(); }
@@ -54,8 +59,10 @@ void install_signal_handlers() {
   for (int signal : {SIGINT, SIGQUIT, SIGTERM, SIGHUP}) {
     struct sigaction before {};
     sigaction(signal, nullptr, &before);
-    if (before.sa_handler != SIG_IGN) install(signal, on_end_request);
+    // What is ignored (by nohup, or in the background of a script) ends nothing of ours; the program may handle it.
+    install(signal, before.sa_handler == SIG_IGN ? pass_on : on_end_request);
   }
+  for (int signal : {SIGUSR1, SIGUSR2, SIGWINCH}) install(signal, pass_on);
 }
 
 void watch(host::Target& target, channel::Doorbell& bell) {

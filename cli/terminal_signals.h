@@ -1,7 +1,7 @@
 // What signals at simrun mean. From the terminal (Ctrl-C, Ctrl-\, hang-up) they reach the program too, which is in the
 // same process group: nothing to do but to survive and report. Sent to simrun by someone's kill(2), they are passed on
-// to the program. A signal that simrun found ignored (nohup) stays ignored. SIGCHLD wakes the consumer, so that the end
-// of the program is noticed at once.
+// to the program, as are SIGUSR1, SIGUSR2 and SIGWINCH; a signal that simrun found ignored (nohup, `&` in a script) too,
+// and does nothing else. SIGCHLD wakes the consumer, so that the end of the program is noticed at once.
 #pragma once
 
 #include <sys/types.h>
@@ -11,7 +11,7 @@
 
 namespace simrun::cli {
 
-// Before the launch: from here on simrun survives SIGINT, SIGQUIT, SIGTERM and SIGHUP.
+// Before the launch: from here on simrun survives SIGINT, SIGQUIT, SIGTERM, SIGHUP and what it passes on.
 void install_signal_handlers();
 
 // After the launch: where signals go, and who is woken. Signals that came in between are passed on now. Both must
@@ -19,7 +19,8 @@ void install_signal_handlers();
 void watch(host::Target& target, channel::Doorbell& bell);
 void watch_nothing();
 
-// How many of the four came; the second after the program's end means: do not finish the simulation either.
+// How many of the first four came that were not ignored; the second after the program's end means: do not finish the
+// simulation either.
 int signals_seen();
 
 // Ends this process by `signal`, as the program was, without a core file.

@@ -136,6 +136,31 @@ TEST_F(RunCommand, SigtermAtSimrunIsPassedOn) {
   EXPECT_EQ(read_file(out()), "ready\ncaught\n");
 }
 
+TEST_F(RunCommand, SignalsForTheProgramArePassedOnEvenWhenIgnoredHere) {
+  // As in the background of a script; bash gets no trap for what was ignored when it started, python does.
+  const auto before = signal(SIGQUIT, SIG_IGN);
+  const char* program =
+      "import os, signal\n"
+      "for s in signal.SIGUSR1, signal.SIGUSR2, signal.SIGQUIT:\n"
+      "  signal.signal(s, lambda s, f: (print(s, flush=True), s == signal.SIGQUIT and os._exit(7)))\n"
+      "print('ready', flush=True)\n"
+      "while True: signal.pause()\n";
+  const pid_t pid = start({"--mode", "null", "--", "/usr/bin/python3", "-c", program});
+  signal(SIGQUIT, before);
+  const auto lines = [&](const std::string& expected) {
+    for (int i = 0; i < 3000 && read_file(out()) != expected; ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    return read_file(out());
+  };
+  ASSERT_EQ(lines("ready\n"), "ready\n");
+  kill(pid, SIGUSR1);
+  EXPECT_EQ(lines("ready\n10\n"), "ready\n10\n");
+  kill(pid, SIGUSR2);
+  EXPECT_EQ(lines("ready\n10\n12\n"), "ready\n10\n12\n");
+  kill(pid, SIGQUIT);
+  EXPECT_EXIT(wait_for(pid), 7);
+}
+
 TEST_F(RunCommand, SignalToTheGroupEndsBothWithAReport) {
   const pid_t pid = start({"--mode", "trace", "-j", json(), "--", "/bin/sh", "-c", "echo ready; while :; do :; done"});
   ASSERT_TRUE(wait_for_output());

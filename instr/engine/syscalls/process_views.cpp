@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "instr/engine/context/engine_memory.h"
+#include "instr/engine/context/process.h"
 #include "instr/engine/signals/actions.h"
 #include "instr/engine/syscalls/resource_limits.h"
 
@@ -101,13 +102,24 @@ uint64_t ignored_signals() {
   return signals_that([](uint64_t handler) { return handler == kSigIgnore; });
 }
 
+// The mask of the thread `tid` is the engine's while a signal waits in it: then `mask` becomes the thread's own.
+void undo_engine_mask(uint64_t tid, uint64_t& mask) {
+  const uint32_t slots = g_process.header->slots_used.load();
+  for (uint32_t k = 0; k < slots; ++k) {
+    const ThreadContext* c = g_process.slot(k);
+    if (c->ring.state.load() == static_cast<uint32_t>(border::ThreadState::kFree) || c->tid != tid) continue;
+    if (c->pending.number.load() != 0) mask = c->app_mask;
+  }
+}
+
 uint64_t less(uint64_t value, uint64_t part) { return value > part ? value - part : 0; }
 
 // fs/proc/array.c, proc_pid_status; fs/proc/task_mmu.c, task_mem. The peak is not known without the engine: the size
 // stands for it.
 void status(std::string_view text, std::string& out) {
-  uint64_t size = 0;
+  uint64_t size = 0, tid = 0;
   for_each_line(text, [&](std::string_view line) {
+    if (line.starts_with("Pid:")) tid = first_number(line);
     if (line.starts_with("VmSize:")) size = less(first_number(line), engine_memory_bytes() >> 10);
   });
   for_each_line(text, [&](std::string_view line) {
@@ -122,7 +134,11 @@ void status(std::string_view text, std::string& out) {
       kibibytes(less(first_number(line), engine_data_bytes() >> 10));
     else if (key == "VmLib")
       kibibytes(less(first_number(line), engine_code_bytes() >> 10));
-    else if (key == "SigIgn")
+    else if (key == "SigBlk") {
+      uint64_t mask = number(line.substr(line.find_last_of("\t ") + 1), 16);
+      undo_engine_mask(tid, mask);
+      append_number(out, "SigBlk:\t%016" PRIx64 "\n", mask);
+    } else if (key == "SigIgn")
       append_number(out, "SigIgn:\t%016" PRIx64 "\n", ignored_signals());
     else if (key == "SigCgt")
       append_number(out, "SigCgt:\t%016" PRIx64 "\n", caught_signals());
@@ -158,12 +174,16 @@ uint64_t field_value(std::string_view text, int wanted) {
   return number(text, 10);
 }
 
-// fs/proc/array.c, do_task_stat: 23 vsize, 33 sigignore, 34 sigcatch, the signals' lower 31 bits
+// fs/proc/array.c, do_task_stat: 1 pid, 23 vsize, 32 blocked, 33 sigignore, 34 sigcatch, the signals' lower 31 bits
 void stat(std::string_view text, std::string& out) {
   constexpr uint64_t kShown = 0x7fffffff;
   const size_t behind_name = text.rfind(')') + 2;
-  const uint64_t size = field_value(text.substr(std::min(behind_name, text.size())), 23 - 2);
+  const std::string_view rest = text.substr(std::min(behind_name, text.size()));
+  const uint64_t size = field_value(rest, 23 - 2);
+  uint64_t mask = field_value(rest, 32 - 2);
+  undo_engine_mask(number(text, 10), mask);
   out = with_fields(text, {{23, std::to_string(less(size, engine_memory_bytes()))},
+                           {32, std::to_string(mask & kShown)},
                            {33, std::to_string(ignored_signals() & kShown)},
                            {34, std::to_string(caught_signals() & kShown)}});
 }
