@@ -53,7 +53,7 @@ void translate(benchmark::State& state) {
   for (auto _ : state) {
     form_superblock(all[k++ % all.size()], kMaxSuperblockInstructions, superblock);
     Assembler out(hot.data(), 0x7ffff8010000), out_cold(cold.data(), 0x7ffffa000000);
-    translator.translate(superblock, Purpose::kOrdinary, 1000, 16, out, out_cold, output);
+    translator.translate(superblock, Purpose::kOrdinary, entry_liveness(superblock, true).flags_dead, 1000, 16, out, out_cold, output);
     benchmark::DoNotOptimize(output.size);
   }
   state.counters["superblocks"] = benchmark::Counter(static_cast<double>(state.iterations()), benchmark::Counter::kIsRate);

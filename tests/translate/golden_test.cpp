@@ -24,6 +24,7 @@ std::map<uint64_t, std::string> context_fields() {
                                             {offsetof(ThreadContext, limit), "limit"},
                                             {offsetof(ThreadContext, retired), "retired"},
                                             {offsetof(ThreadContext, flags_spill), "flags_spill"},
+                                            {offsetof(ThreadContext, minus_limit), "minus_limit"},
                                             {offsetof(ThreadContext, exit_id), "exit_id"},
                                             {offsetof(ThreadContext, app_gs_base), "app_gs_base"},
                                             {kIndirectTableOffset, "indirect_table"}};
@@ -113,7 +114,7 @@ std::string translate(const Case& c) {
   std::vector<uint8_t> hot(Translator::size_bound(superblock)), cold(hot.size());
   Assembler out(hot.data(), kHot), out_cold(cold.data(), kCold);
   TranslationOutput output;
-  translator.translate(superblock, Purpose::kOrdinary, 1000, 16, out, out_cold, output);
+  translator.translate(superblock, Purpose::kOrdinary, entry_liveness(superblock, false).flags_dead, 1000, 16, out, out_cold, output);
   std::string text = "hot\n" + disassemble(hot, output.size, kHot) + "cold\n" + disassemble(cold, output.cold_size, kCold);
   for (const auto& p : output.paths)
     text += "path: " + std::to_string(p.instructions) + " instructions, " + std::to_string(p.operands) + " operands, " + std::to_string(p.words) + " words\n";

@@ -79,7 +79,7 @@ void record(uint32_t start, uint32_t cold_start, uint32_t descriptor, uint32_t i
   const auto first_exit = static_cast<uint32_t>(s.exits.size());
   s.superblocks.push_back({s.decoded.pc, last.pc + last.length, start + o.entry, start + o.check, start + o.size, cold_start, first_exit,
                            indirect_entry, descriptor, static_cast<uint16_t>(o.exits.size()), static_cast<uint16_t>(s.decoded.count),
-                           o.buffer_register, live.flags_dead, live.dead, purpose});
+                           o.buffer_register, live.flags_dead, static_cast<uint8_t>(o.entry), live.looked_from, live.looked_to, live.dead, purpose});
   if (s.decoded.changeable) {
     auto& copy = s.bytes[index];
     for (uint32_t k = 0; k < s.decoded.count; ++k)
@@ -89,6 +89,7 @@ void record(uint32_t start, uint32_t cold_start, uint32_t descriptor, uint32_t i
     s.exits.push_back({e.target, e.patch ? start + e.patch : 0, e.patch_same_buffer ? start + e.patch_same_buffer : 0, index, e.kind, false});
   for (uint64_t page = raw(s.decoded.pc) >> kPageShift; page <= (raw(last.pc) + last.length - 1) >> kPageShift; ++page)
     s.pages[page].push_back(index);
+  for (const uint64_t page : live.pages_ahead) s.pages[page].push_back(index);
   if (purpose != Purpose::kOrdinary) return;
   s.by_pc.emplace(raw(s.decoded.pc), index);
   for (uint32_t k = first_exit; k < s.exits.size(); ++k) {
@@ -111,7 +112,7 @@ Assembler assembler_for(CodeCache::Area area) {
 
 // verify: if (r11 != pc) goto the previous occupant of the table entry, at last the miss; rcx, r11 = the application's.
 // What follows is the superblock's entry.
-uint32_t emit_indirect_entry(AppAddress address, const EntryLiveness& live) {
+uint32_t emit_indirect_entry(AppAddress address, GprSet dead) {
   const uint32_t start = g_code_cache.used(CodeCache::kHot);
   Assembler a = assembler_for(CodeCache::kHot), cold = assembler_for(CodeCache::kCold);
   const uint64_t pc = raw(address);
@@ -129,8 +130,8 @@ uint32_t emit_indirect_entry(AppAddress address, const EntryLiveness& live) {
   a.byte(0xe3);
   a.byte(5);
   a.jmp(entry);
-  if (!(live.dead & bit(kRcx))) a.load_gs(kRcx, spill(kRcx));
-  if (!(live.dead & bit(kR11))) a.load_gs(kR11, spill(kR11));
+  if (!(dead & bit(kRcx))) a.load_gs(kRcx, spill(kRcx));
+  if (!(dead & bit(kR11))) a.load_gs(kR11, spill(kR11));
   g_code_cache.commit(CodeCache::kHot, a.size());
   g_code_cache.commit(CodeCache::kCold, cold.size());
   return start;
@@ -151,12 +152,12 @@ bool translate(AppAddress pc, bool indirect, Purpose purpose, uint32_t max_instr
          s.superblocks.size());
   const uint32_t bound = Translator::size_bound(s.decoded) + 128;
   CHECK(g_code_cache.space(CodeCache::kHot) >= bound && g_code_cache.space(CodeCache::kCold) >= bound);
-  const EntryLiveness live = entry_liveness(s.decoded);
-  const uint32_t indirect_entry = indirect ? emit_indirect_entry(pc, live) : 0;
+  const EntryLiveness live = entry_liveness(s.decoded, !s.decoded.changeable);
+  const uint32_t indirect_entry = indirect ? emit_indirect_entry(pc, live.dead) : 0;
   const uint32_t start = g_code_cache.used(CodeCache::kHot), cold_start = g_code_cache.used(CodeCache::kCold);
   Assembler out = assembler_for(CodeCache::kHot), cold = assembler_for(CodeCache::kCold);
   const auto first_exit = static_cast<uint32_t>(kFirstExit + s.exits.size());
-  s.translator.translate(s.decoded, purpose, next_path_id(), first_exit, out, cold, s.output);
+  s.translator.translate(s.decoded, purpose, live.flags_dead, next_path_id(), first_exit, out, cold, s.output);
   CHECK(s.output.size <= bound && s.output.cold_size <= bound);
   const uint32_t descriptor = s.options.mode != border::Mode::kNull ? append_descriptors(s.decoded, s.output) : 0;
   g_code_cache.commit(CodeCache::kHot, s.output.size);
@@ -197,7 +198,7 @@ uint64_t code_for(AppAddress pc, bool indirect) {
   }
   Superblock& superblock = s.superblocks[found->second];
   if (indirect && superblock.indirect_entry == 0) {
-    superblock.indirect_entry = emit_indirect_entry(pc, {superblock.flags_dead, superblock.dead});
+    superblock.indirect_entry = emit_indirect_entry(pc, superblock.dead);
     Assembler a = assembler_for(CodeCache::kHot);
     a.jmp(g_code_cache.address(superblock.entry));
     g_code_cache.commit(CodeCache::kHot, a.size());
@@ -306,7 +307,7 @@ void invalidate_translations(AppAddress from, AppAddress to) {
     std::vector<uint32_t> left;   // on this page, but outside of the range
     for (uint32_t k : page.second) {
       const Superblock& superblock = g_state->superblocks[k];
-      if (superblock.pc >= to || superblock.end <= from)
+      if (superblock.looked_from >= to || superblock.looked_to <= from)
         left.push_back(k);
       else
         room = room && retire(k);
@@ -345,12 +346,12 @@ Recovery recover(uint64_t code) {
     form_superblock(superblock.pc, superblock.purpose != Purpose::kOrdinary ? superblock.instructions : s.options.max_instructions, *decoded);
   if (decoded->count != superblock.instructions) return result;   // the bytes have changed
   std::vector<uint8_t> scratch(Translator::size_bound(*decoded)), cold_scratch(Translator::size_bound(*decoded));
-  const uint64_t start = g_code_cache.address(superblock.entry);
+  const uint64_t start = g_code_cache.address(superblock.entry - superblock.lead);
   Assembler out(scratch.data(), start), cold(cold_scratch.data(), g_code_cache.address(superblock.cold));
   Translator translator(s.options);
   TranslationOutput output;
-  translator.translate(*decoded, superblock.purpose, 0, 0, out, cold, output);
-  CHECK(output.size == superblock.code_end - superblock.entry);
+  translator.translate(*decoded, superblock.purpose, superblock.flags_dead, 0, 0, out, cold, output);
+  CHECK(output.size == superblock.code_end - superblock.entry + superblock.lead);
   const auto at = static_cast<uint32_t>(code - start);
   const RecoveryPoint* point = nullptr;
   for (const RecoveryPoint& p : output.recovery)

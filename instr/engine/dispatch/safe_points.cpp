@@ -16,7 +16,10 @@ std::atomic<uint32_t> g_departures{0};    // futex: counts threads that left the
 
 }  // namespace
 
-void request_stop(ThreadContext* thread) { thread->limit.store(0, std::memory_order_seq_cst); }
+void request_stop(ThreadContext* thread) {
+  thread->limit.store(0, std::memory_order_seq_cst);
+  thread->minus_limit.store(0, std::memory_order_seq_cst);
+}
 
 void stop_world(ThreadContext* self) {
   g_stopper.lock();

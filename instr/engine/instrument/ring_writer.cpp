@@ -83,7 +83,10 @@ void set_normal_limit(ThreadContext* c) {
     c->normal_limit = g_process.counting() ? budget_limit(c) : ~0ull;
 }
 
-void restore_limit(ThreadContext* c) { c->limit.store(c->normal_limit, std::memory_order_seq_cst); }
+void restore_limit(ThreadContext* c) {
+  c->limit.store(c->normal_limit, std::memory_order_seq_cst);
+  c->minus_limit.store(-c->normal_limit, std::memory_order_seq_cst);
+}
 
 void switch_chunk_if_full(ThreadContext* c) {
   if (g_process.tracing() && c->buffer.load(std::memory_order_relaxed) >= chunk_end(c) - kSlackBytes) switch_chunk(c);
@@ -120,7 +123,8 @@ void append_path(ThreadContext* c, uint32_t path, uint32_t words) {
 
 void set_thread_state(ThreadContext* c, border::ThreadState state) {
   c->ring.state.store(static_cast<uint32_t>(state), std::memory_order_seq_cst);
-  wake_consumer();
+  // Whoever only counts does not wait for anyone's state.
+  if (g_process.header->mode == border::Mode::kTrace) wake_consumer();
 }
 
 void wake_consumer() {

@@ -1,5 +1,7 @@
 #include "instr/engine/translate/superblock.h"
 
+#include <algorithm>
+
 #include "instr/border/shared_memory.h"
 #include "instr/engine/translate/address_space.h"
 
@@ -76,23 +78,88 @@ void form_superblock_from(const uint8_t* bytes, uint32_t size, AppAddress pc, De
   }
 }
 
-EntryLiveness entry_liveness(const DecodedSuperblock& superblock) {
-  EntryLiveness result{false, 0};
+namespace {
+
+// Looks whether open flags are overwritten before they are read, along straight-line code and direct transfers. Every conditional jump
+// reads flags: when it reads none of those that are open, both sides must overwrite them.
+class FlagSearch {
+ public:
+  FlagSearch(AppAddress from, AppAddress to) : from_(from), to_(to) {}
+  std::vector<uint64_t>& pages() { return pages_; }
+  AppAddress from() const { return from_; }
+  AppAddress to() const { return to_; }
+
+  bool die_at(AppAddress pc, FlagSet open) {
+    while (budget_-- > 0) {
+      Instruction i;
+      const uint32_t available = executable_bytes(pc, 15);
+      if (available == 0 || code_may_change(pc) || !decode(reinterpret_cast<const uint8_t*>(raw(pc)), available, pc, i)) return false;
+      include(pc, i.length);
+      if (i.flags_read & open) return false;
+      open &= static_cast<FlagSet>(~i.flags_overwritten);
+      if (open == 0) return true;
+      switch (i.flow) {
+        case Flow::kNext: pc = pc + i.length; break;
+        case Flow::kJump:
+        case Flow::kCall: pc = i.target; break;
+        case Flow::kConditional:
+          if (!die_at(i.target, open)) return false;
+          pc = pc + i.length;
+          break;
+        default: return false;
+      }
+    }
+    return false;
+  }
+
+ private:
+  // So that a change of what was looked at is noticed.
+  void include(AppAddress pc, uint32_t bytes) {
+    if (pc < from_) from_ = pc;
+    if (pc + bytes > to_) to_ = pc + bytes;
+    for (uint64_t page = raw(pc) >> 12; page <= (raw(pc) + bytes - 1) >> 12; ++page)
+      if (std::find(pages_.begin(), pages_.end(), page) == pages_.end()) pages_.push_back(page);
+  }
+
+  AppAddress from_, to_;
+  std::vector<uint64_t> pages_;
+  int budget_ = 16;   // instructions
+};
+
+}  // namespace
+
+EntryLiveness entry_liveness(const DecodedSuperblock& superblock, bool ahead) {
+  const Instruction& last = superblock.instructions[superblock.count - 1];
+  EntryLiveness result{false, 0, superblock.pc, last.pc + last.length, {}};
   FlagSet flags_open = kArithmeticFlags;
   GprSet registers_open = 0xffff;
-  bool faulted = false;
-  for (uint32_t k = 0; k < superblock.count; ++k) {
+  bool faulted = false, left = false, read = false;
+  FlagSearch search(result.looked_from, result.looked_to);
+  for (uint32_t k = 0; k < superblock.count && !(result.flags_dead && (faulted || left)); ++k) {
     const Instruction& i = superblock.instructions[k];
-    if (i.flags_read & flags_open) flags_open = 0xff;   // read before written: live for good
-    if (flags_open != 0xff) flags_open &= static_cast<FlagSet>(~i.flags_overwritten);
-    if (flags_open == 0) result.flags_dead = true;
+    if (i.flags_read & flags_open) read = true;   // before written: live for good
+    flags_open &= static_cast<FlagSet>(~i.flags_overwritten);
+    if (flags_open == 0 && !read) result.flags_dead = true;
     // A handler of a fault may look at every register: deadness ends at the first instruction that can fault.
     faulted = faulted || i.may_fault;
     registers_open &= static_cast<GprSet>(~i.gpr_read);
-    if (!faulted) result.dead |= static_cast<GprSet>(i.gpr_overwritten & registers_open);
+    if (!faulted && !left) result.dead |= static_cast<GprSet>(i.gpr_overwritten & registers_open);
     registers_open &= static_cast<GprSet>(~i.gpr_written);
-    if (result.flags_dead && faulted) break;
-    if (i.flow != Flow::kNext) break;                   // what lies behind an exit is unknown
+    if (i.flow == Flow::kNext) continue;
+    left = true;                                   // what lies behind an exit is not asked for registers
+    if (read || flags_open == 0) continue;
+    const bool jumps = i.flow == Flow::kConditional || i.flow == Flow::kJump || i.flow == Flow::kCall;
+    if (!ahead || !jumps || !search.die_at(i.target, flags_open)) {
+      read = true;
+    } else if (i.flow != Flow::kConditional) {
+      result.flags_dead = true;
+    }
+  }
+  const bool falls_through = last.flow == Flow::kNext || last.flow == Flow::kConditional;
+  if (ahead && falls_through && !read && !result.flags_dead) result.flags_dead = search.die_at(last.pc + last.length, flags_open);
+  if (result.flags_dead) {
+    result.looked_from = search.from(), result.looked_to = search.to();
+    result.pages_ahead = std::move(search.pages());
   }
   return result;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "instr/border/descriptors.h"
 #include "instr/engine/decode/instruction.h"
@@ -55,6 +56,8 @@ struct Superblock {
   uint16_t instructions;
   uint8_t buffer_register;      // kNoRegister in null mode
   bool flags_dead;              // the arithmetic flags are overwritten before they are read
+  uint8_t lead;                 // bytes of its code before `entry`
+  AppAddress looked_from, looked_to;   // application code that it depends on: its own, and what the liveness of flags was read off
   GprSet dead;                  // registers overwritten before they are read and before anything can fault
   Purpose purpose;
 };
@@ -80,7 +83,11 @@ uint32_t words_bound(const Instruction& instruction);
 struct EntryLiveness {
   bool flags_dead;
   GprSet dead;
+  AppAddress looked_from, looked_to;      // all application code that this was read off is in between,
+  std::vector<uint64_t> pages_ahead;      // on the superblock's own pages (address >> 12) and these
 };
-EntryLiveness entry_liveness(const DecodedSuperblock& superblock);
+// What nobody needs when the superblock is entered. For the flags the search goes on beyond its direct exits when `ahead` is set: in
+// application memory as it is now.
+EntryLiveness entry_liveness(const DecodedSuperblock& superblock, bool ahead);
 
 }  // namespace simrun::engine

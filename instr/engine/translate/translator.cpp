@@ -6,6 +6,10 @@
 
 namespace simrun::engine {
 
+namespace {
+constexpr uint8_t kSlowJump = 5;   // bytes: the jump that limit_check_without_flags takes
+}
+
 void TranslationOutput::clear() {
   exits.clear();
   paths.clear();
@@ -20,8 +24,8 @@ uint32_t Translator::size_bound(const DecodedSuperblock& superblock) {
   return bytes + kMaxConditionalExits * 96;
 }
 
-void Translator::translate(const DecodedSuperblock& superblock, Purpose purpose, uint32_t first_path, uint32_t first_exit,
-                           Assembler& out, Assembler& cold, TranslationOutput& result) {
+void Translator::translate(const DecodedSuperblock& superblock, Purpose purpose, bool flags_dead, uint32_t first_path,
+                           uint32_t first_exit, Assembler& out, Assembler& cold, TranslationOutput& result) {
   superblock_ = &superblock;
   purpose_ = purpose;
   out_ = &out;
@@ -31,10 +35,10 @@ void Translator::translate(const DecodedSuperblock& superblock, Purpose purpose,
   first_exit_ = first_exit;
   words_ = WordMap(options_.share_words);
   anchor_in_use_ = ended_ = false;
-  pointer_lent_ = false;
+  pointer_lent_ = flags_kept_ = false;
   side_exits_.clear();
   result.clear();
-  flags_dead_ = entry_liveness(superblock).flags_dead;
+  flags_dead_ = flags_dead;
   result.entry_counter = entry_counter_ = choose_entry_counter();
   choose_scratch();
   prologue();
@@ -94,17 +98,24 @@ uint32_t Translator::choose_entry_counter() const {
 // entry: spill[B] = B; B = buffer
 // check: [keep the flags if they are live]; [compare the application's bytes]; if (limit <= B) goto slow; [count]; [flags back]
 //        (null mode: if (limit == 0) goto slow)
+// Where flags are live and nothing else needs them changed, the check goes without: limit_check_without_flags.
 void Translator::prologue() {
   Assembler& a = *out_;
-  result_->entry = a.size();
+  const bool checks_limit = purpose_ == Purpose::kOrdinary, counts = counting() && options_.count_paths;
+  const bool without_flags = checks_limit && !flags_dead_ && !counts && !superblock_->changeable && buffer_ != kRcx;
   current_ = 0;
+  if (without_flags) {
+    a.jmp_short(kSlowJump);   // for the verification of an indirect target, which comes right before this
+    a.jmp(cold_->here());
+  }
+  result_->entry = a.size();
   mark(0);
   if (has_pointer()) {
     a.store_gs(offsetof(ThreadContext, spill) + 8 * buffer_, buffer_);
     a.load_gs(buffer_, pointer_slot());
   }
   result_->check = a.size();
-  const bool checks_limit = purpose_ == Purpose::kOrdinary, counts = counting() && options_.count_paths;
+  if (without_flags) return limit_check_without_flags();
   const bool pops_flags = is_one_byte(superblock_->instructions[0], kPopFlagsOpcode);
   if (!checks_limit && !counts && !superblock_->changeable && !pops_flags) return;
   keep_flags(a);
@@ -135,6 +146,27 @@ void Translator::limit_check() {
   leave_from_prologue(ExitKind::kCheck);
 }
 
+// spill rcx; rcx = limit; if (rcx == 0) goto slow; rcx back             null mode. `slow`: the jump before the entry
+// spill rcx; rcx = B - limit; its highest byte is 0 unless B is below the limit: if (that byte == 0) goto slow; rcx back
+// lea, bswap, movzx and jrcxz leave the flags alone.
+void Translator::limit_check_without_flags() {
+  Assembler& a = *out_;
+  constexpr uint32_t rcx_slot = offsetof(ThreadContext, spill) + 8 * kRcx;
+  a.store_gs(rcx_slot, kRcx);
+  if (has_pointer()) {
+    a.load_gs(kRcx, offsetof(ThreadContext, minus_limit));
+    a.lea_sum(kRcx, kRcx, buffer_);
+    a.bswap_rcx();
+    a.movzx_ecx_cl();
+  } else {
+    a.load_gs(kRcx, offsetof(ThreadContext, limit));
+  }
+  a.jrcxz_back(a.size() - result_->entry + kSlowJump + 2);
+  a.load_gs(kRcx, rcx_slot);
+  cold_->load_gs(kRcx, rcx_slot);
+  leave_from_prologue(ExitKind::kCheck);
+}
+
 uint32_t Translator::pointer_slot() const {
   return tracing() ? offsetof(ThreadContext, buffer) : offsetof(ThreadContext, retired);
 }
@@ -152,6 +184,7 @@ void Translator::load_pointer(Assembler& a) { a.load_gs(buffer_, pointer_slot())
 
 // ah, al = flags; rax in flags_spill. When rax holds the buffer pointer there is nothing of the application's in it.
 void Translator::keep_flags(Assembler& a) {
+  flags_kept_ = !flags_dead_;
   if (flags_dead_) return;
   if (buffer_ == kRax) {
     store_pointer(a);
@@ -223,8 +256,8 @@ void Translator::compare_code() {
 void Translator::leave_from_prologue(ExitKind kind) {
   Assembler& a = *cold_;
   // compare_code has stored the pointer, and so has keep_flags with rax.
-  if (kind != ExitKind::kStale && (flags_dead_ || buffer_ != kRax)) store_pointer(a);
-  give_back_flags(a);
+  if (kind != ExitKind::kStale && !(flags_kept_ && buffer_ == kRax)) store_pointer(a);
+  if (flags_kept_) give_back_flags(a);
   if (has_pointer()) a.load_gs(buffer_, offsetof(ThreadContext, spill) + 8 * buffer_);
   if (kind == ExitKind::kStale && !has_pointer()) a.load_gs(comparer_, offsetof(ThreadContext, spill) + 8 * comparer_);
   leave_for(new_exit(superblock_->pc, kind), a);

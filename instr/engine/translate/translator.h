@@ -41,7 +41,7 @@ struct RecoveryPoint {
 
 // What one translation needs beside its code.
 struct TranslationOutput {
-  uint32_t entry, check, size;                      // offsets from the superblock's first hot byte
+  uint32_t entry, check, size;                      // offsets from the superblock's first hot byte (entry: some have a jump before it)
   uint32_t cold_size;
   uint8_t buffer_register;
   struct ExitSite {
@@ -72,7 +72,8 @@ class Translator {
   //
   // Emits at `out` and `cold`, whose positions are the superblock's first bytes. `first_path`: id of the first path, `first_exit`: exit id of
   // the first exit.
-  void translate(const DecodedSuperblock& superblock, Purpose purpose, uint32_t first_path, uint32_t first_exit, Assembler& out,
+  // `flags_dead`: nobody needs the flags at the entry (superblock.h, entry_liveness).
+  void translate(const DecodedSuperblock& superblock, Purpose purpose, bool flags_dead, uint32_t first_path, uint32_t first_exit, Assembler& out,
                  Assembler& cold, TranslationOutput& result);
 
  private:
@@ -90,6 +91,7 @@ class Translator {
   void keep_flags(Assembler& a);
   void give_back_flags(Assembler& a);
   void limit_check();
+  void limit_check_without_flags();
   uint32_t choose_entry_counter() const;
   uint32_t counter_of(uint32_t path) const;   // from the GS base
   void count_path(uint32_t path);
@@ -170,6 +172,7 @@ class Translator {
   bool anchor_in_use_ = false;
   uint64_t anchor_value_ = 0;
   bool flags_dead_ = false;
+  bool flags_kept_ = false;            // by keep_flags, around the checks
   uint8_t comparer_ = kNoRegister;     // null mode: base register of the comparison of changeable code
   std::vector<SideExit> side_exits_;
 };

@@ -128,6 +128,23 @@ class Assembler {
     static constexpr uint8_t k[] = {0x41, 0x0f, 0xb7, 0xcb};
     bytes(k, 4);
   }
+  void movzx_ecx_cl() {
+    static constexpr uint8_t k[] = {0x0f, 0xb6, 0xc9};
+    bytes(k, 3);
+  }
+  void bswap_rcx() {
+    static constexpr uint8_t k[] = {0x48, 0x0f, 0xc9};
+    bytes(k, 3);
+  }
+  void jrcxz_back(uint32_t distance) {   // to what lies so many bytes before the next instruction
+    CHECK(distance <= 128);
+    byte(0xe3);
+    byte(static_cast<uint8_t>(-static_cast<int32_t>(distance)));
+  }
+  void jmp_short(uint8_t distance) {
+    byte(0xeb);
+    byte(distance);
+  }
   void lea_sum(uint8_t r, uint8_t a, uint8_t b) {   // lea r, [a + b]; a is not rbp/r13, b is not rsp
     byte(static_cast<uint8_t>(0x48 | (r >> 3) << 2 | (b >> 3) << 1 | a >> 3));
     byte(0x8d);
