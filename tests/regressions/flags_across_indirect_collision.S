@@ -1,14 +1,14 @@
 // build: -nostdlib -static
-// Two indirect targets whose addresses agree in their low 16 bits: flags that a routine returns survive the look-up.
+// Two indirect targets whose addresses agree in their low 18 bits (the index of the table of targets takes bits from there): flags that a routine returns survive the look-up.
 .globl _start
 .text
 _start:
   xor %ebx, %ebx
 round:
   call set_zero
-first_return:              // flags live here: low 16 bits chosen below
+first_return:              // flags live here: low 18 bits chosen below
   jmp after_first
-.p2align 16
+.p2align 18
   nop
   nop
 pad1:
@@ -16,15 +16,15 @@ pad1:
 live_target:               // a return target that reads the zero flag at once
   jne wrong
   jmp next
-.p2align 16
+.p2align 18
   nop
   nop
 pad2:
   call set_zero
-dead_target:               // the same low 16 bits; overwrites every flag first
+dead_target:               // the same low 18 bits; overwrites every flag first
   xor %eax, %eax
   jmp after_dead
-.p2align 16
+.p2align 18
 set_zero:
   cmp %eax, %eax          # equal
   ret

@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "instr/engine/context/fixed_routines.h"
 #include "instr/engine/context/process.h"
+#include "instr/engine/dispatch/address_map.h"
 #include "instr/engine/dispatch/descriptor_tables.h"
 
 namespace simrun::engine {
@@ -26,9 +27,9 @@ struct State {
   Translator translator;
   TranslationOutput output;
   DecodedSuperblock decoded;
-  std::unordered_map<uint64_t, uint32_t> by_pc;
+  AddressMap by_pc;
   std::unordered_map<uint64_t, uint32_t> cuts;           // cut superblocks by cut_key
-  std::unordered_multimap<uint64_t, uint32_t> waiting;   // exits by target that does not exist yet
+  AddressMap waiting;                                    // by target that does not exist yet: the first exit that waits for it
   std::vector<Superblock> superblocks;
   std::vector<Exit> exits;
   std::unordered_map<uint32_t, std::vector<uint8_t>> bytes;   // what changeable superblocks were translated from
@@ -70,6 +71,13 @@ void link(Exit& exit, const Superblock& target) {
   g_process.header->statistics.links.fetch_add(1, std::memory_order_relaxed);
 }
 
+void wait_for_target(uint32_t exit) {
+  State& s = *g_state;
+  const uint64_t target = raw(s.exits[exit].target);
+  s.exits[exit].next_waiting = s.waiting.find(target);
+  s.waiting.set(target, exit);
+}
+
 // Appends what the translator produced to the registry, and links what can be linked, both ways.
 void record(uint32_t start, uint32_t cold_start, uint32_t descriptor, uint32_t indirect_entry, const EntryLiveness& live, Purpose purpose) {
   State& s = *g_state;
@@ -91,18 +99,18 @@ void record(uint32_t start, uint32_t cold_start, uint32_t descriptor, uint32_t i
     s.pages[page].push_back(index);
   for (const uint64_t page : live.pages_ahead) s.pages[page].push_back(index);
   if (purpose != Purpose::kOrdinary) return;
-  s.by_pc.emplace(raw(s.decoded.pc), index);
+  s.by_pc.set(raw(s.decoded.pc), index);
   for (uint32_t k = first_exit; k < s.exits.size(); ++k) {
     if (s.exits[k].kind != ExitKind::kDirect) continue;
-    const auto target = s.by_pc.find(raw(s.exits[k].target));
-    if (target != s.by_pc.end())
-      link(s.exits[k], s.superblocks[target->second]);
+    const uint32_t target = s.by_pc.find(raw(s.exits[k].target));
+    if (target != AddressMap::kNone)
+      link(s.exits[k], s.superblocks[target]);
     else
-      s.waiting.emplace(raw(s.exits[k].target), k);
+      wait_for_target(k);
   }
-  const auto [first, last_waiting] = s.waiting.equal_range(raw(s.decoded.pc));
-  for (auto it = first; it != last_waiting; ++it) link(s.exits[it->second], s.superblocks[index]);
-  s.waiting.erase(first, last_waiting);
+  for (uint32_t k = s.waiting.find(raw(s.decoded.pc)); k != AddressMap::kNone; k = s.exits[k].next_waiting)
+    link(s.exits[k], s.superblocks[index]);
+  s.waiting.erase(raw(s.decoded.pc));
 }
 
 Assembler assembler_for(CodeCache::Area area) {
@@ -114,17 +122,15 @@ Assembler assembler_for(CodeCache::Area area) {
 // What follows is the superblock's entry.
 uint32_t emit_indirect_entry(AppAddress address, GprSet dead) {
   const uint32_t start = g_code_cache.used(CodeCache::kHot);
-  Assembler a = assembler_for(CodeCache::kHot), cold = assembler_for(CodeCache::kCold);
+  Assembler a = assembler_for(CodeCache::kHot);
   const uint64_t pc = raw(address);
-  uint64_t& entry = g_process.indirect_table[pc & 0xffff];
+  const uint64_t entry = g_process.indirect_table[indirect_index(address, g_state->options.bmi2)];
   const auto spill = [](uint8_t r) { return static_cast<uint32_t>(offsetof(ThreadContext, spill)) + 8u * r; };
   // Without touching the flags, which may be live at the target that it turns out to be: rcx = r11 - pc; jrcxz
   if (pc <= 0x7fffffff) {
     a.lea(kRcx, kR11, -static_cast<int32_t>(pc));
   } else {
-    while (cold.here() & 7) cold.byte(0xcc);
-    a.load_code_constant(kRcx, cold.here());
-    cold.word64(~pc + 1);
+    a.mov_imm(kRcx, ~pc + 1);   // an immediate: a constant in memory would be one more cache line for each target
     a.lea_sum(kRcx, kRcx, kR11);
   }
   a.byte(0xe3);
@@ -133,12 +139,11 @@ uint32_t emit_indirect_entry(AppAddress address, GprSet dead) {
   if (!(dead & bit(kRcx))) a.load_gs(kRcx, spill(kRcx));
   if (!(dead & bit(kR11))) a.load_gs(kR11, spill(kR11));
   g_code_cache.commit(CodeCache::kHot, a.size());
-  g_code_cache.commit(CodeCache::kCold, cold.size());
   return start;
 }
 
 void enter_indirect_table(AppAddress pc, uint32_t indirect_entry) {
-  __atomic_store_n(&g_process.indirect_table[raw(pc) & 0xffff], g_code_cache.address(indirect_entry), __ATOMIC_RELEASE);
+  __atomic_store_n(&g_process.indirect_table[indirect_index(pc, g_state->options.bmi2)], g_code_cache.address(indirect_entry), __ATOMIC_RELEASE);
 }
 
 // `indirect`: the superblock is wanted by an indirect transfer, so its verification comes right before it.
@@ -191,12 +196,12 @@ bool code_cache_is_full() {
 
 uint64_t code_for(AppAddress pc, bool indirect) {
   State& s = *g_state;
-  auto found = s.by_pc.find(raw(pc));
-  if (found == s.by_pc.end()) {
+  uint32_t found = s.by_pc.find(raw(pc));
+  if (found == AddressMap::kNone) {
     if (!translate(pc, indirect, Purpose::kOrdinary, s.options.max_instructions)) return 0;
     found = s.by_pc.find(raw(pc));
   }
-  Superblock& superblock = s.superblocks[found->second];
+  Superblock& superblock = s.superblocks[found];
   if (indirect && superblock.indirect_entry == 0) {
     superblock.indirect_entry = emit_indirect_entry(pc, superblock.dead);
     Assembler a = assembler_for(CodeCache::kHot);
@@ -228,8 +233,8 @@ void link_exit(uint32_t exit_id, uint64_t generation) {
   State& s = *g_state;
   if (generation != s.generation) return;
   Exit& exit = s.exits[exit_id - kFirstExit];
-  const auto target = s.by_pc.find(raw(exit.target));
-  if (target != s.by_pc.end()) link(exit, s.superblocks[target->second]);
+  const uint32_t target = s.by_pc.find(raw(exit.target));
+  if (target != AddressMap::kNone) link(exit, s.superblocks[target]);
 }
 
 uint64_t code_generation() { return __atomic_load_n(&g_state->generation, __ATOMIC_RELAXED); }
@@ -270,7 +275,7 @@ void forward(uint32_t index) {
   Assembler at_check(g_code_cache.write_pointer(superblock.check), g_code_cache.address(superblock.check));
   at_check.jmp(g_code_cache.address(start));
   s.exits.push_back({superblock.pc, patch, 0, index, ExitKind::kDirect, false});
-  s.waiting.emplace(raw(superblock.pc), id - kFirstExit);
+  wait_for_target(id - kFirstExit);
 }
 
 // Calls `visit` with each page of [from, to) that has translations, and its superblocks, until it returns false.
@@ -290,10 +295,9 @@ void visit_pages(AppAddress from, AppAddress to, Visit&& visit) {
 // The superblock is no longer the translation of its address. False: no room for that.
 bool retire(uint32_t index) {
   State& s = *g_state;
-  const auto current = s.by_pc.find(raw(s.superblocks[index].pc));
-  if (current == s.by_pc.end() || current->second != index) return true;   // forwards already
+  if (s.by_pc.find(raw(s.superblocks[index].pc)) != index) return true;   // forwards already
   if (g_code_cache.space(CodeCache::kCold) < 128) return false;
-  s.by_pc.erase(current);
+  s.by_pc.erase(raw(s.superblocks[index].pc));
   forward(index);
   return true;
 }

@@ -32,6 +32,7 @@ struct Exit {
   uint32_t superblock;
   ExitKind kind;
   bool linked;
+  uint32_t next_waiting = ~0u;  // another exit that waits for the same target
 };
 
 // What a translation is for. But for the ordinary ones they are in no table but that of the cut ones, check no limit, and are never linked.

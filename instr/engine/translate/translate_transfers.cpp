@@ -48,16 +48,23 @@ void Translator::counted_jump(const Instruction& i) {
   a.bind(around);
 }
 
-// The return address is pushed from a constant in the cold area: no register, no flags, one 8-byte store for the return to read.
+// The return address is pushed from a constant behind the superblock (in the line or page that runs anyway; among the stubs it took
+// a cache line of its own): no register, no flags, one 8-byte store for the return to read.
 void Translator::push_return_address(const Instruction& i) {
   const uint64_t address = raw(i.pc + i.length);
   if (address == static_cast<uint64_t>(static_cast<int64_t>(static_cast<int32_t>(address)))) {
     out_->push_imm32(static_cast<int32_t>(address));
     return;
   }
-  while (cold_->here() & 7) cold_->byte(0xcc);
-  out_->push_code_constant(cold_->here());
-  cold_->word64(address);
+  constant_ = address;
+  constant_use_ = out_->push_code_constant_forward();
+}
+
+void Translator::place_constant() {
+  if (constant_use_ == nullptr) return;
+  while (out_->here() & 7) out_->byte(0xcc);
+  out_->bind(constant_use_);
+  out_->word64(constant_);
 }
 
 void Translator::call(const Instruction& i) {
@@ -125,7 +132,7 @@ void Translator::return_(const Instruction& i) {
   jump_indirect();
 }
 
-// commit; rcx = low 16 bits of the target; jump through the table. The code there verifies the target (dispatch/code_table.cpp), so
+// commit; rcx = index of the target (indirect_index); jump through the table. The code there verifies the target (dispatch/code_table.cpp), so
 // that nothing need be compared here, where the flags may be live. Each site has its own jump for the processor's predictor.
 void Translator::jump_indirect() {
   Assembler& a = *out_;
@@ -138,7 +145,12 @@ void Translator::jump_indirect() {
   }
   a.store_gs(spill_slot(kRcx), kRcx);
   if (purpose_ == Purpose::kStep) return a.jmp(options_.indirect_miss);
-  a.movzx_ecx_r11w();
+  if (options_.bmi2) {
+    a.rorx_ecx_r11d(kIndirectShift);
+    a.movzx_ecx_cx();
+  } else {
+    a.movzx_ecx_r11w();
+  }
   a.jmp_gs_rcx8(kIndirectTableOffset);
 }
 

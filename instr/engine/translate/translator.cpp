@@ -36,6 +36,7 @@ void Translator::translate(const DecodedSuperblock& superblock, Purpose purpose,
   words_ = WordMap(options_.share_words);
   anchor_in_use_ = ended_ = false;
   pointer_lent_ = flags_kept_ = false;
+  constant_use_ = nullptr;
   side_exits_.clear();
   result.clear();
   flags_dead_ = flags_dead;
@@ -53,6 +54,7 @@ void Translator::translate(const DecodedSuperblock& superblock, Purpose purpose,
     out.bind(e.jump);
     direct_exit(e.exit, e.path, e.words, e.anchor_in_use);
   }
+  place_constant();
   result.size = out.size();
   result.cold_size = cold.size();
 }

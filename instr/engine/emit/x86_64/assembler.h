@@ -145,6 +145,15 @@ class Assembler {
     byte(0xeb);
     byte(distance);
   }
+  void rorx_ecx_r11d(uint8_t count) {
+    static constexpr uint8_t k[] = {0xc4, 0xc3, 0x7b, 0xf0, 0xcb};
+    bytes(k, 5);
+    byte(count);
+  }
+  void movzx_ecx_cx() {
+    static constexpr uint8_t k[] = {0x0f, 0xb7, 0xc9};
+    bytes(k, 3);
+  }
   void lea_sum(uint8_t r, uint8_t a, uint8_t b) {   // lea r, [a + b]; a is not rbp/r13, b is not rsp
     byte(static_cast<uint8_t>(0x48 | (r >> 3) << 2 | (b >> 3) << 1 | a >> 3));
     byte(0x8d);
@@ -163,16 +172,11 @@ class Assembler {
     byte(0x68);
     word32(static_cast<uint32_t>(value));
   }
-  void push_code_constant(uint64_t at) {   // push qword [rip + ...]
+  uint8_t* push_code_constant_forward() {   // push qword [rip + ...], to be bound
     byte(0xff);
     byte(0x35);
-    rel32(at);
-  }
-  void load_code_constant(uint8_t r, uint64_t at) {   // mov r, [rip + ...]
-    byte(static_cast<uint8_t>(0x48 | (r >> 3) << 2));
-    byte(0x8b);
-    byte(static_cast<uint8_t>((r & 7) << 3 | 5));
-    rel32(at);
+    word32(0);
+    return p_ - 4;
   }
   void lahf_seto() {   // ah, al
     static constexpr uint8_t k[] = {0x9f, 0x0f, 0x90, 0xc0};
