@@ -20,6 +20,7 @@ std::span<const SubCommand> sub_commands();
 int run_command(const std::vector<std::string>& words);
 int sharing_command(const std::vector<std::string>& words);
 int bbv_command(const std::vector<std::string>& words);
+int pinpoints_command(const std::vector<std::string>& words);
 int simpoint_command(const std::vector<std::string>& words);
 int config_command(const std::vector<std::string>& words);
 int completion_command(const std::vector<std::string>& words);

@@ -1,0 +1,63 @@
+// The work of `simrun pinpoints`: profile, analysis, regions, whole run, report. Each part that is done stays in the
+// folder; a repeated call goes on behind it (docs/phases.md has the files).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/phases/block_profiler.h"
+#include "cli/phases/clustering_options.h"
+#include "cli/phases/pinpoints_report.h"
+#include "cli/phases/region_sink.h"
+#include "cli/program_options.h"
+#include "cli/run_result.h"
+
+namespace simrun::cli {
+
+struct PinPointsOptions {
+  ProgramOptions program;
+  ProfilerOptions profile;
+  AnalysisOptions analysis;
+  std::string config, folder;
+  uint64_t warm_up = 0;  // instructions
+  bool validate = false, restart = false;
+  double max_error = 0;  // percent; 0: whatever it is
+};
+
+class PinPoints {
+ public:
+  // Throws UserError.
+  explicit PinPoints(PinPointsOptions options);
+
+  // The exit status. Throws UserError.
+  int run();
+
+ private:
+  std::string path(const char* name) const { return o_.folder + "/" + name; }
+  template <class... Arguments>
+  void say(fmt::format_string<Arguments...> format, Arguments&&... arguments) const;
+
+  void open_folder();
+  void make_profile();
+  void analyse();
+  void simulate_regions();
+  void simulate_all();
+  int report();
+
+  template <class Sink>
+  RunResult run_program(Sink& sink, const char* what);
+  std::vector<simpoint::Counts> simulate(std::vector<Stop> stops, uint64_t tolerance, const char* what);
+  void check_found(const RegionSink& sink, const std::vector<Stop>& stops, const char* what) const;
+
+  // Rows of counts that an earlier call kept. False: not there, or of another machine or other regions.
+  nlohmann::json key(bool regions) const;
+  bool load(const char* name, bool regions, std::vector<simpoint::Counts>& rows) const;
+  void save(const char* name, bool regions, const std::vector<simpoint::Counts>& rows) const;
+
+  PinPointsOptions o_;
+  Findings found_;
+  long input_ = -1, output_ = -1;  // where the program's standard input and output stood at first; -1: no files
+  int runs_ = 0;
+};
+
+}  // namespace simrun::cli

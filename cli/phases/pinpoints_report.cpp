@@ -1,0 +1,166 @@
+#include "cli/phases/pinpoints_report.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <numeric>
+
+#include "base/check.h"
+#include "base/user_error.h"
+#include "cli/phases/phase_plot.h"
+#include "sim/hierarchy.h"
+
+namespace simrun::cli {
+
+namespace {
+
+using nlohmann::json;
+using simpoint::Counts;
+using simpoint::Region;
+
+// The counts of each region that was found again, alone and with its warm-up.
+struct RegionCounts {
+  std::vector<const Region*> regions;
+  std::vector<Counts> alone, with_warm_up;
+  std::vector<double> weights;  // of those, summing to 1
+  std::vector<uint32_t> lost;
+};
+
+RegionCounts region_counts(const Findings& found) {
+  RegionCounts counts;
+  for (const Region& r : found.plan.regions) {
+    std::vector<Counts> parts;
+    for (size_t i = 0; i < found.plan.changes.size(); ++i) {
+      const uint64_t interval = found.plan.changes[i].interval;
+      if (interval >= r.warm_up_interval && interval <= r.interval) parts.push_back(found.stretches[i]);
+    }
+    CHECK(!parts.empty());
+    if (!(parts.back()[0] > 0)) {
+      counts.lost.push_back(r.id);
+      continue;
+    }
+    counts.regions.push_back(&r);
+    counts.alone.push_back(parts.back());
+    counts.with_warm_up.push_back(simpoint::sum_of(parts));
+    counts.weights.push_back(r.weight);
+  }
+  const double found_weight = std::accumulate(counts.weights.begin(), counts.weights.end(), 0.0);
+  if (found_weight < 0.9)
+    throw UserError(
+        fmt::format("regions {} of the profile were not found again, which stand for {:.0f}% of the run: the runs "
+                    "differ too much",
+                    fmt::join(counts.lost, ", "), 100 * (1 - found_weight)));
+  for (double& weight : counts.weights) weight /= found_weight;
+  return counts;
+}
+
+// The same regions out of the whole run: what sampling alone does, with caches as they were.
+std::vector<Counts> warm_regions(const Findings& found, const RegionCounts& counts) {
+  std::vector<Counts> rows;
+  for (const Region* r : counts.regions) rows.push_back(found.whole[r->interval]);
+  return rows;
+}
+
+json regions_json(const RegionCounts& counts, const std::vector<Figure>& figures) {
+  json list = json::array();
+  for (size_t i = 0; i < counts.regions.size(); ++i) {
+    const Region& r = *counts.regions[i];
+    json entry = {{"id", r.id},         {"phase", r.cluster},   {"interval", r.interval}, {"start", r.start},
+                  {"length", r.length}, {"warm_up", r.warm_up}, {"weight", r.weight},     {"multiplier", r.multiplier}};
+    for (const Figure& figure : figures)
+      entry["figures"][figure.name] = {{"region", figure.value(counts.alone[i])},
+                                       {"with_warm_up", figure.value(counts.with_warm_up[i])}};
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+std::string page_of(const Findings& found, const std::vector<Figure>& figures, const std::string& table) {
+  std::vector<PlotLine> lines;
+  for (const Figure& figure : figures) {
+    if (found.whole.empty()) break;
+    PlotLine line{figure.name, {}};
+    for (const Counts& row : found.whole) line.by_interval.push_back(row[0] > 0 ? figure.value(row) : 0);
+    lines.push_back(std::move(line));
+  }
+  return phase_plot(found.profile.command, found.labels, found.plan, lines, table);
+}
+
+std::string foot(const Findings& found) {
+  std::string text =
+      fmt::format("{} regions: {:.2f}% of {} instructions measured, {:.2f}% with warm-up\n", found.plan.regions.size(),
+                  100 * measured_part(found), found.profile.instructions, 100 * simulated_part(found));
+  if (!found.whole.empty())
+    text +=
+        "error: relative; of an MPKI below 1, to 1. warm: the same regions with caches as in the whole run.\n";
+  for (const std::string& remark : found.plan.remarks) text += remark + "\n";
+  return text;
+}
+
+}  // namespace
+
+PinPointsReport make_report(const Findings& found) {
+  const bool validated = !found.whole.empty();
+  const std::vector<Figure> figures = figures_of(found.machine, sim::Hierarchy(found.machine).statistics());
+  const RegionCounts counts = region_counts(found);
+  const Counts predicted = simpoint::predict(counts.alone, counts.weights);
+  const Counts all = validated ? simpoint::sum_of(found.whole) : Counts();
+  const Counts warm = validated ? simpoint::predict(warm_regions(found, counts), counts.weights) : Counts();
+  PinPointsReport report;
+  report.table = fmt::format("{:<16}{:>12}", "", "regions");
+  if (validated) report.table += fmt::format("{:>12}{:>9}{:>12}{:>9}", "whole run", "error", "warm", "error");
+  report.table += "\n";
+  json values;
+  for (const Figure& figure : figures) {
+    const double ours = figure.value(predicted);
+    report.table += fmt::format("{:<16}{:>12.4f}", figure.name, ours);
+    json entry = {{"unit", figure.unit}, {"predicted", ours}};
+    if (validated) {
+      const double whole = figure.value(all), warmed = figure.value(warm);
+      const double error = simpoint::relative_error(ours, whole, figure.floor);
+      const double warm_error = simpoint::relative_error(warmed, whole, figure.floor);
+      report.table += fmt::format("{:>12.4f}{:>8.2f}%{:>12.4f}{:>8.2f}%", whole, 100 * error, warmed, 100 * warm_error);
+      entry.update({{"whole", whole}, {"error", error}, {"warm", warmed}, {"warm_error", warm_error}});
+      if (error > report.worst) report.worst = error, report.worst_name = figure.name;
+    }
+    values[figure.name] = entry;
+    report.table += "\n";
+  }
+  report.table += foot(found);
+  if (!counts.lost.empty())
+    report.table +=
+        fmt::format("regions {} were not found again: the others stand for them\n", fmt::join(counts.lost, ", "));
+  report.document = {{"program", found.profile.command},
+                     {"machine", found.machine.name},
+                     {"instructions", found.profile.instructions},
+                     {"intervals", found.profile.intervals.size()},
+                     {"interval_length", found.profile.interval_length},
+                     {"measured", measured_part(found)},
+                     {"simulated", simulated_part(found)},
+                     {"figures", values},
+                     {"regions", regions_json(counts, figures)},
+                     {"lost", counts.lost},
+                     {"remarks", found.plan.remarks}};
+  report.page = page_of(found, figures, report.table);
+  return report;
+}
+
+double measured_part(const Findings& found) {
+  double sum = 0;
+  for (const Region& r : found.plan.regions) sum += static_cast<double>(r.length);
+  return sum / static_cast<double>(found.profile.instructions);
+}
+
+double simulated_part(const Findings& found) {
+  const auto& changes = found.plan.changes;
+  double sum = 0;
+  for (size_t i = 0; i < changes.size(); ++i) {
+    if (changes[i].stage == simpoint::Stage::kSkip) continue;
+    const uint64_t end =
+        i + 1 < changes.size() ? found.profile.intervals[changes[i + 1].interval].start : found.profile.instructions;
+    sum += static_cast<double>(end - found.profile.intervals[changes[i].interval].start);
+  }
+  return sum / static_cast<double>(found.profile.instructions);
+}
+
+}  // namespace simrun::cli

@@ -1,0 +1,38 @@
+// What `simrun pinpoints` found out, and how it is said: a table for people, JSON for scripts (docs/phases.md has its
+// keys), a page with the phases over time.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "cli/phases/run_counts.h"
+#include "simpoint/regions.h"
+
+namespace simrun::cli {
+
+struct Findings {
+  sim::MachineConfig machine;
+  simpoint::Profile profile;
+  std::vector<uint32_t> labels;  // the cluster of each interval
+  simpoint::RegionPlan plan;
+  std::vector<simpoint::Counts> stretches;  // from each change of the plan to the next
+  std::vector<simpoint::Counts> whole;      // by interval; empty: not simulated
+};
+
+struct PinPointsReport {
+  std::string table;
+  nlohmann::json document;
+  std::string page;  // HTML
+  double worst = 0;  // relative error, of all figures of which errors count
+  std::string worst_name;
+};
+
+// Throws UserError when a region holds no instruction.
+PinPointsReport make_report(const Findings& found);
+
+// The parts of the run's instructions that are measured, and that are simulated (with warm-ups).
+double measured_part(const Findings& found);
+double simulated_part(const Findings& found);
+
+}  // namespace simrun::cli

@@ -1,0 +1,50 @@
+// `simrun pinpoints`: the options; the work is in phases/pinpoints.h.
+#include "cli/command_line.h"
+#include "cli/phases/pinpoints.h"
+#include "cli/phases/profile_options.h"
+#include "cli/sub_commands.h"
+
+namespace simrun::cli {
+
+namespace {
+
+PinPointsOptions parse(const Words& words) {
+  CommandLine line(
+      "simrun pinpoints", "simrun pinpoints --config FILE -o DIR [OPTIONS] -- PROGRAM [ARGUMENTS...]",
+      "Runs a program once to find its phases, and again to simulate only a region of each, with a warm-up. With\n"
+      "--validate a third time to simulate all of it, and says how far the regions are off (docs/phases.md). The\n"
+      "program must do the same each time. A repeated call with the same words goes on where an earlier one ended.");
+  PinPointsOptions o;
+  CLI::App& app = line.app();
+  app.add_option("-c,--config", o.config, "Machine to simulate: a YAML file, or the name of one that comes with simrun")
+      ->required()
+      ->type_name("FILE");
+  app.add_option("-o,--output", o.folder, "Folder for all that is found out; made if need be")
+      ->required()
+      ->type_name("DIR");
+  o.warm_up = ~uint64_t{0};
+  app.add_option("--warm-up", o.warm_up,
+                 "Instructions simulated before each region, rounded up to intervals (default: 5 intervals)")
+      ->transform(instruction_count())
+      ->type_name("N");
+  app.add_flag("--validate", o.validate,
+               "Also simulate the whole run, and show the errors of what the regions predict");
+  app.add_option("--max-error", o.max_error, "With --validate: fail when CPI or an MPKI is off by more than this")
+      ->check(CLI::PositiveNumber.description(""))
+      ->type_name("PERCENT");
+  app.add_flag("--restart", o.restart, "Forget what an earlier call left in DIR");
+  add_profile_options(app, o.profile);
+  add_analysis_options(app, o.analysis);
+  add_program_options(app, o.program);
+  o.program.command = line.parse_with_program(words);
+  if (o.max_error != 0 && !o.validate) line.usage_error("--max-error goes with --validate");
+  o.program.watch_mappings = true;
+  if (o.warm_up == ~uint64_t{0}) o.warm_up = 5 * o.profile.length;
+  return o;
+}
+
+}  // namespace
+
+int pinpoints_command(const Words& words) { return PinPoints(parse(words)).run(); }
+
+}  // namespace simrun::cli

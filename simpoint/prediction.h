@@ -1,0 +1,23 @@
+// What regions predict of the whole run, and how far off that is.
+#pragma once
+
+#include <span>
+#include <vector>
+
+namespace simrun::simpoint {
+
+// Counts of one stretch of a run, in the order of names that someone else keeps; [0] is instructions.
+using Counts = std::vector<double>;
+
+Counts sum_of(std::span<const Counts> stretches);
+
+// The counts of the whole run for each instruction of it: the sum over the regions of weight * count / instructions of
+// the region, where weights (shares of the run's instructions) sum to 1. The ratio of two of them is the prediction of
+// that ratio, numerator and denominator weighed separately. Regions must have instructions: CHECK.
+Counts predict(std::span<const Counts> regions, std::span<const double> weights);
+
+// |predicted - measured| relative to measured; to `floor` when measured is smaller, because a relative error of what
+// hardly ever happens says nothing.
+double relative_error(double predicted, double measured, double floor);
+
+}  // namespace simrun::simpoint

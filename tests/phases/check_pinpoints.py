@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+"""check_pinpoints.py CASE SIMRUN GUEST: one case of `simrun pinpoints` (README.md)."""
+import csv
+import gzip
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+SIMRUN = GUEST = None
+CONFIG = ("--config", "l3_1core.yaml")
+
+
+def run(*words, status=0, **streams):
+    streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, **streams}
+    done = subprocess.run([SIMRUN, "pinpoints", *map(str, words)], stderr=subprocess.PIPE, text=True, timeout=100, **streams)
+    assert done.returncode == status, f"{words}: status {done.returncode}, not {status}\n{done.stderr}"
+    return done
+
+
+def pinpoints(*words, folder="d", **options):
+    done = run(*CONFIG, "-o", folder, "--interval", "100k", "--warm-up", "300k", *words, **options)
+    report = pathlib.Path(folder, "report.json")
+    return done, json.loads(report.read_text()) if report.exists() else None
+
+
+def rows(folder="d", name="regions.csv"):
+    lines = [line for line in open(pathlib.Path(folder, name)) if not line.startswith("#")]
+    return list(csv.DictReader(lines))
+
+
+def predicts():
+    done, report = pinpoints("--validate", "--max-error", "8", "--", GUEST, 8)
+    assert done.stdout == "done\n" * 3
+    figures = report["figures"]
+    for name, figure in figures.items():
+        assert figure["error"] < 0.08, (name, figure)
+    assert figures["L1D MPKI"]["whole"] > 10 and figures["CPI estimate"]["whole"] > 1.5
+    assert report["simulated"] < 0.2 and report["measured"] <= report["simulated"]
+    assert abs(sum(region["weight"] for region in report["regions"]) - 1) < 1e-6
+    regions = [row for row in rows() if row["region-type"] == "simulation"]
+    assert len(regions) == len(report["regions"])
+    for row, region in zip(regions, report["regions"]):
+        assert (int(row["region-id"]), int(row["region-length"])) == (region["id"], region["length"])
+        warm_ups = [w for w in rows() if w["region-type"] == f"warmup:{region['id']}"]
+        assert [int(w["region-length"]) for w in warm_ups] == [region["warm_up"]] * (region["warm_up"] != 0)
+        assert 0 <= region["warm_up"] <= 300_000 and region["warm_up"] % 100_000 == 0
+    counts = rows(name="regions.pinpoints.csv")
+    for row, region in zip(counts, report["regions"]):
+        start, end = (int(row[f"simulation-region-{side}-icount"]) for side in ("start", "end"))
+        assert (max(start - 1, 0), end) == (region["start"], region["start"] + region["length"])
+    # The whole run is what `simrun run` says it is.
+    subprocess.run([SIMRUN, "-q", *CONFIG, "--json", "whole.json", "--", GUEST, "8"], check=True, stdout=subprocess.DEVNULL)
+    whole = json.load(open("whole.json"))
+    level = next(l for l in whole["levels"] if l["name"] == "L1D")
+    assert abs(level["mpki"] - figures["L1D MPKI"]["whole"]) < 1e-9, (level, figures["L1D MPKI"])
+    page = pathlib.Path("d/report.html").read_text()
+    assert "<polyline" in page and "http" not in page
+
+
+def resumes():
+    first, report = pinpoints("--", GUEST, 2)
+    assert first.stdout == "done\n" * 2
+    again, same = pinpoints("--", GUEST, 2)
+    assert again.stdout == "" and same == report, "nothing is run again"
+    validated, more = pinpoints("--validate", "--", GUEST, 2)
+    assert validated.stdout == "done\n", "only the whole run is new"
+    assert more["regions"] == report["regions"] and "whole" in more["figures"]["L1D MPKI"]
+    other_regions, _ = pinpoints("-k", "2", "--validate", "--", GUEST, 2)
+    assert other_regions.stdout == "done\n", "the profile and the whole run are as before"
+    for name in ("regions.json", "whole.json"):
+        pathlib.Path("d", name).write_text("{ damaged")
+    repaired, _ = pinpoints("--validate", "--", GUEST, 2)
+    assert repaired.stdout == "done\n" * 2
+    refused, _ = pinpoints("--", GUEST, 3, status=1)
+    assert "another program" in refused.stderr and refused.stdout == ""
+    restarted, _ = pinpoints("--restart", "--", GUEST, 3)
+    assert restarted.stdout == "done\n" * 2
+
+
+def shifts():
+    """Regions are found by their markers when the run is a little longer than the profiled one, and missed aloud."""
+    pathlib.Path("small").write_text("1000 5000\n")
+    done, report = pinpoints("--validate", "--", GUEST, 4, 1, "small")
+    assert "warning" not in done.stderr, done.stderr
+    assert "in the profile" in done.stderr
+    steady = pinpoints("--validate", "--", GUEST, 4, 1, folder="steady")[1]
+    for name, figure in report["figures"].items():
+        assert figure["error"] < 0.1, (name, figure)
+        assert abs(figure["predicted"] - steady["figures"][name]["predicted"]) < 0.05 * max(1, figure["predicted"]), name
+    pathlib.Path("large").write_text("10 9000000\n")
+    done, _ = pinpoints("--", GUEST, 4, 1, "large", folder="l", status=1)
+    assert "not the run that was profiled" in done.stderr, done.stderr
+    assert not os.path.exists("l/regions.json")
+
+
+def threads():
+    config = ("--config", "l3_4core.yaml")
+    done = run(*config, "-o", "d", "--interval", "200k", "--warm-up", "600k", "--validate", "--", GUEST, 4, 4)
+    report = json.load(open("d/report.json"))
+    assert {row["thread-id"] for row in rows()} == {"global"}
+    # The threads do not wait for each other: on a loaded machine the second run may be another one.
+    if report["lost"] or "warning" in done.stderr:
+        return
+    for name in ("L1D MPKI", "CPI estimate"):
+        assert report["figures"][name]["error"] < 0.1, done.stderr
+
+
+def redirected():
+    """Input and output that are files are as if the program had run once."""
+    text = pathlib.Path("/usr/bin/env").read_bytes() * 3
+    pathlib.Path("in").write_bytes(text)
+    with open("in", "rb") as given, open("out", "wb") as taken:
+        pinpoints("--validate", "--", "gzip", "-c", stdin=given, stdout=taken)
+    assert gzip.open("out").read() == text
+    assert pathlib.Path("out").stat().st_size < len(text), "once, not three times"
+    with open("out", "ab") as taken:
+        pinpoints("--", "cat", "in", folder="e", stdout=taken)
+    assert pathlib.Path("out").read_bytes().endswith(text) and not pathlib.Path("out").read_bytes().endswith(text * 2)
+
+
+def interrupted():
+    """Ctrl-C in the second pass: the profile stays, and the next call begins behind it."""
+    words = [SIMRUN, "pinpoints", *CONFIG, "-o", "d", "--interval", "100k", "--", GUEST, "60"]
+    process = subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True)
+    while not os.path.exists("d/regions.csv"):  # the second pass is about to begin
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.01)
+    time.sleep(0.2)
+    os.killpg(process.pid, signal.SIGINT)
+    _, text = process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGINT, (process.returncode, text)
+    assert "stays in d" in text and not os.path.exists("d/regions.json"), text
+    again = subprocess.run(words, capture_output=True, text=True, timeout=100)
+    assert again.returncode == 0 and again.stdout == "done\n" and "is there already" in again.stderr, again
+
+
+def errors():
+    def message(*words, status):
+        lines = [line for line in run(*words, status=status).stderr.splitlines() if not line.startswith("Try: ")]
+        assert lines[-1].startswith("simrun: "), lines
+        return lines[-1]
+    assert "--config" in message("-o", "d", "--", "true", status=2)
+    assert "--output" in message(*CONFIG, "--", "true", status=2)
+    assert "--max-error goes with" in message(*CONFIG, "-o", "d", "--max-error", "3", "--", "true", status=2)
+    assert "none.yaml" in message("--config", "none.yaml", "-o", "d", "--", "true", status=2)
+    assert not os.path.exists("d")
+    open("file", "w").close()
+    assert "cannot make the folder file" in message(*CONFIG, "-o", "file", "--", "true", status=1)
+    message(*CONFIG, "-o", "d", "--", "/no/such/program", status=127)
+    assert "one interval" in run(*CONFIG, "-o", "t", "--", "true").stderr
+    strict = message(*CONFIG, "-o", "s", "--interval", "100k", "--warm-up", "0", "--validate", "--max-error", "1e-9", "--", GUEST, "1",
+                     status=1)
+    assert "off by" in strict and "--max-k" in strict, strict
+
+
+if __name__ == "__main__":
+    case, SIMRUN, GUEST = sys.argv[1:]
+    with tempfile.TemporaryDirectory(prefix="simrun-pinpoints-") as folder:
+        os.chdir(folder)
+        globals()[case]()
+    print("passed")

@@ -1,0 +1,109 @@
+// Regions from points: warm-ups, overlaps, both files; what regions predict.
+#include "simpoint/regions.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/user_error.h"
+#include "simpoint/prediction.h"
+
+namespace simrun::simpoint {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// Ten intervals of 100 instructions, the last of 50.
+Profile ten_intervals() {
+  Profile profile;
+  profile.command = "app";
+  profile.threads = 1;
+  profile.interval_length = 100;
+  profile.instructions = 950;
+  for (uint64_t i = 0; i < 10; ++i)
+    profile.intervals.push_back({100 * i, i == 9 ? 50u : 100u, {{0x1000 + 16 * i, "/bin/app", 16 * i}, i + 1}});
+  return profile;
+}
+
+TEST(Regions, WarmUpIsWholeIntervalsBefore) {
+  const std::vector<SimulationPoint> points = {{5, 0, 1.0}};
+  const RegionPlan plan = plan_regions(ten_intervals(), points, 150);
+  ASSERT_EQ(plan.regions.size(), 1u);
+  const Region& r = plan.regions[0];
+  EXPECT_EQ(r.start, 500u);
+  EXPECT_EQ(r.warm_up, 200u);
+  EXPECT_EQ(r.warm_up_interval, 3u);
+  EXPECT_EQ(r.end.place.offset, 96u);
+  EXPECT_DOUBLE_EQ(r.multiplier, 9.5);
+  EXPECT_THAT(plan.changes, ElementsAre(StageChange{3, Stage::kWarmUp}, StageChange{5, Stage::kMeasure},
+                                        StageChange{6, Stage::kSkip}));
+  EXPECT_TRUE(plan.remarks.empty());
+}
+
+TEST(Regions, ThoseThatTouchAndThoseBeforeTheStartAreSaid) {
+  const std::vector<SimulationPoint> points = {{4, 2, 0.25}, {1, 0, 0.5}, {3, 1, 0.25}};
+  const RegionPlan plan = plan_regions(ten_intervals(), points, 200);
+  ASSERT_EQ(plan.regions.size(), 3u);
+  EXPECT_EQ(plan.regions[0].interval, 1u);
+  EXPECT_EQ(plan.regions[0].warm_up, 100u);
+  EXPECT_EQ(plan.regions[2].warm_up, 200u);
+  EXPECT_THAT(plan.changes, ElementsAre(StageChange{0, Stage::kWarmUp}, StageChange{1, Stage::kMeasure},
+                                        StageChange{2, Stage::kWarmUp}, StageChange{3, Stage::kMeasure},
+                                        StageChange{4, Stage::kMeasure}, StageChange{5, Stage::kSkip}));
+  EXPECT_THAT(plan.remarks,
+              ElementsAre(HasSubstr("region 1: less than 200"), HasSubstr("regions 2, 3: the warm-up holds")));
+}
+
+TEST(Regions, TheSameIntervalTwiceIsOneRegion) {
+  const std::vector<SimulationPoint> points = {{4, 0, 0.25}, {4, 1, 0.5}, {9, 2, 0.25}};
+  const RegionPlan plan = plan_regions(ten_intervals(), points, 0);
+  ASSERT_EQ(plan.regions.size(), 2u);
+  EXPECT_DOUBLE_EQ(plan.regions[0].weight, 0.75);
+  EXPECT_DOUBLE_EQ(plan.regions[0].multiplier, 0.75 * 9.5);
+  EXPECT_EQ(plan.regions[1].end.count, 0u);  // the end of the program
+  EXPECT_DOUBLE_EQ(plan.regions[1].multiplier, 0.25 * 950 / 50);
+  EXPECT_THAT(plan.changes, ElementsAre(StageChange{4, Stage::kMeasure}, StageChange{5, Stage::kSkip},
+                                        StageChange{9, Stage::kMeasure}));
+  EXPECT_THAT(plan.remarks, ElementsAre(HasSubstr("clusters 0 and 1 have the same interval 4")));
+}
+
+TEST(Regions, PointsOfAnotherRunAndBareProfilesAreErrors) {
+  const std::vector<SimulationPoint> points = {{10, 0, 1.0}};
+  EXPECT_THROW(plan_regions(ten_intervals(), points, 0), UserError);
+  EXPECT_THROW(plan_regions(Profile{}, points, 0), UserError);
+}
+
+TEST(Regions, FilesOfPinPoints) {
+  const Profile profile = ten_intervals();
+  const std::vector<SimulationPoint> points = {{0, 0, 0.25}, {5, 1, 0.75}};
+  const RegionPlan plan = plan_regions(profile, points, 100);
+  EXPECT_EQ(icount_csv(plan, profile),
+            "# regions of: app\n# warm-up is not in this form\n"
+            "comment,thread-id,region-id,simulation-region-start-icount,simulation-region-end-icount,region-weight\n"
+            "cluster 0 from interval 0,0,1,0,100,0.25\n"
+            "cluster 1 from interval 5,0,2,501,600,0.75\n"
+            "# Total instructions in 2 regions = 200\n# Total instructions in workload = 950\n");
+  const std::string csv = pc_count_csv(plan, profile);
+  EXPECT_THAT(csv,
+              HasSubstr("\nwarm-up of region 2,0,3,0x1040,/bin/app,0x40,5,0x1050,/bin/app,0x50,6,0,100,0,0,warmup:2\n"
+                        "cluster 1 from interval 5,0,2,0x1050,/bin/app,0x50,6,0x1060,/bin/app,0x60,7,0,100,0.75,7.125,"
+                        "simulation\n"));
+}
+
+TEST(Prediction, RatesAreWeighedWhateverTheLength) {
+  // 1 miss in 10 instructions for a quarter of the run, 1 in 100 for the rest.
+  const std::vector<Counts> regions = {{10, 1}, {1000, 10}};
+  const std::vector<double> weights = {0.25, 0.75};
+  const Counts predicted = predict(regions, weights);
+  EXPECT_DOUBLE_EQ(predicted[0], 1);
+  EXPECT_DOUBLE_EQ(predicted[1], 0.25 * 0.1 + 0.75 * 0.01);
+  EXPECT_EQ(sum_of(regions), (Counts{1010, 11}));
+}
+
+TEST(Prediction, ErrorsOfWhatHardlyHappensAreRelativeToTheFloor) {
+  EXPECT_NEAR(relative_error(1.1, 1.0, 0.1), 0.1, 1e-12);
+  EXPECT_DOUBLE_EQ(relative_error(0.03, 0.01, 0.1), 0.2);
+}
+
+}  // namespace
+}  // namespace simrun::simpoint
