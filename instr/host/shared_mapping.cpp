@@ -12,6 +12,7 @@
 #include <new>
 
 #include "base/user_error.h"
+#include "instr/border/address_areas.h"
 #include "instr/host/file_descriptor.h"
 #include "instr/host/resource_limits.h"
 
@@ -30,11 +31,6 @@ constexpr uint32_t kOperandCapacity = 16u << 20;
 constexpr uint32_t kSuperblockCapacity = 4u << 20;
 constexpr uint32_t kPathCapacity = 8u << 20;
 constexpr uint32_t kCodeCapacity = 6 * kInstructionCapacity;
-
-// Where the target has the mapping. Far from what kernel and C libraries use, and free in the fixed shadow layouts of AddressSanitizer,
-// ThreadSanitizer and MemorySanitizer on x86-64 (compiler-rt: asan_mapping.h, tsan_platform.h, msan.h), of Go's heap (0xc0...) and of Java's
-// ZGC (up to 0x14...). The others are for programs that linked themselves there.
-constexpr uint64_t kTargetBases[] = {0x4000'0000'0000, 0x4400'0000'0000, 0x4800'0000'0000, 0x3800'0000'0000, 0x2400'0000'0000};
 
 void check_options(const LaunchOptions& o) {
   if (!std::has_single_bit(o.ring_chunk_bytes) || o.ring_chunk_bytes < kMinChunkBytes || o.ring_chunk_bytes > kMaxChunkBytes)
@@ -130,7 +126,7 @@ void* map_here(int descriptor, uint64_t bytes) {
 uint64_t map_there(RemoteProcess& process, uint64_t descriptor, uint64_t bytes) {
   constexpr uint64_t kFlags = MAP_SHARED | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
   int64_t result = 0;
-  for (const uint64_t base : kTargetBases) {
+  for (const uint64_t base : kSharedAreas) {
     result = process.call(SYS_mmap, {base, bytes, PROT_READ | PROT_WRITE, kFlags, descriptor, 0});
     if (result == static_cast<int64_t>(base)) {
       process.call(SYS_madvise, {base, bytes, MADV_DONTDUMP});  // a core file of the program is the program's

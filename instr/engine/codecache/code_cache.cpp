@@ -8,6 +8,7 @@
 #include <cstdio>
 
 #include "base/check.h"
+#include "instr/border/address_areas.h"
 
 namespace simrun::engine {
 namespace {
@@ -46,13 +47,13 @@ bool CodeCache::create(uint64_t bytes) {
   const int fd = memfd_create("simrun-code-cache", MFD_CLOEXEC);
   if (fd < 0) return false;
   bool ok = ftruncate(fd, static_cast<off_t>(capacity_)) == 0;
-  void* writable = ok ? mmap(reinterpret_cast<void*>(0x110000000000), capacity_, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
+  void* writable = ok ? mmap(reinterpret_cast<void*>(border::kCodeCacheArea), capacity_, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
   void* executable = MAP_FAILED;
   if (writable != MAP_FAILED) {
     if (const uint64_t hint = gap_above_libraries(capacity_))
       executable = mmap(reinterpret_cast<void*>(hint), capacity_, PROT_READ | PROT_EXEC, MAP_SHARED | MAP_FIXED_NOREPLACE, fd, 0);
     if (executable == MAP_FAILED)
-      executable = mmap(reinterpret_cast<void*>(0x120000000000), capacity_, PROT_READ | PROT_EXEC, MAP_SHARED, fd, 0);
+      executable = mmap(reinterpret_cast<void*>(border::kCodeCacheArea + (1ull << 39)), capacity_, PROT_READ | PROT_EXEC, MAP_SHARED, fd, 0);
   }
   close(fd);
   if (executable == MAP_FAILED) return false;

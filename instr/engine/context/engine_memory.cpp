@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <mutex>
 
 #include "base/check.h"
+#include "instr/border/address_areas.h"
 #include "instr/engine/context/raw_syscall.h"
 
 namespace simrun::engine {
@@ -105,27 +107,32 @@ uint64_t engine_data_bytes() { return g_data_bytes.load(std::memory_order_relaxe
 uint64_t engine_code_bytes() { return g_code_bytes.load(std::memory_order_relaxed); }
 
 void* map_engine_memory(uint64_t bytes, int flags) {
-  static std::atomic<uint64_t> next{0x130000000000};  // shared by all threads
-  constexpr int kAttempts = 64;                       // the application may have put something there
+  static std::atomic<uint64_t> next{border::kEngineDataArea};  // shared by all threads
+  constexpr int kAttempts = 64;                                // the application may have put something there
   const uint64_t step = bytes >= kLarge ? kLargeStep : kSmallStep;
   const int sharing = (flags & MAP_SHARED) ? 0 : MAP_PRIVATE;
+  const auto map = [&](uint64_t at, int fixed) {
+    return raw_syscall(SYS_mmap, at, bytes, PROT_READ | PROT_WRITE,
+                       static_cast<uint64_t>(MAP_ANONYMOUS | fixed | sharing | flags), ~0ull, 0);
+  };
+  const auto note = [&](int64_t at) {
+    note_engine_memory(static_cast<uint64_t>(at), bytes, sharing ? EngineMemory::kData : EngineMemory::kOther);
+    return reinterpret_cast<void*>(at);
+  };
   for (int k = 0; k < kAttempts; ++k) {
     uint64_t seen = next.load(std::memory_order_relaxed), at;
     do {
       at = (seen + step - 1) & ~(step - 1);
     } while (!next.compare_exchange_weak(seen, at + ((bytes + kSmallStep - 1) & ~(kSmallStep - 1)),
                                          std::memory_order_relaxed));
-    const int64_t result =
-        raw_syscall(SYS_mmap, at, bytes, PROT_READ | PROT_WRITE,
-                    static_cast<uint64_t>(MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | sharing | flags), ~0ull, 0);
-    if (result == static_cast<int64_t>(at)) {
-      note_engine_memory(at, bytes, sharing ? EngineMemory::kData : EngineMemory::kOther);
-      return reinterpret_cast<void*>(at);
-    }
+    const int64_t result = map(at, MAP_FIXED_NOREPLACE);
+    if (result == static_cast<int64_t>(at)) return note(result);
+    if (result == -ENOMEM) return MAP_FAILED;
     if (result > 0)
       raw_syscall(SYS_munmap, static_cast<uint64_t>(result), bytes);  // before Linux 4.17 the address is a hint
   }
-  return MAP_FAILED;
+  const int64_t anywhere = map(0, 0);
+  return anywhere > 0 ? note(anywhere) : MAP_FAILED;
 }
 
 void unmap_engine_memory(void* at, uint64_t bytes) {

@@ -84,6 +84,7 @@ struct ThreadContext : border::ThreadSlot {
   ThreadIdentity* identity;
   const FilterChain* filters;  // seccomp filters, the newest first; children inherit them
   uint32_t strict;             // seccomp's strict mode
+  uint32_t tsc_refused;        // prctl(PR_SET_TSC, PR_TSC_SIGSEGV); threads inherit it
   UserDispatch user_dispatch;
   Step step;                   // the thread is in the code of one instruction, for a step
   uint32_t check_countdown;    // force_safe_points

@@ -23,4 +23,13 @@ void flush_range(ThreadContext* self, AppAddress from, AppAddress to) {
   resume_world();
 }
 
+void flush_if_translated(ThreadContext* self, AppAddress from, AppAddress to) {
+  bool translated;
+  {
+    const std::lock_guard lock(g_translation_lock);
+    translated = has_translations(from, to);
+  }
+  if (translated) flush_range(self, from, to);
+}
+
 }  // namespace simrun::engine

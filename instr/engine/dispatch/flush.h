@@ -12,4 +12,7 @@ void flush_translations(ThreadContext* self, uint64_t generation);
 // The same for the translations of application code in [from, to) only.
 void flush_range(ThreadContext* self, AppAddress from, AppAddress to);
 
+// The same; stops nobody when there are none.
+void flush_if_translated(ThreadContext* self, AppAddress from, AppAddress to);
+
 }  // namespace simrun::engine

@@ -1,4 +1,4 @@
-// Far transfers within the 64-bit code segment (Intel SDM vol. 2, RET, IRET, JMP, CALL; AMD APM vol. 3), and transactions, which abort at
+// What cannot run from the code cache: far transfers within the 64-bit code segment (Intel SDM vol. 2, RET, IRET, JMP, CALL; AMD APM vol. 3), and transactions, which abort at
 // once where the processor has them. 32-bit code is refused: the engine decodes 64-bit code only.
 #include "instr/engine/runtime/uncopied_instructions.h"
 
@@ -144,6 +144,16 @@ void transaction(ThreadContext* c, const Uncopied& u) {
   c->app.gpr[kRax] = 0;
 }
 
+void read_time_stamp(ThreadContext* c, const Uncopied& u) {
+  if (c->tsc_refused != 0) return raise_general_protection(c, 0);
+  uint32_t processor = 0;
+  const uint64_t stamp = __builtin_ia32_rdtscp(&processor);
+  c->app.gpr[kRax] = stamp & 0xffffffff;
+  c->app.gpr[kRdx] = stamp >> 32;
+  if (u.insn.mnemonic == ZYDIS_MNEMONIC_RDTSCP) c->app.gpr[kRcx] = processor;
+  c->app.pc += u.insn.length;
+}
+
 }  // namespace
 
 void do_uncopied_instruction(ThreadContext* c) {
@@ -168,6 +178,8 @@ void do_uncopied_instruction(ThreadContext* c) {
     case ZYDIS_MNEMONIC_CALL: return far_jump_or_call(c, u);
     case ZYDIS_MNEMONIC_XBEGIN:
     case ZYDIS_MNEMONIC_XABORT: return transaction(c, u);
+    case ZYDIS_MNEMONIC_RDTSC:
+    case ZYDIS_MNEMONIC_RDTSCP: return read_time_stamp(c, u);
     case ZYDIS_MNEMONIC_ENCLU:
       if (has_feature(2)) fail("the program enters an SGX enclave at %#lx, which no tool can follow", c->app.pc);
       [[fallthrough]];

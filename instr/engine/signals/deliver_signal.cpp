@@ -254,9 +254,12 @@ void raise_general_protection(ThreadContext* c, uint64_t error) {
 
 void raise_not_executable(ThreadContext* c) {
   uint32_t executable;
+  bool mapped;   // the first byte that is not executable
   {
     const std::lock_guard lock(g_translation_lock);
-    executable = executable_bytes(AppAddress{c->app.pc}, 15);
+    const AppAddress pc{c->app.pc};
+    executable = executable_bytes(pc, 15);
+    mapped = mapped_bytes_in(pc + executable, pc + executable + 1).all != 0;
   }
   // Does the instruction reach beyond what is executable, or is it none? Zeros behind it decide.
   uint8_t code[15] = {};
@@ -267,9 +270,7 @@ void raise_not_executable(ThreadContext* c) {
   if (executable == 15 && is_too_long(code, executable)) return raise_general_protection(c, 0);
   if (c->app.pc >> 47 != 0) return raise_general_protection(c, 0);   // by the transfer to there, natively
   if (executable == 15 || (executable > 0 && !valid)) return raise(c, SIGILL, ILL_ILLOPN, c->app.pc);
-  uint8_t byte;
-  const bool readable = read_app(&byte, c->app.pc + executable, 1);
-  raise(c, SIGSEGV, readable ? SEGV_ACCERR : SEGV_MAPERR, c->app.pc + executable);
+  raise(c, SIGSEGV, mapped ? SEGV_ACCERR : SEGV_MAPERR, c->app.pc + executable);
 }
 
 void use_signal_stack(ThreadContext* c, void* base) {

@@ -1,5 +1,6 @@
 #include "instr/engine/syscalls/mapping_calls.h"
 
+#include <fcntl.h>
 #include <linux/capability.h>
 #include <sys/mman.h>
 #include <sys/personality.h>
@@ -11,6 +12,7 @@
 #include <mutex>
 #include <vector>
 
+#include "instr/border/address_areas.h"
 #include "instr/engine/context/engine_memory.h"
 #include "instr/engine/context/process.h"
 #include "instr/engine/context/raw_syscall.h"
@@ -34,13 +36,11 @@ uint32_t g_hidden_personality;            // set by the launcher, not by the app
 // that runs in a range while another thread unmaps it is a race of the application's own.
 template <typename Note>
 void after_change(ThreadContext* c, uint64_t from, uint64_t bytes, Note&& note) {
-  bool translated;
   {
     const std::lock_guard lock(g_translation_lock);
     note();
-    translated = has_translations(AppAddress{from}, AppAddress{from + bytes});
   }
-  if (translated) flush_range(c, AppAddress{from}, AppAddress{from + bytes});
+  flush_if_translated(c, AppAddress{from}, AppAddress{from + bytes});
 }
 
 // --- Limits (mm/mmap.c, mm/mremap.c, mm/mprotect.c)
@@ -153,6 +153,29 @@ int64_t advise_around(uint64_t number, const uint64_t* a) {
   return result != 0 ? result : -ENOMEM;
 }
 
+// Address space without access: nobody sees what is there. So do sanitizers reserve the gaps in their layout.
+bool only_reserves(const uint64_t* a) {
+  return a[2] == PROT_NONE && (a[3] & MAP_TYPE) == MAP_PRIVATE && (a[3] & MAP_ANONYMOUS) != 0;
+}
+
+// The rest of the engine's area is left out too.
+int64_t reserve_around(ThreadContext* c, const uint64_t* a) {
+  const uint64_t end = a[0] + whole_pages(a[1]);
+  int64_t result = 0;
+  const auto reserve = [&](uint64_t from, uint64_t to) {
+    if (from >= to || result != 0) return;
+    result = for_each_own_part(from, to - from, [&](uint64_t at, uint64_t size) {
+      const int64_t mapped = raw_syscall(SYS_mmap, at, size, a[2], a[3], a[4], 0);
+      if (mapped < 0) return mapped;
+      after_change(c, at, size, [&] { note_mapped(AppAddress{at}, size, a[2], a[3]); });
+      return int64_t{0};
+    });
+  };
+  reserve(a[0], std::min(end, border::kEngineAreaBegin));
+  reserve(std::max(a[0], border::kEngineAreaEnd), end);
+  return result != 0 ? result : static_cast<int64_t>(a[0]);
+}
+
 // True when the call's range meets the engine's memory; then this is its result.
 bool meets_engine_memory(ThreadContext* c, uint64_t number, const uint64_t* a, int64_t& result) {
   border::AddressRange part;
@@ -160,9 +183,9 @@ bool meets_engine_memory(ThreadContext* c, uint64_t number, const uint64_t* a, i
     return bytes != 0 && (from & 4095) == 0 && from + bytes > from && find_engine_memory(from, from + bytes, part);
   };
   switch (number) {
-    case SYS_mmap:  // there is no way to give this address
+    case SYS_mmap:  // there is no way to give memory at this address
       if (!(a[3] & MAP_FIXED) || (a[3] & MAP_FIXED_NOREPLACE) || !in_range(a[0], whole_pages(a[1]))) return false;
-      result = -ENOMEM;
+      result = only_reserves(a) ? reserve_around(c, a) : -ENOMEM;
       return true;
     case SYS_munmap:
       if (!in_range(a[0], whole_pages(a[1]))) return false;
@@ -256,6 +279,18 @@ bool answer_mapping_call(ThreadContext* c, uint64_t number, int64_t& result) {
   return meets_engine_memory(c, number, a, result) || exceeds_limit(number, a, result);
 }
 
+namespace {
+
+// A private mapping shows what is written to its file until the page is written to itself. Libraries are opened for
+// reading, so this is for those who generate code through a file.
+bool shows_writes_to_file(const uint64_t* a) {
+  if ((a[3] & MAP_TYPE) != MAP_PRIVATE || (a[3] & MAP_ANONYMOUS) != 0) return false;
+  const int64_t flags = raw_syscall(SYS_fcntl, a[4], F_GETFL);
+  return flags >= 0 && (flags & O_ACCMODE) == O_RDWR;
+}
+
+}  // namespace
+
 void after_mapping_call(ThreadContext* c, uint64_t number, const uint64_t* a) {
   const uint64_t result = c->app.gpr[kRax];
   if (is_error(result)) return;
@@ -263,7 +298,10 @@ void after_mapping_call(ThreadContext* c, uint64_t number, const uint64_t* a) {
   const AppAddress from{a[0]}, to{result};
   switch (number) {
     case SYS_mmap:
-      return after_change(c, result, bytes, [&] { note_mapped(to, bytes, a[2], a[3]); });
+      return after_change(c, result, bytes, [&] {
+        note_mapped(to, bytes, a[2], a[3]);
+        if (shows_writes_to_file(a)) note_file_may_change(to, bytes);
+      });
     case SYS_munmap:
       return after_change(c, a[0], bytes, [&] { note_unmapped(from, bytes); });
     case SYS_mprotect:

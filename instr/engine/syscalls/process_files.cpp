@@ -24,6 +24,7 @@
 
 #include "instr/engine/context/app_memory.h"
 #include "instr/engine/context/raw_syscall.h"
+#include "instr/engine/dispatch/flush.h"
 #include "instr/engine/syscalls/process_views.h"
 
 namespace simrun::engine {
@@ -200,17 +201,32 @@ bool find_unread_view(int64_t fd, OpenView& view) {
   return raw_syscall(SYS_lseek, static_cast<uint64_t>(fd), 0, SEEK_CUR) == 0;
 }
 
-// True if the path is "/.../PID/NAME" or "/.../PID/task/TID/NAME", PID is this process and the file tells of the
-// engine.
-bool tells_of_engine(std::string_view path) {
+// NAME if the path is "/.../PID/NAME" or "/.../PID/task/TID/NAME" and PID is this process; else nothing.
+std::string_view name_of_own_file(std::string_view path) {
   const size_t slash = path.rfind('/');
-  if (slash == path.npos || !is_rewritten(path.substr(slash + 1))) return false;
+  if (slash == path.npos) return {};
   std::string_view folder = path.substr(0, slash);
   const size_t task = folder.rfind("/task/");
   if (task != folder.npos) folder = folder.substr(0, task);
   const std::string pid(folder.substr(folder.rfind('/') + 1));
-  return std::strtol(pid.c_str(), nullptr, 10) == raw_syscall(SYS_getpid);
+  const bool own = std::strtol(pid.c_str(), nullptr, 10) == raw_syscall(SYS_getpid);
+  return own ? path.substr(slash + 1) : std::string_view{};
 }
+
+// The path of `fd` if it is a file of /proc; else empty.
+std::string path_in_proc(int64_t fd) {
+  struct statfs fs;
+  if (raw_syscall(SYS_fstatfs, static_cast<uint64_t>(fd), word(&fs)) != 0 || fs.f_type != PROC_SUPER_MAGIC) return {};
+  char link[64], path[256];
+  std::snprintf(link, sizeof link, "/proc/thread-self/fd/%ld", fd);
+  const int64_t length = raw_syscall(SYS_readlink, word(link), word(path), sizeof path);
+  return length <= 0 ? std::string() : std::string(path, static_cast<size_t>(length));
+}
+
+bool is_own_memory(int64_t fd) { return name_of_own_file(path_in_proc(fd)) == "mem"; }
+
+// Whether the application has ever opened its memory as a file, for writing.
+std::atomic<bool> g_memory_file;
 
 // Flags of an opening call; false: another call.
 bool open_flags(uint64_t number, const uint64_t* a, uint64_t& flags) {
@@ -234,22 +250,45 @@ void after_open_call(ThreadContext* c, uint64_t number, const uint64_t* a) {
   uint64_t flags;
   const auto fd = static_cast<int64_t>(c->app.gpr[kRax]);
   if (fd < 0 || !open_flags(number, a, flags)) return;
-  if ((flags & O_ACCMODE) != O_RDONLY || (flags & (O_PATH | O_DIRECTORY)) != 0) return;
-  struct statfs fs;
-  if (raw_syscall(SYS_fstatfs, static_cast<uint64_t>(fd), word(&fs)) != 0 || fs.f_type != PROC_SUPER_MAGIC) return;
-  char link[64], path[256];
-  std::snprintf(link, sizeof link, "/proc/thread-self/fd/%ld", fd);
-  const int64_t length = raw_syscall(SYS_readlink, word(link), word(path), sizeof path - 1);
-  if (length <= 0 || !tells_of_engine({path, static_cast<size_t>(length)})) return;
+  if ((flags & (O_PATH | O_DIRECTORY)) != 0) return;
+  const std::string path = path_in_proc(fd);
+  const std::string_view name = name_of_own_file(path);
+  if ((flags & O_ACCMODE) != O_RDONLY) {
+    if (name == "mem") g_memory_file = true;
+    return;
+  }
+  if (!is_rewritten(name)) return;
   // Read by the thread itself, while it runs and has its own signal mask.
   std::string original;
   if (!read_all(fd, original) || raw_syscall(SYS_lseek, static_cast<uint64_t>(fd), 0, SEEK_SET) != 0) return;
-  with_view({path, static_cast<size_t>(length)}, std::move(original), {}, [&](std::string text, const char* file) {
+  with_view(path, std::move(original), {}, [&](std::string text, const char* file) {
     raw_syscall(SYS_close, static_cast<uint64_t>(fd));
     const int64_t view = open_file(file, flags & (O_CLOEXEC | O_NONBLOCK));
     c->app.gpr[kRax] = static_cast<uint64_t>(view);
-    if (view >= 0) remember(view, flags, {path, static_cast<size_t>(length)}, std::move(text));
+    if (view >= 0) remember(view, flags, path, std::move(text));
   });
+}
+
+void after_write_call(ThreadContext* c, uint64_t number, const uint64_t* a) {
+  const auto written = static_cast<int64_t>(c->app.gpr[kRax]);
+  if (!g_memory_file || written <= 0) return;
+  const auto fd = static_cast<int64_t>(static_cast<int32_t>(a[0]));
+  uint64_t end;
+  switch (number) {
+    case SYS_write:
+    case SYS_writev:
+      if (!is_own_memory(fd)) return;
+      end = static_cast<uint64_t>(raw_syscall(SYS_lseek, a[0], 0, SEEK_CUR));
+      break;
+    case SYS_pwrite64:
+    case SYS_pwritev:
+      if (!is_own_memory(fd)) return;
+      end = a[3] + static_cast<uint64_t>(written);
+      break;
+    default:
+      return;
+  }
+  flush_if_translated(c, AppAddress{end - static_cast<uint64_t>(written)}, AppAddress{end});
 }
 
 void before_read_call(const ThreadContext* c, uint64_t number) {

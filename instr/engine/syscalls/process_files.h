@@ -15,4 +15,8 @@ void after_open_call(ThreadContext* context, uint64_t number, const uint64_t* ar
 // Before a read: a view that nothing has been read of yet becomes what it would be now.
 void before_read_call(const ThreadContext* context, uint64_t number);
 
+// After a write: if it went to this process's memory by its file in /proc, translations of what was there are dropped.
+// Such a write reaches code that is not writable.
+void after_write_call(ThreadContext* context, uint64_t number, const uint64_t* arguments);
+
 }  // namespace simrun::engine

@@ -23,6 +23,7 @@
 #include "instr/engine/syscalls/user_dispatch.h"
 #include "instr/engine/syscalls/watch_mappings.h"
 #include "instr/engine/threads/threads.h"
+#include "instr/engine/translate/superblock.h"
 
 namespace simrun::engine {
 namespace {
@@ -102,13 +103,39 @@ bool watched_call(ThreadContext* c, uint64_t number) {
   }
   after_mapping_call(c, number, arguments);
   after_open_call(c, number, arguments);
+  after_write_call(c, number, arguments);
   report_change(c, number, arguments);
   return true;
+}
+
+// kernel/sys.c, PR_SET_TSC: arch/x86/kernel/process.c, set_tsc_mode. The engine reads the time stamp itself, so the kernel does not hear of
+// it. After an exec it is as at the start.
+int64_t set_tsc_mode(ThreadContext* c, uint64_t mode) {
+  if (mode != PR_TSC_ENABLE && mode != PR_TSC_SIGSEGV) return -EINVAL;
+  c->tsc_refused = mode == PR_TSC_SIGSEGV;
+  if (c->tsc_refused != 0 && !g_traps_tsc) {
+    stop_world(c);
+    {
+      const std::lock_guard lock(g_translation_lock);
+      g_traps_tsc = true;
+      drop_translations();
+    }
+    resume_world();
+  }
+  return 0;
+}
+
+int64_t get_tsc_mode(const ThreadContext* c, uint64_t at) {
+  const int mode = c->tsc_refused != 0 ? PR_TSC_SIGSEGV : PR_TSC_ENABLE;
+  return write_app(at, &mode, sizeof mode) ? 0 : -EFAULT;
 }
 
 bool do_prctl(ThreadContext* c, uint64_t number) {
   int64_t result;
   bool signalled;
+  const uint64_t operation = number == SYS_prctl ? c->app.gpr[kRdi] & 0xffffffff : 0;
+  if (operation == PR_SET_TSC) return set_result(c, set_tsc_mode(c, c->app.gpr[kRsi])), true;
+  if (operation == PR_GET_TSC) return set_result(c, get_tsc_mode(c, c->app.gpr[kRsi])), true;
   if (number == SYS_prctl && c->app.gpr[kRdi] == PR_SET_SYSCALL_USER_DISPATCH) {
     set_result(c, set_user_dispatch(c));
     return true;

@@ -45,6 +45,7 @@ void reset_context(ThreadContext* c, uint32_t slot) {
   c->in_cache = 0;
   c->filters = nullptr;
   c->strict = 0;
+  c->tsc_refused = 0;
   c->user_dispatch = {};
   c->step = Step::kNone;
   c->has_call_mask = 0;
@@ -105,6 +106,7 @@ int64_t clone_thread(ThreadContext* c, CloneRequest& request, uint64_t mask) {
   child->app_mask = mask;
   child->filters = c->filters;
   child->strict = c->strict;
+  child->tsc_refused = c->tsc_refused;
   append_event(c, border::Event::kThreadCreate, {child->slot});
   child->parent_slot = c->slot;
   request.set_stack(identity->stack_top);

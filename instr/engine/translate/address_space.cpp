@@ -19,13 +19,17 @@ namespace {
 struct Mapping {
   uint64_t end;
   bool executable, writable, shared;
-  bool stack = false;   // grows downwards: not data to RLIMIT_DATA
+  bool stack = false;          // grows downwards: not data to RLIMIT_DATA
+  bool file_changes = false;   // private, of a file that is open for writing: a write to it shows in pages not written to
 
   bool like(const Mapping& other) const {
-    return executable == other.executable && writable == other.writable && shared == other.shared && stack == other.stack;
+    return executable == other.executable && writable == other.writable && shared == other.shared && stack == other.stack &&
+           file_changes == other.file_changes;
   }
   bool data() const { return writable && !shared && !stack; }
 };
+
+constexpr uint64_t kUserEnd = 1ull << 63;   // the vsyscall page, above it, counts for nobody
 
 using Mappings = std::map<uint64_t, Mapping>;   // by start; they do not overlap
 Mappings g_mappings;
@@ -81,7 +85,7 @@ std::vector<char> read_file(const char* path) {
 // One line of /proc/PID/maps.
 struct Line {
   uint64_t from, to;
-  bool readable, writable, executable, shared, stack;
+  bool writable, executable, shared, stack;
 };
 
 template <typename Visit>
@@ -95,7 +99,7 @@ void for_each_mapping(Visit&& visit) {
     const uint64_t from = std::strtoull(p, &q, 16);
     const uint64_t to = std::strtoull(q + 1, &q, 16);
     const bool stack = std::string_view(p, static_cast<size_t>(line_end - p)).ends_with("[stack]");
-    visit(Line{from, to, q[1] == 'r', q[2] == 'w', q[3] == 'x', q[4] == 's', stack});
+    visit(Line{from, to, q[2] == 'w', q[3] == 'x', q[4] == 's', stack});
     p = line_end + 1;
   }
 }
@@ -105,7 +109,9 @@ void for_each_mapping(Visit&& visit) {
 void read_address_space() {
   g_mappings.clear();
   for_each_mapping([](const Line& line) {
-    add(line.from, {line.to, line.readable && line.executable, line.writable, line.shared, line.stack});
+    // The vsyscall page is not read here (syscalls/vsyscall.cpp).
+    const bool user = line.from < kUserEnd;
+    add(line.from, {line.to, user && line.executable, line.writable, line.shared, line.stack});
     // The kernel may show a mapping of the engine's as one with a neighbour of the application's.
     border::AddressRange part;
     for (uint64_t at = line.from; at < line.to && find_engine_memory(at, line.to, part); at = part.base + part.bytes)
@@ -144,7 +150,6 @@ std::vector<border::AddressRange> application_ranges() {
 }
 
 MappedBytes mapped_bytes() {
-  constexpr uint64_t kUserEnd = 1ull << 63;   // the vsyscall page, above it, counts for nobody
   return mapped_bytes_in(AppAddress{0}, AppAddress{kUserEnd});
 }
 
@@ -158,7 +163,8 @@ uint32_t executable_bytes(AppAddress pc, uint32_t wanted) {
 
 bool code_may_change(AppAddress pc) {
   const auto m = find(raw(pc));
-  return m != g_mappings.end() && m->second.executable && (m->second.writable || m->second.shared);
+  return m != g_mappings.end() && m->second.executable &&
+         (m->second.writable || m->second.shared || m->second.file_changes);
 }
 
 namespace {
@@ -176,6 +182,15 @@ void note_read_implies_exec(bool implied) { g_read_implies_exec = implied; }
 void note_mapped(AppAddress from, uint64_t bytes, uint64_t protection, uint64_t flags) {
   const bool shared = (flags & MAP_TYPE) != MAP_PRIVATE;
   add(raw(from), {raw(from) + bytes, makes_executable(protection), (protection & PROT_WRITE) != 0, shared, (flags & MAP_GROWSDOWN) != 0});
+}
+
+void note_file_may_change(AppAddress from, uint64_t bytes) {
+  const auto m = find(raw(from));
+  if (m == g_mappings.end()) return;
+  Mapping part = m->second;
+  part.end = raw(from) + bytes;
+  part.file_changes = true;
+  add(raw(from), part);
 }
 
 void note_unmapped(AppAddress from, uint64_t bytes) { remove(raw(from), raw(from) + bytes); }

@@ -36,6 +36,7 @@ void note_read_implies_exec(bool implied);
 
 // What the application did. `protection` and `flags` as mmap(2) has them; ranges in whole pages.
 void note_mapped(AppAddress from, uint64_t bytes, uint64_t protection, uint64_t flags);
+void note_file_may_change(AppAddress from, uint64_t bytes);   // a private mapping, of a file that is open for writing
 void note_unmapped(AppAddress from, uint64_t bytes);
 void note_protected(AppAddress from, uint64_t bytes, uint64_t protection);
 // `stays`: MREMAP_DONTUNMAP, the old range is still mapped.

@@ -6,6 +6,9 @@
 #include "instr/engine/translate/address_space.h"
 
 namespace simrun::engine {
+
+bool g_traps_tsc;
+
 namespace {
 
 bool ends_superblock(const Instruction& i) {
@@ -25,6 +28,13 @@ bool may_store(const Instruction& i) {
     if (kind == OperandKind::kStore || kind == OperandKind::kReadModifyWrite || kind == OperandKind::kNonTemporalStore) return true;
   }
   return i.untraced_memory;
+}
+
+// False: not a valid instruction.
+bool decode_one(const uint8_t* code, uint32_t available, AppAddress at, Instruction& i) {
+  if (!decode(code, available, at, i)) return false;
+  if (g_traps_tsc && is_rdtsc(i)) i.flow = Flow::kUnsupported;
+  return true;
 }
 
 }  // namespace
@@ -54,7 +64,7 @@ void form_superblock(AppAddress pc, uint32_t max_instructions, DecodedSuperblock
     const auto available = static_cast<uint32_t>(end - at < 15 ? end - at : 15);
     const bool new_page = raw(at) >> 12 != raw(pc) >> 12;
     if (new_page && code_may_change(at) != out.changeable) break;
-    if (!decode(reinterpret_cast<const uint8_t*>(raw(at)), available, at, i)) break;
+    if (!decode_one(reinterpret_cast<const uint8_t*>(raw(at)), available, at, i)) break;
     if (out.count > 0 && is_one_byte(i, kPopFlagsOpcode)) break;   // its test for the trap flag comes before everything
     words += words_bound(i);
     if (words > border::kMaxSuperblockWords) break;
@@ -72,7 +82,7 @@ void form_superblock_from(const uint8_t* bytes, uint32_t size, AppAddress pc, De
   out.changeable = true;
   for (uint32_t at = 0; at < size && out.count < kMaxSuperblockInstructions;) {
     Instruction& i = out.instructions[out.count];
-    if (!decode(bytes + at, size - at, pc + at, i)) break;
+    if (!decode_one(bytes + at, size - at, pc + at, i)) break;
     ++out.count;
     at += i.length;
   }

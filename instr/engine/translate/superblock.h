@@ -71,6 +71,9 @@ struct DecodedSuperblock {
   Instruction instructions[kMaxSuperblockInstructions];
 };
 
+// rdtsc and rdtscp are not copied: the dispatcher does them, and asks whether the thread may. Changes while the world is stopped.
+extern bool g_traps_tsc;
+
 // Decodes from `pc` on until an unconditional transfer or a limit. Reads only memory that `executable_bytes` (address_space.h) allows.
 // count is 0 when not even one instruction can be read or decoded.
 void form_superblock(AppAddress pc, uint32_t max_instructions, DecodedSuperblock& out);
