@@ -3,10 +3,9 @@
 
 #include "base/user_error.h"
 #include "cli/command_line.h"
-#include "cli/phases/block_profiler.h"
 #include "cli/phases/profile_options.h"
+#include "cli/phases/profile_run.h"
 #include "cli/print_error.h"
-#include "cli/run_program.h"
 #include "cli/sub_commands.h"
 #include "cli/terminal_signals.h"
 #include "simpoint/write_profile.h"
@@ -40,18 +39,9 @@ int bbv_command(const Words& words) {
   add_profile_options(line.app(), options);
   add_program_options(line.app(), program);
   program.command = line.parse_with_program(words);
-  program.watch_mappings = true;
-
   const auto writer = simpoint::ProfileWriter::open(file);
-  uint64_t intervals = 0;
-  BlockProfiler profiler(options, [&](const simpoint::Interval& interval, std::span<const simpoint::Entry> entries) {
-    writer->add(interval, entries);
-    ++intervals;
-  });
-  const RunResult result = ProgramRun(program, border::Mode::kTrace).into(profiler, 64);
-  for (const std::string& warning : result.warnings) print_error("simrun: warning: {}\n", warning);
-  simpoint::Profile profile = profiler.finish();
-  profile.command = fmt::format("{}", fmt::join(program.command, " "));
+  const auto [result, profile, intervals] =
+      profile_run(program, options, [&](const auto& interval, auto entries) { writer->add(interval, entries); });
   if (!result.error.empty()) print_error("simrun: error: {}\n", result.error);
   if (intervals == 0) throw UserError("the program executed nothing that is counted: no vectors");
   writer->finish(profile);

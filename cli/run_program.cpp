@@ -26,6 +26,7 @@ host::LaunchOptions launch_options(const ProgramOptions& o, border::Mode mode, c
   l.elide_words = o.elide_words;
   l.force_safe_points = o.force_safe_points;
   l.count_interval = count.interval;
+  l.count_interval_threads = count.interval_threads;
   l.count_paths = count.paths;
   l.watch_calls = o.watch_calls;
   l.watch_mappings = o.watch_mappings;

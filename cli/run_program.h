@@ -14,7 +14,7 @@ namespace simrun::cli {
 
 // border::Mode::kCount: what is asked for beyond the totals (docs/count-mode.md).
 struct CountOptions {
-  uint64_t interval = 0;
+  uint64_t interval = 0, interval_threads = 0;
   bool paths = false;
 };
 

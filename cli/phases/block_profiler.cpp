@@ -1,5 +1,6 @@
 #include "cli/phases/block_profiler.h"
 
+#include <fmt/format.h>
 #include <fnmatch.h>
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 
 #include "base/check.h"
 #include "instr/border/stream.h"
+#include "instr/channel/stream_error.h"
 
 namespace simrun::cli {
 
@@ -26,21 +28,45 @@ uint32_t BlockProfiler::start_thread(const channel::ThreadReport& thread) {
   return thread.index;
 }
 
-void BlockProfiler::meet(Thread& thread, const channel::MergeThread& merged, const channel::PathTable& paths) {
+void BlockProfiler::meet(Thread& thread, const channel::MergeThread& merged, channel::PathTable& paths) {
   Process& process = processes_[process_of(merged)];
   if (process.table == nullptr) process.modules.look_at(static_cast<pid_t>(merged.report.tid));
   process.table = &paths;
   thread.process = &process;
 }
 
-void BlockProfiler::event(channel::MergeThread& merged, std::span<const uint64_t> words) {
-  const auto event = static_cast<border::Event>(static_cast<uint32_t>(words[0]));
-  if (event == border::Event::kMappingChange && words.size() >= 10 && words[9] != 0)
+void BlockProfiler::event(channel::MergeThread& merged, std::span<const uint64_t> words, channel::PathTable& paths) {
+  using border::Event;
+  const auto event = static_cast<Event>(static_cast<uint32_t>(words[0]));
+  if (event == Event::kMappingChange && words.size() >= 10 && words[9] != 0)
     processes_[process_of(merged)].modules.look_at(static_cast<pid_t>(merged.report.tid));
-  if (event != border::Event::kCut || words.size() < 3) return;
+  if (event != Event::kCut && event != Event::kPathCut && event != Event::kPathCounts && event != Event::kInterval)
+    return;
+  if (words.size() < 3) throw channel::StreamError(fmt::format("event {} has no words", static_cast<uint32_t>(event)));
   Thread& thread = threads_[merged.replay.handle];
-  // A thread whose first path is cut has not met its process yet; what ran of it is lost to the vectors.
-  if (thread.process != nullptr && words[2] != 0) cut(thread, words[1], static_cast<uint32_t>(words[2]));
+  if (thread.process == nullptr) meet(thread, merged, paths);
+  if (event == Event::kPathCounts) return take_counts(thread, words.subspan(1));
+  if (event == Event::kInterval) return take_report(thread, words[1], words[2]);
+  if (words[2] != 0) cut(thread, words[1], static_cast<uint32_t>(words[2]));
+}
+
+void BlockProfiler::take_counts(Thread& thread, std::span<const uint64_t> pairs) {
+  Process& process = *thread.process;
+  for (size_t i = 0; i + 1 < pairs.size(); i += 2) {
+    if (process.paths.find(pairs[i]) == nullptr) {
+      process.table->decode(pairs[i]);
+      learn(process, pairs[i], process.table->code(pairs[i]));
+    }
+    count(thread, pairs[i], pairs[i + 1]);
+  }
+}
+
+// The thread has retired so many instructions, all of which are counted. `next_pc` 0: it ends.
+void BlockProfiler::take_report(Thread& thread, uint64_t retired, uint64_t next_pc) {
+  interval_reported_ += retired - std::exchange(thread.reported, retired);
+  if (begun_ && interval_reported_ < options_.length) return;
+  if (begun_ && next_pc != 0) end_interval();
+  if (!begun_ && next_pc != 0) begin_interval(*thread.process, next_pc, executions_of(*thread.process, next_pc));
 }
 
 PathBlocks& BlockProfiler::learn(Process& process, uint64_t word, const channel::PathCode& code) {
@@ -82,6 +108,7 @@ void BlockProfiler::take_slowly(Thread& thread, uint64_t word) {
 }
 
 void BlockProfiler::cut(Thread& thread, uint64_t word, uint32_t instructions) {
+  thread.process->table->decode(word);
   const channel::PathCode code = thread.process->table->code(word);
   instructions = std::min(instructions, static_cast<uint32_t>(code.instructions.size()));
   if (learn(*thread.process, word, code).left_out) {
@@ -118,12 +145,18 @@ bool BlockProfiler::may_end(const channel::PathCode::Instruction& before,
   return (before.flags & kNoLoop) == 0 && next.pc <= before.pc;
 }
 
-void BlockProfiler::begin_interval(Process& process, const channel::PathCode& code, uint32_t at) {
-  const uint64_t pc = code.instructions[at].pc;
+// `executions`: of the instruction at `pc` so far.
+void BlockProfiler::begin_interval(Process& process, uint64_t pc, uint64_t executions) {
   interval_.start = retired_;
-  interval_.begin = {process.modules.place(pc), executions_of(process, pc) + occurrences(code, pc, at) + 1};
+  interval_.begin = {process.modules.place(pc), executions + 1};
   quiet_ = options_.length;
   begun_ = true;
+}
+
+// At instruction `at` of a path that is not counted yet.
+void BlockProfiler::begin_interval(Process& process, const channel::PathCode& code, uint32_t at) {
+  const uint64_t pc = code.instructions[at].pc;
+  begin_interval(process, pc, executions_of(process, pc) + occurrences(code, pc, at));
 }
 
 uint64_t BlockProfiler::executions_of(const Process& process, uint64_t pc) const {
@@ -166,12 +199,17 @@ void BlockProfiler::end_interval() {
   std::sort(entries_.begin(), entries_.end(), [](const auto& a, const auto& b) { return a.block < b.block; });
   if (!entries_.empty()) on_interval_(interval_, entries_);
   begun_ = false;
+  interval_reported_ = 0;
 }
 
-simpoint::Profile BlockProfiler::finish() {
+simpoint::Profile BlockProfiler::finish(uint64_t instructions) {
   if (begun_) end_interval();
   profile_.instructions = retired_ + interval_left_out_;
   profile_.left_out = left_out_ + interval_left_out_;
+  if (instructions > profile_.instructions) {
+    profile_.left_out += instructions - profile_.instructions;
+    profile_.instructions = instructions;
+  }
   profile_.threads = static_cast<uint32_t>(threads_.size());
   return std::move(profile_);
 }

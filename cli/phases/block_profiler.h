@@ -1,8 +1,10 @@
 // The sink of `simrun bbv`: counts instructions by basic block and thread, cuts the run into intervals, and says where
 // each begins.
 //
-// The path that an interval ends in is split at the instruction; all others cost two additions. Intervals are of all
-// threads together, in the order of virtual time; vectors have a dimension for each block of each thread.
+// From a trace (mode kTrace) each path is counted as it comes; the one that an interval ends in is split at the
+// instruction, all others cost two additions. From counts (kCount) threads report how often each path ran, at the exact
+// ends of intervals; when there are several threads an interval is over with the report that fills it. Intervals are of
+// all threads together, in the order of virtual time; vectors have a dimension for each block of each thread.
 #pragma once
 
 #include <deque>
@@ -26,6 +28,7 @@ struct ProfilerOptions {
   simpoint::IntervalKind kind = simpoint::IntervalKind::kFixed;
   uint64_t length = 10'000'000;       // counted instructions, above the longest superblock; other kinds: at least
   std::vector<std::string> left_out;  // patterns (fnmatch) of module paths or file names that are not counted
+  bool from_trace = false;            // though counts would do
 };
 
 // Which process a thread is of, for a Merge of several.
@@ -46,7 +49,7 @@ class BlockProfiler {
   uint32_t start_thread(const channel::ThreadReport& thread);
   void fetch(uint32_t, uint64_t) {}
   void data(uint32_t, channel::ReferenceKind, uint64_t, uint32_t) {}
-  bool enter_path(channel::MergeThread& merged, const uint64_t* words, const channel::PathTable& paths) {
+  bool enter_path(channel::MergeThread& merged, const uint64_t* words, channel::PathTable& paths) {
     Thread& thread = threads_[merged.replay.handle];
     if (thread.process == nullptr) [[unlikely]]
       meet(thread, merged, paths);
@@ -60,14 +63,15 @@ class BlockProfiler {
     take_slowly(thread, word);
     return false;
   }
-  void event(channel::MergeThread& merged, std::span<const uint64_t> words);
+  void event(channel::MergeThread& merged, std::span<const uint64_t> words, channel::PathTable& paths);
 
   // Ends the last interval. What is known of the run but its command; intervals were given to `on_interval`.
-  simpoint::Profile finish();
+  // `instructions`: retired by all threads; what the end of a process cut off before it was counted is left out.
+  simpoint::Profile finish(uint64_t instructions);
 
  private:
   struct Process {
-    const channel::PathTable* table = nullptr;
+    channel::PathTable* table = nullptr;
     CodeModules modules;
     PathBlockTable paths;
     std::vector<uint64_t> executions;                       // by word, in the intervals that are over
@@ -76,6 +80,7 @@ class BlockProfiler {
   struct Thread {
     Process* process = nullptr;
     uint32_t index = 0;
+    uint64_t reported = 0;             // instructions, from counts
     std::vector<uint64_t> executions;  // by word, in this interval
     std::vector<uint32_t> touched;
     std::map<uint64_t, uint64_t> parts;                  // instructions of blocks, in split and cut paths
@@ -83,12 +88,15 @@ class BlockProfiler {
     std::optional<channel::PathCode::Instruction> last;  // executed last; only while looking for an end
   };
 
-  static void count(Thread& thread, uint64_t word) {
+  static void count(Thread& thread, uint64_t word, uint64_t times = 1) {
     if (word >= thread.executions.size()) [[unlikely]]
       thread.executions.resize(2 * word + 1);
-    if (thread.executions[word]++ == 0) thread.touched.push_back(static_cast<uint32_t>(word));
+    if (thread.executions[word] == 0) thread.touched.push_back(static_cast<uint32_t>(word));
+    thread.executions[word] += times;
   }
-  void meet(Thread& thread, const channel::MergeThread& merged, const channel::PathTable& paths);
+  void meet(Thread& thread, const channel::MergeThread& merged, channel::PathTable& paths);
+  void take_counts(Thread& thread, std::span<const uint64_t> pairs);
+  void take_report(Thread& thread, uint64_t retired, uint64_t next_pc);
   PathBlocks& learn(Process& process, uint64_t word, const channel::PathCode& code);
   void take_slowly(Thread& thread, uint64_t word);
   void cut(Thread& thread, uint64_t word, uint32_t instructions);
@@ -96,6 +104,7 @@ class BlockProfiler {
   void pass(uint64_t instructions) { quiet_ -= std::min(quiet_, instructions); }
   std::optional<uint32_t> end_in(const Thread& thread, const channel::PathCode& code, uint32_t instructions) const;
   bool may_end(const channel::PathCode::Instruction& before, const channel::PathCode::Instruction& next) const;
+  void begin_interval(Process& process, uint64_t pc, uint64_t executions);
   void begin_interval(Process& process, const channel::PathCode& code, uint32_t at);
   void end_interval();
   void flush(Thread& thread);
@@ -109,6 +118,7 @@ class BlockProfiler {
   uint64_t left_out_ = 0;  // instructions, all intervals
   uint64_t retired_ = 0;   // in the intervals that are over
   uint64_t interval_left_out_ = 0;
+  uint64_t interval_reported_ = 0;  // from counts
   bool begun_ = false;
   simpoint::Interval interval_;
   simpoint::Profile profile_;

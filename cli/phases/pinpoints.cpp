@@ -10,6 +10,7 @@
 #include <fstream>
 
 #include "base/user_error.h"
+#include "cli/phases/profile_run.h"
 #include "cli/print_error.h"
 #include "cli/run_program.h"
 #include "cli/terminal_signals.h"
@@ -86,6 +87,11 @@ RunResult PinPoints::run_program(Sink& sink, const char* what) {
   }
   RunResult result = ProgramRun(o_.program, border::Mode::kTrace).into(sink, found_.machine.line_bytes);
   for (const std::string& warning : result.warnings) print_error("simrun: warning: {}\n", warning);
+  check_end(result, what);
+  return result;
+}
+
+void PinPoints::check_end(const RunResult& result, const char* what) const {
   if (!result.error.empty()) throw UserError(fmt::format("{}: {}", what, result.error));
   if (result.signal != 0) {
     print_error(
@@ -95,21 +101,16 @@ RunResult PinPoints::run_program(Sink& sink, const char* what) {
     end_by_signal(result.signal);
   }
   if (result.exit_code != 0) say("{}: the program ended with status {}", what, result.exit_code);
-  return result;
 }
 
 void PinPoints::make_profile() {
   if (fs::exists(path(kProfile))) return say("profile: {} is there already", path(kProfile));
   const auto writer = simpoint::ProfileWriter::open(path(kProfile));
-  uint64_t intervals = 0;
-  BlockProfiler profiler(o_.profile, [&](const auto& interval, auto entries) {
-    writer->add(interval, entries);
-    ++intervals;
-  });
-  const RunResult result = run_program(profiler, "profile");
-  simpoint::Profile profile = profiler.finish();
+  const auto [result, profile, intervals] =
+      profile_run(o_.program, o_.profile, [&](const auto& interval, auto entries) { writer->add(interval, entries); });
+  ++runs_;
+  check_end(result, "profile");
   if (intervals == 0) throw UserError("the program executed nothing that is counted");
-  profile.command = fmt::format("{}", fmt::join(o_.program.command, " "));
   writer->finish(profile);
   say("profile: {} instructions, {:.1f} s", profile.instructions, result.wall_seconds);
 }

@@ -46,6 +46,7 @@ class PinPoints {
 
   template <class Sink>
   RunResult run_program(Sink& sink, const char* what);
+  void check_end(const RunResult& result, const char* what) const;
   std::vector<simpoint::Counts> simulate(std::vector<Stop> stops, uint64_t tolerance, const char* what);
   void check_found(const RegionSink& sink, const std::vector<Stop>& stops, const char* what) const;
 

@@ -91,8 +91,7 @@ std::string foot(const Findings& found) {
       fmt::format("{} regions: {:.2f}% of {} instructions measured, {:.2f}% with warm-up\n", found.plan.regions.size(),
                   100 * measured_part(found), found.profile.instructions, 100 * simulated_part(found));
   if (!found.whole.empty())
-    text +=
-        "error: relative; of an MPKI below 1, to 1. warm: the same regions with caches as in the whole run.\n";
+    text += "error: relative; of an MPKI below 1, to 1. warm: the same regions with caches as in the whole run.\n";
   for (const std::string& remark : found.plan.remarks) text += remark + "\n";
   return text;
 }

@@ -44,6 +44,10 @@ void add_profile_options(CLI::App& app, ProfilerOptions& o) {
          "Do not count code of the modules that match this pattern (path or file name), for example 'libgomp*': "
          "what threads do while they wait depends on the host. Several may be given")
       ->type_name("PATTERN");
+  app.add_flag(
+      "--exact-order", o.from_trace,
+      "Profile from a trace, at three times the cost: intervals of several threads end at one instruction, not when "
+      "a thread next reports (a 16th of an interval)");
 }
 
 }  // namespace simrun::cli

@@ -100,6 +100,7 @@ struct ProcessHeader {
   uint32_t watch_calls;                // 1: kRegisters operands at watched entries and returns, kMappingChange events; 2: these events only
   uint64_t code_cache_bytes;
   uint64_t count_interval;             // count mode: each thread reports at every multiple of so many retired instructions; 0: never
+  uint64_t count_interval_threads;     // the same as soon as there has been a second thread; 0: as before
   uint32_t count_paths;                // count mode: 1: how often each path ran is part of that report
   uint32_t mode_switches;              // entries of the table at mode_switches_offset
   uint64_t app_pc, app_sp;             // the application's first instruction (its dynamic loader, if it has one) and stack pointer

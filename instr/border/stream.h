@@ -31,8 +31,9 @@ enum class Event : uint32_t {
                        // finds the number changed
   kPathCounts,         // pairs {path id, executions since the last kInterval}; as many events as are needed
   kPathCut,            // path id, instructions: the first so many of a path ran once, then came a fault
-  kInterval,           // instructions retired: a multiple of `count_interval`, all path counts up to here came before. The last one,
-                       // before kThreadEnd, is where the thread ended
+  kInterval,           // instructions retired: a multiple of `count_interval`, all path counts up to here came before; the address of
+                       // the next instruction. The first of a process says 0; the last one of a thread, before kThreadEnd, is
+                       // where it ended
   kModeSwitch,         // border::Mode from here on, instructions retired
 };
 

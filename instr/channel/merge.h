@@ -29,18 +29,21 @@ namespace simrun::channel {
 
 // Optional members of a sink, for who wants the words themselves (a recorder). Nothing of it costs the others anything.
 //   void path(MergeThread&, const uint64_t* words, uint32_t count, uint32_t instructions)   each path, before its references
-//   bool enter_path(MergeThread&, const uint64_t* words, const PathTable&)   each path, before its references; false: they
+//   bool enter_path(MergeThread&, const uint64_t* words, PathTable&)   each path, before its references; false: they
 //       are counted, but neither worked out nor passed on
 //   void words(MergeThread&, const uint64_t* from, const uint64_t* to, uint64_t paths, uint64_t instructions)   after them
 //   void event(MergeThread&, std::span<const uint64_t> words)          each event with its first word, before it is handled
+//   void event(MergeThread&, std::span<const uint64_t> words, PathTable&)   the same, for who needs the paths that counts are of
 template <class Sink>
 concept WantsPaths = requires(Sink& s, MergeThread& t, const uint64_t* w) { s.path(t, w, 0u, 0u); };
 template <class Sink>
-concept ChoosesPaths = requires(Sink& s, MergeThread& t, const uint64_t* w, const PathTable& p) {
+concept ChoosesPaths = requires(Sink& s, MergeThread& t, const uint64_t* w, PathTable& p) {
   { s.enter_path(t, w, p) } -> std::same_as<bool>;
 };
 template <class Sink>
 concept WantsWords = requires(Sink& s, MergeThread& t, const uint64_t* w) { s.words(t, w, w, uint64_t{}, uint64_t{}); };
+template <class Sink>
+concept WantsEventsWithPaths = requires(Sink& s, MergeThread& t, std::span<const uint64_t> w, PathTable& p) { s.event(t, w, p); };
 template <class Sink>
 concept WantsEvents = requires(Sink& s, MergeThread& t, std::span<const uint64_t> w) { s.event(t, w); };
 
@@ -146,6 +149,7 @@ class Merge {
     if (payload >= words.size()) return false;
     thread.ring.consume_to(words.data() + 1 + payload);
     if constexpr (WantsEvents<Sink>) sink_.event(thread, words.first(1 + payload));
+    if constexpr (WantsEventsWithPaths<Sink>) sink_.event(thread, words.first(1 + payload), paths_);
     handle_event(thread, static_cast<border::Event>(static_cast<uint32_t>(words[0])), words.subspan(1, payload));
     return true;
   }

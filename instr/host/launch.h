@@ -28,6 +28,7 @@ struct LaunchOptions {
   bool watch_calls = false;           // ProcessHeader::watch_calls
   bool watch_mappings = false;        // its kMappingChange events only
   uint64_t count_interval = 0;                 // Mode::kCount: instructions of a thread between its reports; 0: none
+  uint64_t count_interval_threads = 0;         // the same as soon as there has been a second thread; 0: count_interval
   bool count_paths = false;                    // Mode::kCount: how often each path ran is in the reports
   std::string engine_path;            // empty: `simrun-engine` beside the simrun executable or in ../lib/simrun
 };

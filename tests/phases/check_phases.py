@@ -67,6 +67,24 @@ def vectors():
     assert modules == {os.path.realpath(GUEST), "[vdso]"} or modules == {os.path.realpath(GUEST)}, modules
 
 
+def counted():
+    """Counts made in the program and a trace say the same, to the marker."""
+    by_name = lambda p: ([{p[2]["block"][b - 1].split(" ", 1)[1]: n for b, n in v.items()} for v in p[0]], p[1])
+    for interval in ("77777", "1M"):
+        quick = by_name(bbv("a.bb", "--interval", interval))
+        exact = by_name(bbv("b.bb", "--interval", interval, "--exact-order"))
+        assert quick[1] == exact[1]
+        # A block whose end was not executed yet when its interval ended has a name of its own.
+        assert sum(a != b for a, b in zip(quick[0], exact[0])) <= 2
+    vectors, intervals, rest = profile = bbv("a.bb", "--interval", "320k", rounds=1, threads=3)
+    consistent(*profile)
+    total = instructions(rounds=1, threads=3)  # how often a thread asks for a lock depends on the run
+    assert rest["threads"] == ["3"] and abs(int(rest["instructions"][0]) - total) < 0.001 * total
+    assert all(320_000 <= interval[1] < 340_000 for interval in intervals[5:-1]), "a thread's report is late by a 16th at most"
+    of = [int(re.match(r"\d+ thread (\d+)", block)[1]) for block in rest["block"]]
+    assert {of[block - 1] for block in vectors[len(vectors) // 2]} == {0, 1, 2}, "an interval is of all threads"
+
+
 def superblocks():
     """A boundary, a vector and a marker say nothing of the engine's superblocks."""
     def by_place(name, *options):

@@ -35,8 +35,14 @@ uint32_t first_switch(uint32_t slot, uint32_t from) {
   return kNone;
 }
 
+uint64_t report_interval() {
+  const border::ProcessHeader& h = *g_process.header;
+  const bool threads = h.count_interval_threads != 0 && h.slots_used.load(std::memory_order_relaxed) > 1;
+  return threads ? h.count_interval_threads : h.count_interval;
+}
+
 void find_next_stop(ThreadContext* c) {
-  const uint64_t interval = g_process.header->count_interval;
+  const uint64_t interval = report_interval();
   c->next_stop = interval == 0 ? std::numeric_limits<uint64_t>::max() : (retired(c) / interval + 1) * interval;
   if (c->next_switch != kNone) c->next_stop = std::min(c->next_stop, switches()[c->next_switch].at);
 }
@@ -100,16 +106,17 @@ uint32_t cut_length(const ThreadContext* c) {
   return left < kLongest ? static_cast<uint32_t>(left) : 0;
 }
 
-const border::ModeSwitch* pass_stop(ThreadContext* c) {
+const border::ModeSwitch* pass_stop(ThreadContext* c, uint64_t next_pc) {
   if (!g_process.counting()) return nullptr;
   CHECK(retired(c) <= c->next_stop);
   if (retired(c) - c->harvested_at >= kHarvest) report_paths(c);
   const border::ModeSwitch* due = nullptr;
   if (retired(c) == c->next_stop) {
-    const uint64_t interval = g_process.header->count_interval;
-    if (interval != 0 && retired(c) % interval == 0) {
+    // A stop that is no switch is the end of an interval, of the length that held when it was set.
+    if (c->next_switch == kNone || switches()[c->next_switch].at != retired(c) ||
+        (report_interval() != 0 && retired(c) % report_interval() == 0)) {
       report_paths(c);
-      append_event(c, border::Event::kInterval, {retired(c)});
+      append_event(c, border::Event::kInterval, {retired(c), next_pc});
     }
     if (c->next_switch != kNone && switches()[c->next_switch].at == retired(c)) {
       due = &switches()[c->next_switch];
@@ -149,7 +156,7 @@ void report_paths(ThreadContext* c) {
 void end_budget(ThreadContext* c) {
   if (!g_process.counting()) return;
   report_paths(c);
-  append_event(c, border::Event::kInterval, {retired(c)});
+  append_event(c, border::Event::kInterval, {retired(c), 0});
 }
 
 void count_cut(ThreadContext* c, uint32_t last_path, uint32_t instructions, bool whole) {

@@ -19,8 +19,8 @@ uint64_t budget_limit(const ThreadContext* context);
 uint32_t cut_length(const ThreadContext* context);
 
 // Reports an interval that ends here, harvests counters that might wrap, finds the next stop. Before anything else is done about a
-// departure. Returns the mode switch that is due, or nullptr: the caller does it (take_switch afterwards).
-const border::ModeSwitch* pass_stop(ThreadContext* context);
+// departure. `next_pc`: of the instruction that comes next. Returns the mode switch that is due, or nullptr: the caller does it (take_switch afterwards).
+const border::ModeSwitch* pass_stop(ThreadContext* context, uint64_t next_pc);
 void take_switch(ThreadContext* context, border::Mode mode);
 
 // The path counters as events, and zero again.

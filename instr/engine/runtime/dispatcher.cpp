@@ -106,7 +106,7 @@ uint64_t find_code(ThreadContext* c, const Departure& d, uint64_t& full) {
 uint64_t dispatch(ThreadContext* c) {
   Departure d = read_departure(c);
   leave_cache_state(c);
-  pass_stop(c);
+  pass_stop(c, d.id < kFirstExit ? c->app.pc : raw(d.exit.target));
   if (c->step != Step::kNone && !has_retired(d)) end_step(c, false);
   handle_departure(c, d);
   if (c->step != Step::kNone) end_step(c, true);

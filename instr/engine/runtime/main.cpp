@@ -99,6 +99,7 @@ ThreadContext* adopt_first_thread() {
   c->tid = static_cast<uint32_t>(getpid());
   c->ring.tid.store(c->tid);
   append_event(c, border::Event::kThreadStart, {c->tid, ~0ull, 0});
+  if (h.count_interval != 0) append_event(c, border::Event::kInterval, {0, c->app.pc});
   set_thread_state(c, border::ThreadState::kRunning);
   return c;
 }
