@@ -75,13 +75,10 @@ void note_filter(ThreadContext* c, FilterProgram program, uint64_t flags) {
       g_process.slot(k)->filters = chain;
 }
 
-bool read_program(uint64_t at, sock_fprog& header, FilterProgram& program, int64_t& error) {
-  error = -EFAULT;
+bool read_program(uint64_t at, sock_fprog& header, FilterProgram& program) {
   if (!read_app(&header, at, sizeof header)) return false;
-  error = -EINVAL;
   if (header.len == 0 || header.len > BPF_MAXINSNS) return false;
   program.resize(header.len);
-  error = -EFAULT;
   return read_app(program.data(), word(header.filter), header.len * sizeof(sock_filter));
 }
 
@@ -91,7 +88,11 @@ bool set_filter(ThreadContext* c, uint64_t number, int64_t& result, bool& signal
   const uint64_t flags = number == SYS_seccomp ? c->app.gpr[kRsi] : 0;
   sock_fprog header;
   FilterProgram program;
-  if (!read_program(program_at, header, program, result)) return true;
+  if (!read_program(program_at, header, program)) {   // the kernel knows which of its mistakes comes first
+    signalled = !pass_through(c);
+    result = static_cast<int64_t>(c->app.gpr[kRax]);
+    return true;
+  }
   if (reads_instruction_pointer(program))
     fail(
         "the program sets a seccomp filter that asks for the instruction pointer of system calls, which is not its own "

@@ -6,12 +6,23 @@
 #include <cerrno>
 
 #include "instr/engine/context/app_memory.h"
+#include "instr/engine/context/raw_syscall.h"
 #include "instr/engine/signals/signals.h"
 
 namespace simrun::engine {
 namespace {
 
 constexpr int kUserDispatchCode = 2;  // SYS_USER_DISPATCH
+
+constexpr uint64_t kInclusive = 2;   // PR_SYS_DISPATCH_INCLUSIVE_ON, Linux 6.17
+
+// The engine makes no calls from there.
+bool kernel_knows_inclusive() {
+  const auto set = [](uint64_t mode, uint64_t offset, uint64_t bytes) {
+    return raw_syscall(SYS_prctl, PR_SET_SYSCALL_USER_DISPATCH, mode, offset, bytes, 0);
+  };
+  return set(kInclusive, 1, 1) == 0 && set(PR_SYS_DISPATCH_OFF, 0, 0) == 0;
+}
 
 siginfo_t signal_info(const ThreadContext* c, uint64_t number) {
   siginfo_t info{};
@@ -34,9 +45,12 @@ int64_t set_user_dispatch(ThreadContext* c) {
     c->user_dispatch = {};
     return 0;
   }
-  if (mode != PR_SYS_DISPATCH_ON || (offset != 0 && offset + bytes <= offset)) return -EINVAL;
+  const bool inclusive = mode == kInclusive && kernel_knows_inclusive();
+  if (mode != PR_SYS_DISPATCH_ON && !inclusive) return -EINVAL;
+  if (offset + bytes <= offset && (inclusive || offset != 0)) return -EINVAL;
   if (selector >= 1ull << 47) return -EFAULT;
-  c->user_dispatch = {1, offset, bytes, selector};
+  // Inside the range calls are dispatched: outside of the rest of all addresses.
+  c->user_dispatch = inclusive ? UserDispatch{1, offset + bytes, 0 - bytes, selector} : UserDispatch{1, offset, bytes, selector};
   return 0;
 }
 

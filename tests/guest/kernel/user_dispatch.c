@@ -54,5 +54,15 @@ int main(void) {
   CHECK(prctl(PR_SET_SYSCALL_USER_DISPATCH, 0, 0, 0, 0) == 0);
   selector = 1;
   CHECK(getppid() > 0);
+  // From Linux 6.17 on: only calls from inside the range.
+  selector = 0;
+  if (prctl(PR_SET_SYSCALL_USER_DISPATCH, 2, call_from_here, call_end - call_from_here, &selector) == 0) {
+    selector = 1;
+    CHECK(getppid() > 0);
+    CHECK_EQUAL(caught, 1);
+    CHECK_EQUAL(((long (*)(void))call_from_here)(), 1000 + SYS_getpid);
+    CHECK_EQUAL(caught, 2);
+    CHECK(prctl(PR_SET_SYSCALL_USER_DISPATCH, 0, 0, 0, 0) == 0);
+  }
   return finish();
 }
