@@ -68,7 +68,7 @@ std::vector<std::string> environment_for(const Program& program) {
       if (write(report, &r, sizeof r) < 0) _exit(1);
     }
   }
-  restore_inherited_signals();
+  restore_inherited_state();
   execve(path, argv, envp);
   const ChildReport r{ChildReport::kExec, errno};
   if (write(report, &r, sizeof r) < 0) _exit(1);

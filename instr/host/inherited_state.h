@@ -1,10 +1,10 @@
-// The signal dispositions and mask with which the simrun process was started: what a natively started program would have inherited.
+// The signal dispositions, mask and timer slack with which the simrun process was started: what a natively started program would have inherited.
 // Recorded before main, so that whatever simrun installs for itself later does not reach the program.
 #pragma once
 
 namespace simrun::host {
 
-// Gives the calling process the recorded signal state. Async-signal-safe: for the child between fork and execve.
-void restore_inherited_signals();
+// Gives the calling process the recorded state. Async-signal-safe: for the child between fork and execve.
+void restore_inherited_state();
 
 }  // namespace simrun::host

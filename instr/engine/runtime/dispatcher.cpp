@@ -1,6 +1,7 @@
 #include "instr/engine/runtime/dispatcher.h"
 
 #include "base/check.h"
+#include "instr/engine/context/app_memory.h"
 #include "instr/engine/context/process.h"
 #include "instr/engine/dispatch/code_table.h"
 #include "instr/engine/dispatch/flush.h"
@@ -81,6 +82,18 @@ bool force_check(ThreadContext* c) {
   return (c->check_countdown >> 16) % every == 0;
 }
 
+// Code may be memory that another thread of the application brings when it is first touched (userfaultfd): the wait for it must not be
+// under the lock.
+void wait_for_memory(ThreadContext* c) {
+  if (!user_faults()) return;
+  constexpr uint64_t kReach = 15 * kMaxSuperblockInstructions;
+  uint8_t byte;
+  set_thread_state(c, border::ThreadState::kWaitingInEngine);
+  read_app(&byte, c->app.pc, 1);
+  read_app(&byte, c->app.pc + kReach, 1);
+  set_thread_state(c, border::ThreadState::kRunning);
+}
+
 // The code to go on with; 0: nothing executable, or the code cache is full (`generation` to flush).
 uint64_t find_code(ThreadContext* c, const Departure& d, uint64_t& full) {
   const std::lock_guard lock(g_translation_lock);
@@ -113,6 +126,7 @@ uint64_t dispatch(ThreadContext* c) {
   set_normal_limit(c);
   for (;;) {
     if (c->pending.number.load(std::memory_order_relaxed) != 0) deliver_signal(c);
+    wait_for_memory(c);
     restore_limit(c);
     if (is_stepping(c)) {
       switch_chunk_if_full(c);   // code of one instruction does not look

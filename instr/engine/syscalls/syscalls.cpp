@@ -4,6 +4,7 @@
 #include <linux/prctl.h>
 #include <linux/sched.h>
 
+#include <atomic>
 #include <cerrno>
 
 #include "instr/engine/context/app_memory.h"
@@ -84,6 +85,14 @@ void report_change(ThreadContext* c, uint64_t number, const uint64_t* arguments)
   if (g_process.header->watch_calls != 0 && c->app.gpr[kRax] <= static_cast<uint64_t>(-4096)) report_mapping_change(c, number, arguments);
 }
 
+std::atomic<bool> g_user_faults;
+
+void note_user_faults(const ThreadContext* c, uint64_t number, const uint64_t* a) {
+  constexpr uint64_t kNewDescriptor = 0xaa00;   // USERFAULTFD_IOC_NEW, of /dev/userfaultfd
+  const bool asks = number == SYS_userfaultfd || (number == SYS_ioctl && a[1] == kNewDescriptor);
+  if (asks && static_cast<int64_t>(c->app.gpr[kRax]) >= 0) g_user_faults = true;
+}
+
 // A call through the gate, and what the engine does about it. False: a signal came first.
 bool watched_call(ThreadContext* c, uint64_t number) {
   const uint64_t arguments[] = {c->app.gpr[kRdi], c->app.gpr[kRsi], c->app.gpr[kRdx], c->app.gpr[kR10], c->app.gpr[kR8], c->app.gpr[kR9]};
@@ -102,6 +111,7 @@ bool watched_call(ThreadContext* c, uint64_t number) {
     c->has_call_mask = 1;
   }
   after_mapping_call(c, number, arguments);
+  note_user_faults(c, number, arguments);
   after_open_call(c, number, arguments);
   after_write_call(c, number, arguments);
   report_change(c, number, arguments);
@@ -177,6 +187,8 @@ void end_process_budget(ThreadContext* c) {
 }
 
 }  // namespace
+
+bool user_faults() { return g_user_faults.load(std::memory_order_relaxed); }
 
 bool pass_through(ThreadContext* c) { return g_routines.gate(c) != 0; }
 

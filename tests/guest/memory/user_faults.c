@@ -1,0 +1,50 @@
+// build: -pthread
+// userfaultfd: a page of data, then a page of code that another thread brings when it is first touched.
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include "tests/guest/guest.h"
+
+static int faults;
+static char source[4096] __attribute__((aligned(4096)));
+
+static void* read_byte(void* at) { return (void*)(long)*(volatile char*)at; }
+
+static long answered(void* (*start)(void*), void* page) {
+  pthread_t thread;
+  void* result = NULL;
+  CHECK_EQUAL(pthread_create(&thread, NULL, start, page), 0);
+  struct pollfd ready = {faults, POLLIN, 0};
+  while (poll(&ready, 1, -1) < 0) continue;
+  struct uffd_msg message;
+  while (read(faults, &message, sizeof message) != sizeof message) continue;
+  CHECK_EQUAL(message.event, UFFD_EVENT_PAGEFAULT);
+  CHECK_EQUAL(message.arg.pagefault.address & ~4095ul, (unsigned long)page);
+  struct uffdio_copy copy = {.dst = (unsigned long)page, .src = (unsigned long)source, .len = 4096};
+  CHECK_EQUAL(ioctl(faults, UFFDIO_COPY, &copy), 0);
+  pthread_join(thread, &result);
+  return (long)result;
+}
+
+int main(void) {
+  faults = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
+  struct uffdio_api api = {.api = UFFD_API};
+  if (faults < 0 || ioctl(faults, UFFDIO_API, &api) != 0) {
+    puts("SKIPPED: no userfaultfd");
+    return 0;
+  }
+  char* pages = mmap(NULL, 16384, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  struct uffdio_register range = {.range = {(unsigned long)pages, 16384}, .mode = UFFDIO_REGISTER_MODE_MISSING};
+  CHECK_EQUAL(ioctl(faults, UFFDIO_REGISTER, &range), 0);
+  source[0] = 33;
+  CHECK_EQUAL(answered(read_byte, pages), 33);
+  static const unsigned char code[] = {0xb8, 44, 0, 0, 0, 0xc3};   // mov eax, 44; ret
+  memcpy(source, code, sizeof code);
+  CHECK_EQUAL(answered((void* (*)(void*))(pages + 4096), pages + 4096), 44);
+  return finish();
+}
