@@ -50,14 +50,14 @@ Files parse(const Words& words, AnalysisOptions& analysis) {
 }
 
 void write(const Files& files, const AnalysisOptions& analysis, const simpoint::Clustering& clustering,
-           const std::vector<simpoint::SimulationPoint>& points) {
+           const std::vector<simpoint::SimulationPoint>& points,
+           const std::vector<simpoint::SimulationPoint>& covering) {
   const auto pair = [&](const std::vector<simpoint::SimulationPoint>& some, const std::string& suffix) {
     if (!files.points.empty()) simpoint::write_whole(files.points + suffix, simpoint::points_text(some));
     if (!files.weights.empty()) simpoint::write_whole(files.weights + suffix, simpoint::weights_text(some));
   };
   pair(points, "");
-  if (analysis.coverage < 1)
-    pair(simpoint::cover(points, analysis.coverage), simpoint::coverage_suffix(analysis.coverage));
+  if (analysis.coverage < 1) pair(covering, simpoint::coverage_suffix(analysis.coverage));
   if (!files.labels.empty()) simpoint::write_whole(files.labels, simpoint::labels_text(clustering));
 }
 
@@ -91,8 +91,12 @@ int simpoint_command(const Words& words) {
   if (intervals.size() == 1) print_error("simrun: warning: {}: one interval: nothing to choose from\n", files.vectors);
   const std::vector<double> weights = simpoint::interval_weights(intervals.sums, analysis.fixed_length);
   const simpoint::ClusteringChoice choice = simpoint::choose_clustering(intervals.points, weights, analysis.clustering);
-  const auto points = simpoint::select_points(choice.clustering(), weights, analysis.selection);
-  write(files, analysis, choice.clustering(), points);
+  auto points = simpoint::select_points(choice.clustering(), weights, analysis.selection);
+  auto covering = simpoint::cover(points, analysis.coverage);
+  if (analysis.points != 0)
+    for (auto* some : {&points, &covering})
+      *some = simpoint::spread(choice.clustering(), weights, *some, analysis.points);
+  write(files, analysis, choice.clustering(), points, covering);
   if (!files.quiet) report(choice, points, analysis);
   return 0;
 }

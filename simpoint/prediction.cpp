@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "base/check.h"
 
@@ -25,6 +26,31 @@ Counts predict(std::span<const Counts> regions, std::span<const double> weights)
     for (size_t i = 0; i < sum.size(); ++i) sum[i] += weights[r] * regions[r][i] / regions[r][0];
   }
   return sum;
+}
+
+double standard_error(std::span<const double> values, std::span<const double> weights,
+                      std::span<const uint32_t> clusters) {
+  CHECK(values.size() == weights.size() && values.size() == clusters.size());
+  struct Stratum {
+    double weight = 0, sum = 0, squares = 0, regions = 0;
+    double mean() const { return sum / regions; }
+  };
+  std::map<uint32_t, Stratum> strata;
+  for (size_t i = 0; i < values.size(); ++i) {
+    Stratum& s = strata[clusters[i]];
+    s.weight += weights[i], s.sum += values[i], s.regions += 1;
+  }
+  for (size_t i = 0; i < values.size(); ++i) {
+    const double off = values[i] - strata[clusters[i]].mean();
+    strata[clusters[i]].squares += off * off;
+  }
+  double squares = 0, freedom = 0;
+  for (const auto& [cluster, s] : strata) squares += s.squares, freedom += s.regions - 1;
+  if (freedom == 0) return -1;
+  double variance = 0;
+  for (const auto& [cluster, s] : strata)
+    variance += s.weight * s.weight / s.regions * (s.regions > 1 ? s.squares / (s.regions - 1) : squares / freedom);
+  return std::sqrt(variance);
 }
 
 double relative_error(double predicted, double measured, double floor) {

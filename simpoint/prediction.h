@@ -1,6 +1,7 @@
 // What regions predict of the whole run, and how far off that is.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -15,6 +16,12 @@ Counts sum_of(std::span<const Counts> stretches);
 // the region, where weights (shares of the run's instructions) sum to 1. The ratio of two of them is the prediction of
 // that ratio, numerator and denominator weighed separately. Regions must have instructions: CHECK.
 Counts predict(std::span<const Counts> regions, std::span<const double> weights);
+
+// The standard error of the weighted mean of `values`, one for each region: strata are clusters, each with one or more
+// regions of equal weight. A cluster with one region is taken to vary as the others do on average. Negative: no cluster
+// has two, nothing is known.
+double standard_error(std::span<const double> values, std::span<const double> weights,
+                      std::span<const uint32_t> clusters);
 
 // |predicted - measured| relative to measured; to `floor` when measured is smaller, because a relative error of what
 // hardly ever happens says nothing.

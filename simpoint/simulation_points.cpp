@@ -61,6 +61,38 @@ std::vector<SimulationPoint> cover(std::vector<SimulationPoint> points, double c
   return points;
 }
 
+std::vector<SimulationPoint> spread(const Clustering& clustering, std::span<const double> weights,
+                                    std::span<const SimulationPoint> points, uint64_t total) {
+  std::vector<std::vector<uint64_t>> members(clustering.k());
+  for (size_t i = 0; i < weights.size(); ++i) members[clustering.labels[i]].push_back(i);
+  std::vector<SimulationPoint> made;
+  for (const SimulationPoint& point : points) {
+    const std::vector<uint64_t>& own = members[point.cluster];
+    const auto share = static_cast<uint64_t>(std::llround(point.weight * static_cast<double>(total)));
+    const uint64_t count = std::min<uint64_t>(share, own.size());
+    if (count <= 1) {
+      made.push_back(point);
+      continue;
+    }
+    double all = 0, before = 0;
+    for (const uint64_t i : own) all += weights[i];
+    const double part = all / static_cast<double>(count);
+    uint64_t taken = 0;
+    // One from the middle of each of `count` parts of equal weight; of two that meet there the later one, whatever the
+    // rounding.
+    const auto middle = [&] { return (static_cast<double>(taken) + 0.5) * part + 1e-9 * all; };
+    for (const uint64_t i : own) {
+      before += weights[i];
+      if (taken == count || before <= middle()) continue;
+      made.push_back({i, point.cluster, 0});
+      // An interval that fills several parts stands for all of them.
+      for (; taken < count && before > middle(); ++taken)
+        made.back().weight += point.weight / static_cast<double>(count);
+    }
+  }
+  return made;
+}
+
 std::vector<double> interval_weights(std::span<const double> sums, bool fixed_length) {
   const double all = std::accumulate(sums.begin(), sums.end(), 0.0);
   std::vector<double> weights;

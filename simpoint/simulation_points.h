@@ -12,7 +12,7 @@ namespace simrun::simpoint {
 struct SimulationPoint {
   uint64_t interval = 0;  // from 0
   uint32_t cluster = 0;   // as labelled
-  double weight = 0;      // of its cluster; all of a selection sum to 1
+  double weight = 0;      // of its cluster, or its share of it; all of a selection sum to 1
   bool operator==(const SimulationPoint&) const = default;
 };
 
@@ -30,6 +30,12 @@ std::vector<SimulationPoint> select_points(const Clustering& clustering, std::sp
 // The heaviest clusters until `coverage` (above 0, at most 1) of the weight is reached, weights scaled to sum to 1, by
 // cluster.
 std::vector<SimulationPoint> cover(std::vector<SimulationPoint> points, double coverage);
+
+// About `total` points instead of one for each cluster: those of a cluster that weighs a tenth are a tenth of them,
+// evenly spread over its intervals in time (stratified systematic sampling). A cluster that gets only one keeps its
+// own. In the order of clusters, then of the run.
+std::vector<SimulationPoint> spread(const Clustering& clustering, std::span<const double> weights,
+                                    std::span<const SimulationPoint> points, uint64_t total);
 
 // The weight of each interval: 1/n each, or in proportion to its instructions.
 std::vector<double> interval_weights(std::span<const double> sums, bool fixed_length);

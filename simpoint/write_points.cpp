@@ -2,19 +2,35 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <vector>
 
 namespace simrun::simpoint {
 
+namespace {
+
+std::vector<size_t> labels_of(std::span<const SimulationPoint> points) {
+  const auto same = [](const SimulationPoint& a, const SimulationPoint& b) { return a.cluster == b.cluster; };
+  const bool shared = std::adjacent_find(points.begin(), points.end(), same) != points.end();
+  std::vector<size_t> labels;
+  for (size_t i = 0; i < points.size(); ++i) labels.push_back(shared ? i : points[i].cluster);
+  return labels;
+}
+
+}  // namespace
+
 std::string points_text(std::span<const SimulationPoint> points) {
+  const auto labels = labels_of(points);
   std::string text;
-  for (const SimulationPoint& point : points) text += fmt::format("{} {}\n", point.interval, point.cluster);
+  for (size_t i = 0; i < points.size(); ++i) text += fmt::format("{} {}\n", points[i].interval, labels[i]);
   return text;
 }
 
 std::string weights_text(std::span<const SimulationPoint> points) {
+  const auto labels = labels_of(points);
   std::string text;
-  for (const SimulationPoint& point : points) text += fmt::format("{:.6g} {}\n", point.weight, point.cluster);
+  for (size_t i = 0; i < points.size(); ++i) text += fmt::format("{:.6g} {}\n", points[i].weight, labels[i]);
   return text;
 }
 

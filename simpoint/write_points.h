@@ -11,6 +11,7 @@
 namespace simrun::simpoint {
 
 // `<interval, from 0> <cluster>` lines, by cluster.
+// Scripts join the two files by the label of the cluster: points that share one (spread()) are numbered instead.
 std::string points_text(std::span<const SimulationPoint> points);
 // `<weight, 6 significant digits> <cluster>` lines, by cluster.
 std::string weights_text(std::span<const SimulationPoint> points);

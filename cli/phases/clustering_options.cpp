@@ -101,6 +101,11 @@ void add_analysis_options(CLI::App& app, AnalysisOptions& o) {
       ->capture_default_str()
       ->group(kGroup);
   app.add_option(
+         "--points", o.points,
+         "About so many points altogether: heavy phases get several, spread over the run (default: one for each)")
+      ->type_name("N")
+      ->group(kGroup);
+  app.add_option(
          "--early", o.selection.early,
          "Prefer early points: 0 the nearest to the centre, 1 the first that is nearer than half of its cluster")
       ->check(CLI::Range(0.0, 1.0).description(""))

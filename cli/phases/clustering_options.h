@@ -17,6 +17,7 @@ struct AnalysisOptions {
   uint64_t projection_seed = 2042712918;  // SimPoint's own default
   bool fixed_length = true;
   double coverage = 1;
+  uint64_t points = 0;  // altogether, about; 0: one for each phase
 };
 
 void add_analysis_options(CLI::App& app, AnalysisOptions& options);

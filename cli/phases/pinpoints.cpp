@@ -122,8 +122,10 @@ void PinPoints::analyse() {
   const bool fixed = o_.analysis.fixed_length && found_.profile.kind == simpoint::IntervalKind::kFixed;
   const auto weights = simpoint::interval_weights(intervals.sums, fixed);
   const auto choice = simpoint::choose_clustering(intervals.points, weights, o_.analysis.clustering);
-  const auto points = simpoint::cover(simpoint::select_points(choice.clustering(), weights, o_.analysis.selection),
-                                      o_.analysis.coverage);
+  auto points = simpoint::cover(simpoint::select_points(choice.clustering(), weights, o_.analysis.selection),
+                                o_.analysis.coverage);
+  const size_t phases = points.size();
+  if (o_.analysis.points != 0) points = simpoint::spread(choice.clustering(), weights, points, o_.analysis.points);
   found_.labels = choice.clustering().labels;
   found_.plan = simpoint::plan_regions(found_.profile, points, o_.warm_up);
   simpoint::write_whole(path("points.simpoints"), simpoint::points_text(points));
@@ -131,7 +133,7 @@ void PinPoints::analyse() {
   simpoint::write_whole(path("points.labels"), simpoint::labels_text(choice.clustering()));
   simpoint::write_whole(path("regions.csv"), simpoint::pc_count_csv(found_.plan, found_.profile));
   simpoint::write_whole(path("regions.pinpoints.csv"), simpoint::icount_csv(found_.plan, found_.profile));
-  say("analysis: {} intervals, {} phases", intervals.size(), found_.plan.regions.size());
+  say("analysis: {} intervals, {} phases, {} regions", intervals.size(), phases, found_.plan.regions.size());
   if (intervals.size() == 1)
     say("analysis: one interval is the whole run: shorter ones (--interval) would tell phases apart");
   for (const std::string& remark : found_.plan.remarks) say("{}", remark);

@@ -23,6 +23,7 @@ struct RegionCounts {
   std::vector<const Region*> regions;
   std::vector<Counts> alone, with_warm_up;
   std::vector<double> weights;  // of those, summing to 1
+  std::vector<uint32_t> clusters;
   std::vector<uint32_t> lost;
 };
 
@@ -43,6 +44,7 @@ RegionCounts region_counts(const Findings& found) {
     counts.alone.push_back(parts.back());
     counts.with_warm_up.push_back(simpoint::sum_of(parts));
     counts.weights.push_back(r.weight);
+    counts.clusters.push_back(r.cluster);
   }
   const double found_weight = std::accumulate(counts.weights.begin(), counts.weights.end(), 0.0);
   if (found_weight < 0.9)
@@ -59,6 +61,14 @@ std::vector<Counts> warm_regions(const Findings& found, const RegionCounts& coun
   std::vector<Counts> rows;
   for (const Region* r : counts.regions) rows.push_back(found.whole[r->interval]);
   return rows;
+}
+
+// Half the width of the interval that holds the figure of a run with warm caches 95 times of 100, as far as regions of
+// one phase differ; negative: unknown.
+double uncertainty(const Figure& figure, const RegionCounts& counts) {
+  std::vector<double> values;
+  for (const Counts& region : counts.alone) values.push_back(figure.value(region));
+  return 1.96 * simpoint::standard_error(values, counts.weights, counts.clusters);
 }
 
 json regions_json(const RegionCounts& counts, const std::vector<Figure>& figures) {
@@ -90,6 +100,7 @@ std::string foot(const Findings& found) {
   std::string text =
       fmt::format("{} regions: {:.2f}% of {} instructions measured, {:.2f}% with warm-up\n", found.plan.regions.size(),
                   100 * measured_part(found), found.profile.instructions, 100 * simulated_part(found));
+  text += "+-: 95% confidence from how much regions of one phase differ; ?: every phase has one (--points)\n";
   if (!found.whole.empty())
     text += "error: relative; of an MPKI below 1, to 1. warm: the same regions with caches as in the whole run.\n";
   for (const std::string& remark : found.plan.remarks) text += remark + "\n";
@@ -106,14 +117,16 @@ PinPointsReport make_report(const Findings& found) {
   const Counts all = validated ? simpoint::sum_of(found.whole) : Counts();
   const Counts warm = validated ? simpoint::predict(warm_regions(found, counts), counts.weights) : Counts();
   PinPointsReport report;
-  report.table = fmt::format("{:<16}{:>12}", "", "regions");
+  report.table = fmt::format("{:<16}{:>12}{:>10}", "", "regions", "+-");
   if (validated) report.table += fmt::format("{:>12}{:>9}{:>12}{:>9}", "whole run", "error", "warm", "error");
   report.table += "\n";
   json values;
   for (const Figure& figure : figures) {
     const double ours = figure.value(predicted);
-    report.table += fmt::format("{:<16}{:>12.4f}", figure.name, ours);
-    json entry = {{"unit", figure.unit}, {"predicted", ours}};
+    const double half = uncertainty(figure, counts);
+    report.table +=
+        fmt::format("{:<16}{:>12.4f}{:>10}", figure.name, ours, half < 0 ? "?" : fmt::format("{:.4f}", half));
+    json entry = {{"unit", figure.unit}, {"predicted", ours}, {"confidence_95", half < 0 ? json() : json(half)}};
     if (validated) {
       const double whole = figure.value(all), warmed = figure.value(warm);
       const double error = simpoint::relative_error(ours, whole, figure.floor);

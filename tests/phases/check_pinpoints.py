@@ -70,7 +70,10 @@ def resumes():
     validated, more = pinpoints("--validate", "--", GUEST, 2)
     assert validated.stdout == "done\n", "only the whole run is new"
     assert more["regions"] == report["regions"] and "whole" in more["figures"]["L1D MPKI"]
-    other_regions, _ = pinpoints("-k", "2", "--validate", "--", GUEST, 2)
+    assert "confidence_95" in report["figures"]["L2 MPKI"] and report["figures"]["L2 MPKI"]["confidence_95"] is None
+    other_regions, spread = pinpoints("-k", "2", "--points", "6", "--validate", "--", GUEST, 2)
+    assert 5 <= len(spread["regions"]) <= 7 and {r["phase"] for r in spread["regions"]} == {0, 1}
+    assert spread["figures"]["L2 MPKI"]["confidence_95"] > 0
     assert other_regions.stdout == "done\n", "the profile and the whole run are as before"
     for name in ("regions.json", "whole.json"):
         pathlib.Path("d", name).write_text("{ damaged")

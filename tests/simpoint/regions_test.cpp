@@ -4,8 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "base/user_error.h"
 #include "simpoint/prediction.h"
+#include "simpoint/write_points.h"
 
 namespace simrun::simpoint {
 namespace {
@@ -98,6 +101,43 @@ TEST(Prediction, RatesAreWeighedWhateverTheLength) {
   EXPECT_DOUBLE_EQ(predicted[0], 1);
   EXPECT_DOUBLE_EQ(predicted[1], 0.25 * 0.1 + 0.75 * 0.01);
   EXPECT_EQ(sum_of(regions), (Counts{1010, 11}));
+}
+
+TEST(Prediction, StandardErrorIsThatOfStrata) {
+  // Two strata of weight 0.6 and 0.4: variances 2 and (one region only) the pooled one, 2.
+  const std::vector<double> values = {1, 3, 10}, weights = {0.3, 0.3, 0.4};
+  const std::vector<uint32_t> clusters = {0, 0, 1}, all_different = {0, 1, 2};
+  EXPECT_NEAR(standard_error(values, weights, clusters), std::sqrt(0.36 * 2 / 2 + 0.16 * 2), 1e-12);
+  EXPECT_LT(standard_error(values, weights, all_different), 0);
+}
+
+TEST(Spread, HeavyClustersGetSeveralPointsOverTime) {
+  Clustering c;
+  c.centres = Points::Zero(3, 1);
+  c.labels = {0, 0, 0, 0, 1, 0, 0, 0, 0, 2};
+  c.distances.assign(10, 0.0);
+  const std::vector<double> weights(10, 0.1);
+  const std::vector<SimulationPoint> single = {{0, 0, 0.8}, {4, 1, 0.1}, {9, 2, 0.1}};
+  const auto points = spread(c, weights, single, 5);
+  EXPECT_THAT(points, ElementsAre(SimulationPoint{1, 0, 0.2}, SimulationPoint{3, 0, 0.2}, SimulationPoint{6, 0, 0.2},
+                                  SimulationPoint{8, 0, 0.2}, single[1], single[2]));
+  EXPECT_EQ(spread(c, weights, single, 1), single);
+  EXPECT_EQ(spread(c, weights, single, 1000).size(), 10u);  // no interval twice
+  EXPECT_EQ(points_text(points).substr(0, 8), "1 0\n3 1\n");
+}
+
+TEST(Spread, OneLongIntervalStandsForItsShare) {
+  Clustering c;
+  c.centres = Points::Zero(1, 1);
+  c.labels = {0, 0, 0};
+  c.distances.assign(3, 0.0);
+  const std::vector<double> weights = {0.7, 0.1, 0.2};
+  const std::vector<SimulationPoint> single = {{1, 0, 1.0}};
+  const auto points = spread(c, weights, single, 3);
+  ASSERT_EQ(points.size(), 2u);
+  EXPECT_EQ(points[0].interval, 0u);
+  EXPECT_NEAR(points[0].weight, 2.0 / 3, 1e-12);
+  EXPECT_EQ(points[1].interval, 2u);
 }
 
 TEST(Prediction, ErrorsOfWhatHardlyHappensAreRelativeToTheFloor) {
