@@ -1,0 +1,28 @@
+// A chunk to bytes and back (before and after zstd). Both need the shapes of the paths of each process in it.
+#pragma once
+
+#include <functional>
+#include <span>
+
+#include "traces/bytes.h"
+#include "traces/descriptor_table.h"
+#include "traces/record.h"
+
+namespace simrun::traces {
+
+// By process. Throws FormatError for processes that are not known.
+using ShapesOf = std::function<PathShapes(uint32_t process)>;
+
+Bytes encode_chunk(const Chunk& chunk, const ShapesOf& shapes);
+
+// Checks everything: what it returns holds only paths that exist, complete items, and turns that use up all of them. Throws
+// FormatError.
+Chunk decode_chunk(std::span<const uint8_t> bytes, const ShapesOf& shapes);
+
+// Words of the item that starts at `words` (its first word included). For items of a decoded chunk.
+inline uint64_t item_words(const uint64_t* words, const PathShapes& shapes) {
+  const auto id = static_cast<uint32_t>(*words);
+  return 1 + (id < kFirstPath ? *words >> 32 : shapes.paths[id].words);
+}
+
+}  // namespace simrun::traces

@@ -1,0 +1,152 @@
+#include "traces/reader.h"
+
+#include <algorithm>
+
+namespace simrun::traces {
+
+namespace {
+
+void require(bool holds, const char* what) {
+  if (!holds) throw FormatError(what);
+}
+
+nlohmann::json parse_json(const Bytes& text) {
+  try {
+    nlohmann::json value = nlohmann::json::parse(text);
+    require(value.is_object(), "no JSON object");
+    return value;
+  } catch (const nlohmann::json::exception& error) {
+    throw FormatError(error.what());
+  }
+}
+
+}  // namespace
+
+Reader::Reader(const std::string& path) : file_(path) {
+  for (const Section& section : file_.sections()) read_section(section);
+  for (const auto& table : tables_) shapes_.push_back(table->shapes());
+  if (information_.is_null()) file_.fail(16, "the first section does not say what was recorded");
+  check_order();
+}
+
+void Reader::read_section(const Section& section) {
+  if (section.type == SectionType::kChunk) {
+    chunks_.push_back({section, {}});
+    return;
+  }
+  const bool known = section.type >= SectionType::kInformation && section.type <= SectionType::kIndex;
+  if (!known) return;  // of a later minor version: nothing that we need
+  const Bytes bytes = file_.read(section);
+  ByteReader from(bytes);
+  try {
+    switch (section.type) {
+      case SectionType::kInformation:
+        information_ = parse_json(bytes);
+        return;
+      case SectionType::kSummary:
+        summary_ = parse_json(bytes);
+        return;
+      case SectionType::kDescriptors:
+        read_descriptors(from);
+        break;
+      case SectionType::kModules:
+        read_modules(from);
+        break;
+      case SectionType::kIndex:
+        read_index(from);
+        break;
+      case SectionType::kChunk:
+        break;
+    }
+    require(from.empty(), "bytes behind the end of a section's contents");
+  } catch (const FormatError& error) {
+    file_.fail(section.offset, error.what());
+  }
+}
+
+void Reader::read_descriptors(ByteReader& from) {
+  const uint64_t process = from.varint_up_to(tables_.size(), "the number of a process");
+  require(process < kMaxProcesses, "too many processes");
+  if (process == tables_.size()) tables_.push_back(std::make_unique<DescriptorTable>());
+  tables_[process]->read(from);
+}
+
+void Reader::read_modules(ByteReader& from) {
+  const uint64_t count = from.varint();
+  for (uint64_t k = 0; k < count; ++k) {
+    Module m;
+    m.process = static_cast<uint32_t>(from.varint_up_to(kMaxProcesses, "the number of a process"));
+    m.path = from.text();
+    m.build_id = from.text();
+    m.start = from.varint();
+    m.end = from.varint();
+    m.file_offset = from.varint();
+    require(m.start <= m.end, "a module that ends before it starts");
+    modules_.push_back(std::move(m));
+  }
+}
+
+void Reader::read_index(ByteReader& from) {
+  require(from.varint() == chunks_.size(), "the index does not name all chunks");
+  uint64_t offset = 0;
+  for (ChunkInfo& chunk : chunks_) {
+    offset += from.varint();
+    require(offset == chunk.section.offset, "the index names a chunk that is not there");
+    const uint64_t parts = from.varint_up_to(kMaxThreadsInTrace, "number of threads");
+    for (uint64_t k = 0; k < parts; ++k) {
+      PartInfo part{};
+      part.thread = static_cast<uint32_t>(from.varint_up_to(kMaxThreadsInTrace, "the number of a thread"));
+      part.process = static_cast<uint32_t>(from.varint_up_to(kMaxProcesses, "the number of a process"));
+      part.tid = static_cast<uint32_t>(from.varint_up_to(~uint32_t{0}, "a thread id"));
+      part.first_instruction = from.varint();
+      part.instructions = from.varint();
+      chunk.parts.push_back(part);
+    }
+  }
+}
+
+void Reader::check_order() const {
+  uint64_t expected = chunks_.empty() ? 0 : chunks_[0].section.first_instruction;
+  for (const ChunkInfo& chunk : chunks_) {
+    if (chunk.section.first_instruction != expected || chunk.section.instructions > ~expected)
+      file_.fail(chunk.section.offset, "a chunk does not continue the one before it");
+    expected += chunk.section.instructions;
+  }
+}
+
+uint64_t Reader::instructions() const {
+  if (chunks_.empty()) return 0;
+  const Section& last = chunks_.back().section;
+  return last.first_instruction + last.instructions - chunks_.front().section.first_instruction;
+}
+
+Chunk Reader::read_chunk(size_t index) const {
+  const Section& section = chunks_[index].section;
+  const Bytes bytes = file_.read(section);
+  try {
+    Chunk chunk = decode_chunk(bytes, [this](uint32_t process) {
+      require(process < shapes_.size(), "a process without descriptions");
+      return shapes_[process];
+    });
+    require(chunk.instructions == section.instructions, "a chunk has other instructions than its header says");
+    chunk.first_instruction = section.first_instruction;
+    return chunk;
+  } catch (const FormatError& error) {
+    file_.fail(section.offset, error.what());
+  }
+}
+
+size_t Reader::chunk_of(uint64_t instruction) const {
+  const auto after = std::partition_point(chunks_.begin(), chunks_.end(), [&](const ChunkInfo& c) {
+    return c.section.first_instruction + c.section.instructions <= instruction;
+  });
+  return static_cast<size_t>(after - chunks_.begin());
+}
+
+const Module* Reader::module_of(uint32_t process, uint64_t address) const {
+  for (auto m = modules_.rbegin(); m != modules_.rend(); ++m)
+    if (m->process == process && address >= m->start && address < m->end) return &*m;
+  return nullptr;
+}
+
+}  // namespace simrun::traces

@@ -1,0 +1,70 @@
+// A trace opened for reading: what was recorded, and any of its chunks. Descriptions of code are read at once (they are
+// small), chunks when asked for. Everything throws TraceError for a file that is not as it should be.
+#pragma once
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "traces/chunk_codec.h"
+#include "traces/descriptor_table.h"
+#include "traces/record.h"
+#include "traces/section_file.h"
+
+namespace simrun::traces {
+
+// Where a thread's part of a chunk begins, from the index.
+struct PartInfo {
+  uint32_t thread, process, tid;
+  uint64_t first_instruction, instructions;
+};
+
+struct ChunkInfo {
+  Section section;
+  std::vector<PartInfo> parts;  // empty when the file has no index (a recording that was not completed)
+};
+
+class Reader {
+ public:
+  explicit Reader(const std::string& path);
+
+  const std::string& path() const { return file_.path(); }
+  uint64_t file_bytes() const { return file_.bytes(); }
+  const std::vector<Section>& sections() const { return file_.sections(); }
+  // Empty: the recording was completed. Else why there is no more; what is there can be read.
+  const std::string& incomplete() const { return file_.incomplete(); }
+
+  const nlohmann::json& information() const { return information_; }
+  const nlohmann::json& summary() const { return summary_; }  // null when not completed
+  const std::vector<ChunkInfo>& chunks() const { return chunks_; }
+  uint64_t instructions() const;  // of all chunks
+
+  // Decodes a chunk. Any thread.
+  Chunk read_chunk(size_t index) const;
+  // The chunk that holds this instruction (counted over all threads in recorded order), or chunks().size().
+  size_t chunk_of(uint64_t instruction) const;
+
+  // Processes are numbered from 0 without gaps.
+  uint32_t processes() const { return static_cast<uint32_t>(tables_.size()); }
+  const DescriptorTable& process(uint32_t number) const { return *tables_[number]; }
+  const std::vector<Module>& modules() const { return modules_; }
+  // The module that holds `address`, or nullptr; of several the one that was mapped last.
+  const Module* module_of(uint32_t process, uint64_t address) const;
+
+ private:
+  void read_section(const Section& section);
+  void read_descriptors(ByteReader& from);
+  void read_modules(ByteReader& from);
+  void read_index(ByteReader& from);
+  void check_order() const;
+
+  SectionFileReader file_;
+  nlohmann::json information_, summary_;
+  std::vector<std::unique_ptr<DescriptorTable>> tables_;
+  std::vector<PathShapes> shapes_;  // by process
+  std::vector<Module> modules_;
+  std::vector<ChunkInfo> chunks_;
+};
+
+}  // namespace simrun::traces

@@ -1,0 +1,194 @@
+// A trace into a sink: the same calls, in the same order, that the live run made. The sink is a template argument, so that no
+// virtual call stands between a word and a model. It has
+//   uint32_t start_thread(uint32_t thread, uint32_t process, uint32_t tid);   in order of first appearance
+//   void fetch(uint32_t handle, uint64_t line);
+//   void data(uint32_t handle, ReferenceKind kind, uint64_t address, uint32_t bytes);
+// with what start_thread returned as the handle.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "traces/path_references.h"
+#include "traces/reader.h"
+#include "traces/references.h"
+
+namespace simrun::traces {
+
+// Of a trace's information; none when it does not say.
+std::vector<XsaveComponent> xsave_components(const nlohmann::json& information);
+
+struct ReplayThread {
+  uint32_t thread = 0, process = 0, tid = 0;
+  uint32_t handle = 0;
+  uint64_t last_line = kNoLine;
+  SegmentBases bases;
+  Counts counts;
+};
+
+template <class Sink>
+class Replay {
+ public:
+  Replay(const Reader& trace, Sink& sink, uint32_t line_bytes)
+      : trace_(trace), sink_(sink), xsave_(xsave_components(trace.information())) {
+    for (uint32_t p = 0; p < trace.processes(); ++p) tables_.emplace_back(trace.process(p), line_bytes);
+  }
+
+  // Replays the items that start at instructions [from, to) of the recorded order. Chunks must come in order.
+  void run(const Chunk& chunk, uint64_t from, uint64_t to) {
+    std::vector<Position> positions;
+    for (const ThreadPart& part : chunk.threads) positions.push_back({&part, part.words.data()});
+    now_ = chunk.first_instruction;
+    for (const Turn& turn : chunk.turns) {
+      if (now_ >= to) return;
+      run_turn(positions[turn.part], turn.items, from, to);
+    }
+  }
+
+  // By thread number.
+  const std::map<uint32_t, ReplayThread>& threads() const { return threads_; }
+
+ private:
+  struct Position {
+    const ThreadPart* part;
+    const uint64_t* at;
+    ReplayThread* thread = nullptr;
+    SegmentBases bases{};  // while nothing was replayed
+    bool moved = false;
+  };
+
+  void run_turn(Position& position, uint32_t items, uint64_t from, uint64_t to) {
+    if (!position.moved) {
+      position.bases = {position.part->fs, position.part->gs};
+      position.moved = true;
+    }
+    PathReferenceTable& table = tables_[position.part->process];
+    for (uint32_t k = 0; k < items && now_ < to; ++k) {
+      const uint64_t* const words = position.at;
+      const auto id = static_cast<uint32_t>(*words);
+      const bool wanted = now_ >= from;
+      if (wanted && position.thread == nullptr) position.thread = &thread_of(position);
+      if (id < kFirstPath) {
+        event(position, words, wanted, table);
+        continue;
+      }
+      const PathReferences& path = table[id];
+      now_ += path.counts.instructions;
+      position.at += 1 + path.words;
+      if (wanted) replay(path, words, *position.thread);
+    }
+  }
+
+  ReplayThread& thread_of(const Position& position) {
+    ReplayThread& thread = threads_[position.part->thread];
+    if (thread.counts.words == 0 && thread.counts.instructions == 0) {
+      thread.thread = position.part->thread;
+      thread.process = position.part->process;
+      thread.tid = position.part->tid;
+      thread.handle = sink_.start_thread(thread.thread, thread.process, thread.tid);
+    }
+    thread.bases = position.bases;
+    return thread;
+  }
+
+  void replay(const PathReferences& path, const uint64_t* words, ReplayThread& thread) {
+    thread.counts += path.counts;
+    const PlainReference* at = path.plain.data();
+    const PlainReference* const end = at + path.plain.size();
+    if (path.first_line == thread.last_line) {
+      --thread.counts.fetch_lines;
+      ++at;
+    }
+    thread.last_line = path.last_line;
+    if (path.specials.empty()) [[likely]]
+      return plain(at, end, words, thread.handle);
+    const ReferenceContext context{thread.bases, xsave_};
+    for (size_t k = 0; k < path.specials.size(); ++k) {
+      const PlainReference* const stop = path.plain.data() + path.specials[k].position;
+      plain(at, stop, words, thread.handle);
+      at = stop;
+      thread.counts.string_iterations += expand(
+          path.operands, path.specials[k].operand, words, context,
+          [&](OperandKind kind, uint64_t address, uint32_t bytes) { data(thread, kind, address, bytes); });
+      if (is_string_pair(path.operands, path.specials[k].operand)) ++k;
+    }
+    plain(at, end, words, thread.handle);
+  }
+
+  void plain(const PlainReference* at, const PlainReference* end, const uint64_t* words, uint32_t handle) {
+    for (; at < end; ++at) {
+      const uint64_t value = words[at->a] + (words[at->b] << at->shift) + static_cast<uint64_t>(at->disp);
+      if (at->kind == ReferenceKind::kFetch)
+        sink_.fetch(handle, value);
+      else
+        sink_.data(handle, at->kind, value, at->bytes);
+    }
+  }
+
+  void data(ReplayThread& thread, OperandKind operand_kind, uint64_t address, uint32_t bytes) {
+    const ReferenceKind kind = to_reference_kind(operand_kind);
+    count(thread.counts, kind);
+    sink_.data(thread.handle, kind, address, bytes);
+  }
+
+  void event(Position& position, const uint64_t* words, bool wanted, PathReferenceTable& table) {
+    const uint64_t payload = words[0] >> 32;
+    position.at += 1 + payload;
+    const auto id = static_cast<Event>(static_cast<uint32_t>(words[0]));
+    SegmentBases& bases = position.thread != nullptr ? position.thread->bases : position.bases;
+    if (id == Event::kThreadStart && payload >= 3) bases.fs = words[3];
+    if (id == Event::kFsBase && payload >= 1) bases.fs = words[1];
+    if (id == Event::kGsBase && payload >= 1) bases.gs = words[1];
+    if (id == Event::kCut) now_ += words[2];
+    if (!wanted) return;
+    Counts& counts = position.thread->counts;
+    counts.words += 1 + payload;
+    counts.syscalls += id == Event::kSyscallEnter;
+    counts.signals += id == Event::kSignal;
+    if (id == Event::kCut) cut(*position.thread, words + 1, payload, table);
+  }
+
+  // words: path, instructions, iterations of the string instruction that was next, then the address words stored.
+  void cut(ReplayThread& thread, const uint64_t* words, uint64_t payload, PathReferenceTable& table) {
+    const DescriptorTable& descriptors = table.descriptors();
+    const auto view = descriptors.superblock(descriptors.path(static_cast<uint32_t>(words[0])).superblock);
+    if (words[1] >= view.instructions.size()) throw FormatError("a superblock is cut behind its end");
+    std::vector<uint64_t> path_words{words[0]};
+    path_words.insert(path_words.end(), words + 3, words + payload);
+    ++thread.counts.cuts;
+    if (words[1] != 0) {
+      PathReferences path =
+          make_references(view, words[0], static_cast<uint32_t>(words[1]),
+                          static_cast<uint32_t>(std::min<size_t>(path_words.size() - 1, 0x7fff)), table.line_shift());
+      path.counts.words = 0;  // they are the event's
+      replay(path, path_words.data(), thread);
+    }
+    if (words[2] != 0) started_string(thread, view, static_cast<uint32_t>(words[1]), words[2], path_words);
+  }
+
+  // The direction of a string instruction that did not get to its end is taken to be upwards.
+  void started_string(ReplayThread& thread, const DescriptorTable::View& view, uint32_t instruction, uint64_t iterations,
+                      const std::vector<uint64_t>& words) {
+    std::vector<const Operand*> strings;
+    for (const Operand& o : view.operands)
+      if (o.instruction == instruction && o.form == OperandForm::kRepeatString &&
+          (o.word_a == kNoWord || o.word_a < words.size()))
+        strings.push_back(&o);
+    if (strings.empty()) return;
+    if (iterations > kMaxStringBytes / strings[0]->size) throw FormatError("a cut string instruction of more than 4 TiB");
+    thread.counts.string_iterations += iterations;
+    for (uint64_t i = 0; i < iterations; ++i)
+      for (const Operand* o : strings)
+        data(thread, o->kind, address_at(*o, words.data(), thread.bases, i * strings[0]->size), o->size);
+  }
+
+  const Reader& trace_;
+  Sink& sink_;
+  std::vector<XsaveComponent> xsave_;
+  std::vector<PathReferenceTable> tables_;
+  std::map<uint32_t, ReplayThread> threads_;
+  uint64_t now_ = 0;
+};
+
+}  // namespace simrun::traces

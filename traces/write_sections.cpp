@@ -1,0 +1,127 @@
+#define XXH_INLINE_ALL
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+#include <xxhash.h>
+#include <zstd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <memory>
+
+#include "base/check.h"
+#include "base/user_error.h"
+#include "traces/section_file.h"
+#include "traces/section_layout.h"
+
+namespace simrun::traces {
+
+namespace {
+
+constexpr uint64_t kReservedAtOnce = 16 << 20;
+
+ZSTD_CCtx* compressor() {
+  thread_local const std::unique_ptr<ZSTD_CCtx, size_t (*)(ZSTD_CCtx*)> context(ZSTD_createCCtx(), ZSTD_freeCCtx);
+  CHECK(context != nullptr);
+  return context.get();
+}
+
+}  // namespace
+
+SealedSection seal_section(SectionType type, std::span<const uint8_t> payload, int level, uint64_t first_instruction,
+                           uint64_t instructions) {
+  CHECK(payload.size() <= kMaxRawBytes);
+  SealedSection sealed;
+  sealed.bytes.resize(sizeof(SectionHeader) + ZSTD_compressBound(payload.size()));
+  uint8_t* const stored = sealed.bytes.data() + sizeof(SectionHeader);
+  const size_t size = ZSTD_compressCCtx(compressor(), stored, sealed.bytes.size() - sizeof(SectionHeader),
+                                        payload.data(), payload.size(), level);
+  CHECK(!ZSTD_isError(size));
+  sealed.bytes.resize(sizeof(SectionHeader) + size);
+  SectionHeader header{kSectionMagic,     static_cast<uint32_t>(type), size, payload.size(),
+                       first_instruction, instructions,                0};
+  header.checksum = XXH3_64bits_withSeed(sealed.bytes.data() + sizeof header, size,
+                                         XXH3_64bits(&header, offsetof(SectionHeader, checksum)));
+  std::memcpy(sealed.bytes.data(), &header, sizeof header);
+  sealed.section = {type, 0, size, payload.size(), first_instruction, instructions};
+  return sealed;
+}
+
+SectionFileWriter::SectionFileWriter(std::string path) : path_(std::move(path)), temporary_(path_ + ".partial") {
+  descriptor_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (descriptor_ < 0) throw UserError(fmt::format("cannot write {}: {}", temporary_, std::strerror(errno)));
+  const FileHeader header{kFileMagic, kFormatVersion, 0};
+  if (!make_room(sizeof header) || !write_all(&header, sizeof header, 0)) {
+    unlink(temporary_.c_str());
+    close(descriptor_);
+    throw UserError(fmt::format("cannot write {}: {}", temporary_, why_));
+  }
+  end_ = sizeof header;
+}
+
+SectionFileWriter::~SectionFileWriter() {
+  if (!finished_ && ftruncate(descriptor_, static_cast<off_t>(end_)) != 0) {
+    // What is behind the last section is not read.
+  }
+  close(descriptor_);
+}
+
+bool SectionFileWriter::write_all(const void* data, size_t size, uint64_t offset) {
+  const char* from = static_cast<const char*>(data);
+  while (size != 0) {
+    const ssize_t written = pwrite(descriptor_, from, size, static_cast<off_t>(offset));
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) {
+      why_ = written < 0 ? std::strerror(errno) : "nothing was written";
+      return false;
+    }
+    from += written;
+    offset += static_cast<uint64_t>(written);
+    size -= static_cast<size_t>(written);
+  }
+  return true;
+}
+
+// Space on the disk, not length of the file. Where the file system cannot promise any, writing itself will tell.
+bool SectionFileWriter::make_room(uint64_t end) {
+  if (end <= room_ || !can_reserve_) return true;
+  for (const uint64_t wanted : {end + kReservedAtOnce, end}) {
+    int result;
+    do result = fallocate(descriptor_, FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(wanted));
+    while (result != 0 && errno == EINTR);
+    if (result == 0) {
+      room_ = wanted;
+      return true;
+    }
+    if (errno != ENOSPC && errno != EDQUOT && errno != EFBIG) {
+      can_reserve_ = false;
+      return true;
+    }
+  }
+  why_ = std::strerror(errno);
+  return false;
+}
+
+bool SectionFileWriter::append(const SealedSection& sealed, uint64_t reserve) {
+  if (!make_room(end_ + sealed.bytes.size() + reserve)) return false;
+  if (!write_all(sealed.bytes.data(), sealed.bytes.size(), end_)) return false;
+  sections_.push_back(sealed.section);
+  sections_.back().offset = end_;
+  end_ += sealed.bytes.size();
+  return true;
+}
+
+void SectionFileWriter::finish() {
+  CHECK(!sections_.empty() && sections_.back().type == SectionType::kIndex);
+  Footer footer{sections_.back().offset, end_ + sizeof(Footer), 0, kFooterMagic};
+  footer.checksum = XXH3_64bits(&footer, offsetof(Footer, checksum));
+  if (!write_all(&footer, sizeof footer, end_) ||
+      ftruncate(descriptor_, static_cast<off_t>(end_ + sizeof footer)) != 0 ||
+      std::rename(temporary_.c_str(), path_.c_str()) != 0)
+    throw UserError(fmt::format("cannot complete {}: {} (what was recorded is in {})", path_,
+                                why_.empty() ? std::strerror(errno) : why_.c_str(), temporary_));
+  finished_ = true;
+}
+
+}  // namespace simrun::traces

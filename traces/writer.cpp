@@ -1,0 +1,305 @@
+#include "traces/writer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "base/user_error.h"
+#include "traces/chunk_codec.h"
+
+namespace simrun::traces {
+
+namespace {
+
+// Of the smaller sections: they are few.
+constexpr int kDescriptorLevel = 9;
+// What the summary and the footer may take, at least; the index takes its share for each chunk on top.
+constexpr uint64_t kTailBytes = 256 << 10, kTailBytesOfPart = 40;
+
+uint32_t worker_count(const WriterOptions& options) {
+  if (options.workers != 0) return std::min(options.workers, 64u);
+  const uint32_t processors = std::thread::hardware_concurrency();
+  return std::clamp(processors == 0 ? 1 : processors - 1, 1u, 8u);
+}
+
+}  // namespace
+
+struct Writer::Task {
+  uint64_t sequence = 0;
+  Chunk chunk;
+  std::map<uint32_t, PathShapes> shapes;
+  std::vector<Bytes> descriptors;
+  Bytes modules;
+  std::vector<SealedSection> sections;  // made by a worker
+};
+
+Writer::Writer(const std::string& path, const nlohmann::ordered_json& information, const WriterOptions& options)
+    : options_(options), file_(path) {
+  append_json(SectionType::kInformation, information);
+  if (!stopped_.empty()) throw UserError(fmt::format("cannot write {}: {}", path, stopped_));
+  for (uint32_t k = 0; k < worker_count(options_); ++k) workers_.emplace_back([this] { work(); });
+}
+
+Writer::~Writer() { stop_workers(); }
+
+DescriptorTable& Writer::process(uint32_t process) {
+  auto& state = processes_[process];
+  if (state == nullptr) state = std::make_unique<ProcessState>();
+  return state->table;
+}
+
+void Writer::add_module(const Module& module) { new_modules_.push_back(module); }
+
+void Writer::start_thread(uint32_t thread, uint32_t process_number, uint32_t tid, uint64_t fs, uint64_t gs) {
+  process(process_number);
+  if (thread >= threads_.size()) threads_.resize(thread + 1);
+  threads_[thread].process = process_number;
+  threads_[thread].tid = tid;
+  threads_[thread].fs = fs;
+  threads_[thread].gs = gs;
+}
+
+void Writer::set_tid(uint32_t thread, uint32_t tid) {
+  threads_[thread].tid = tid;
+  if (threads_[thread].part >= 0) open_.threads[static_cast<size_t>(threads_[thread].part)].tid = tid;
+}
+
+ThreadPart& Writer::part_of(uint32_t thread) {
+  ThreadState& state = threads_[thread];
+  if (state.part >= 0) return open_.threads[static_cast<size_t>(state.part)];
+  state.part = static_cast<int64_t>(open_.threads.size());
+  ThreadPart part;
+  part.thread = thread;
+  part.process = state.process;
+  part.tid = state.tid;
+  part.fs = state.fs;
+  part.gs = state.gs;
+  part.first_instruction = state.instructions;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!free_words_.empty()) {
+      part.words = std::move(free_words_.back());
+      free_words_.pop_back();
+    }
+  }
+  part.words.clear();
+  open_.threads.push_back(std::move(part));
+  return open_.threads.back();
+}
+
+void Writer::add_items(uint32_t thread, std::span<const uint64_t> words, uint64_t items, uint64_t instructions) {
+  ThreadPart& part = part_of(thread);
+  part.words.insert(part.words.end(), words.begin(), words.end());
+  part.items += items;
+  part.instructions += instructions;
+  threads_[thread].instructions += instructions;
+  instructions_ += instructions;
+  const auto index = static_cast<uint32_t>(threads_[thread].part);
+  if (!open_.turns.empty() && open_.turns.back().part == index)
+    open_.turns.back().items += static_cast<uint32_t>(items);
+  else
+    open_.turns.push_back({index, static_cast<uint32_t>(items)});
+  open_words_ += words.size();
+  if (open_words_ >= options_.chunk_words) close_chunk();
+}
+
+void Writer::add_paths(uint32_t thread, std::span<const uint64_t> words, uint64_t paths, uint64_t instructions) {
+  if (!words.empty()) add_items(thread, words, paths, instructions);
+}
+
+void Writer::add_event(uint32_t thread, std::span<const uint64_t> words, uint64_t instructions) {
+  note_base(threads_[thread], words);
+  add_items(thread, words, 1, instructions);
+}
+
+// The bases of a part are those before its first word: later parts start with what the events said.
+void Writer::note_base(ThreadState& thread, std::span<const uint64_t> event) {
+  const auto id = static_cast<Event>(static_cast<uint32_t>(event[0]));
+  if (thread.part < 0) part_of(static_cast<uint32_t>(&thread - threads_.data()));
+  if (id == Event::kThreadStart && event.size() > 3) {
+    thread.fs = event[3];
+    set_tid(static_cast<uint32_t>(&thread - threads_.data()), static_cast<uint32_t>(event[1]));
+  }
+  if (id == Event::kFsBase && event.size() > 1) thread.fs = event[1];
+  if (id == Event::kGsBase && event.size() > 1) thread.gs = event[1];
+}
+
+void Writer::seal_descriptors(Task& task) {
+  for (auto& [number, state] : processes_) {
+    DescriptorTable& table = state->table;
+    if (state->paths_written == table.paths() && state->superblocks_written == table.superblocks()) continue;
+    ByteWriter out;
+    out.varint(number);
+    const Bytes contents = table.write(state->superblocks_written, state->paths_written);
+    out.raw(contents.data(), contents.size());
+    task.descriptors.push_back(out.take());
+    state->paths_written = table.paths();
+    state->superblocks_written = table.superblocks();
+  }
+}
+
+void Writer::close_chunk() {
+  auto task = std::make_unique<Task>();
+  task->chunk = std::move(open_);
+  open_ = Chunk{};
+  task->chunk.instructions = 0;
+  for (const ThreadPart& part : task->chunk.threads) {
+    task->chunk.instructions += part.instructions;
+    threads_[part.thread].part = -1;
+    if (!task->shapes.contains(part.process)) task->shapes[part.process] = process(part.process).shapes();
+  }
+  task->chunk.first_instruction = instructions_ - task->chunk.instructions;
+  open_words_ = 0;
+  seal_descriptors(*task);
+  if (!new_modules_.empty()) {
+    ByteWriter out;
+    out.varint(new_modules_.size());
+    for (const Module& m : new_modules_) {
+      out.varint(m.process);
+      out.text(m.path);
+      out.text(m.build_id);
+      out.varint(m.start);
+      out.varint(m.end);
+      out.varint(m.file_offset);
+    }
+    task->modules = out.take();
+    new_modules_.clear();
+  }
+  submit(std::move(task));
+}
+
+void Writer::submit(std::unique_ptr<Task> task) {
+  std::unique_lock lock(mutex_);
+  has_room_.wait(lock, [&] { return submitted_ - committed_ < workers_.size() + 1; });
+  task->sequence = submitted_++;
+  waiting_.push_back(std::move(task));
+  has_work_.notify_one();
+}
+
+void Writer::work() {
+  for (;;) {
+    std::unique_ptr<Task> task;
+    {
+      std::unique_lock lock(mutex_);
+      has_work_.wait(lock, [&] { return ending_ || !waiting_.empty(); });
+      if (waiting_.empty()) return;
+      task = std::move(waiting_.front());
+      waiting_.pop_front();
+    }
+    run(*task);
+    const std::lock_guard lock(mutex_);
+    ready_[task->sequence] = std::move(task);
+    commit_ready();
+  }
+}
+
+void Writer::run(Task& task) const {
+  for (const Bytes& descriptors : task.descriptors)
+    task.sections.push_back(seal_section(SectionType::kDescriptors, descriptors, kDescriptorLevel));
+  if (!task.modules.empty())
+    task.sections.push_back(seal_section(SectionType::kModules, task.modules, kDescriptorLevel));
+  if (task.chunk.threads.empty()) return;
+  const Bytes chunk = encode_chunk(task.chunk, [&](uint32_t process) { return task.shapes.at(process); });
+  task.sections.push_back(seal_section(SectionType::kChunk, chunk, options_.level, task.chunk.first_instruction,
+                                       task.chunk.instructions));
+}
+
+void Writer::commit_ready() {
+  while (!ready_.empty() && ready_.begin()->first == committed_) {
+    commit(*ready_.begin()->second);
+    ready_.erase(ready_.begin());
+    ++committed_;
+  }
+  has_room_.notify_all();
+}
+
+void Writer::commit(Task& task) {
+  ChunkEntry entry;
+  for (ThreadPart& part : task.chunk.threads) {
+    std::vector<uint64_t> words = std::move(part.words);
+    part.words.clear();
+    entry.parts.push_back(part);
+    if (free_words_.size() < 64) free_words_.push_back(std::move(words));
+  }
+  for (const SealedSection& section : task.sections) {
+    if (!append(section)) return;
+    if (section.section.type != SectionType::kChunk) continue;
+    entry.section = file_.sections().back();
+    index_entries_ += 1 + entry.parts.size();
+    chunks_.push_back(std::move(entry));
+  }
+}
+
+bool Writer::append(const SealedSection& section) {
+  if (!stopped_.empty()) return false;
+  if (file_.append(section, kTailBytes + kTailBytesOfPart * index_entries_)) return true;
+  stopped_ = file_.why();
+  return false;
+}
+
+void Writer::append_json(SectionType type, const nlohmann::ordered_json& value) {
+  const std::string text = value.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  append(seal_section(type, {reinterpret_cast<const uint8_t*>(text.data()), text.size()}, kDescriptorLevel));
+}
+
+std::string Writer::stopped() const {
+  const std::lock_guard lock(mutex_);
+  return stopped_;
+}
+
+uint64_t Writer::bytes() const {
+  const std::lock_guard lock(mutex_);
+  return file_.bytes();
+}
+
+void Writer::stop_workers() {
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  has_work_.notify_all();
+  for (std::thread& worker : workers_) worker.join();
+  workers_.clear();
+}
+
+// Sections with their places, and which threads each chunk holds.
+Bytes Writer::index() const {
+  ByteWriter out;
+  out.varint(chunks_.size());
+  uint64_t offset = 0;
+  for (const ChunkEntry& chunk : chunks_) {
+    out.varint(chunk.section.offset - offset);
+    offset = chunk.section.offset;
+    out.varint(chunk.parts.size());
+    for (const ThreadPart& part : chunk.parts) {
+      out.varint(part.thread);
+      out.varint(part.process);
+      out.varint(part.tid);
+      out.varint(part.first_instruction);
+      out.varint(part.instructions);
+    }
+  }
+  return out.take();
+}
+
+void Writer::finish(nlohmann::ordered_json summary) {
+  if (!open_.threads.empty() || !new_modules_.empty()) close_chunk();
+  stop_workers();
+  uint64_t instructions = 0;
+  for (const ChunkEntry& chunk : chunks_) instructions += chunk.section.instructions;
+  summary["instructions"] = instructions;
+  summary["chunks"] = chunks_.size();
+  if (!stopped_.empty()) summary["stopped"] = stopped_;
+  // From here on the reserve is for us.
+  const std::string text = summary.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  const std::span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(text.data()), text.size());
+  const bool written = file_.append(seal_section(SectionType::kSummary, bytes, kDescriptorLevel), 0) &&
+                       file_.append(seal_section(SectionType::kIndex, index(), kDescriptorLevel), sizeof(uint64_t) * 4);
+  if (!written)
+    throw UserError(fmt::format("cannot complete the trace: {} (what was recorded is in {})", file_.why(),
+                                file_.temporary_name()));
+  file_.finish();
+}
+
+}  // namespace simrun::traces

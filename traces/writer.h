@@ -1,0 +1,111 @@
+// Writes a trace while the program runs. One thread calls; chunks are encoded and compressed by workers and written in
+// order. When they cannot keep up, adding waits, and with it the program.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "traces/descriptor_table.h"
+#include "traces/record.h"
+#include "traces/section_file.h"
+
+namespace simrun::traces {
+
+struct WriterOptions {
+  int level = 3;                      // of zstd
+  uint32_t workers = 0;               // 0: the processors but one, at most 8
+  uint64_t chunk_words = 4u << 20;    // at which a chunk is closed
+};
+
+class Writer {
+ public:
+  // `information`: docs/trace-format.md, "Information". Throws UserError when `path` cannot be written.
+  Writer(const std::string& path, const nlohmann::ordered_json& information, const WriterOptions& options = {});
+  ~Writer();
+  Writer(const Writer&) = delete;
+  Writer& operator=(const Writer&) = delete;
+
+  // Descriptions must be added before words that use them.
+  DescriptorTable& process(uint32_t process);
+  void add_module(const Module& module);
+
+  // Threads are numbered by the caller, in order of creation; `fs` and `gs` as of now.
+  void start_thread(uint32_t thread, uint32_t process, uint32_t tid, uint64_t fs, uint64_t gs);
+  void set_tid(uint32_t thread, uint32_t tid);
+  // Whole paths, back to back; `paths` and `instructions` are their sums.
+  void add_paths(uint32_t thread, std::span<const uint64_t> words, uint64_t paths, uint64_t instructions);
+  // One event with its first word. `instructions`: that it retired (kCut).
+  void add_event(uint32_t thread, std::span<const uint64_t> words, uint64_t instructions = 0);
+
+  // Not empty: nothing more is written, and why (the disk is full, say).
+  std::string stopped() const;
+  uint64_t instructions() const { return instructions_; }  // added so far
+  uint64_t bytes() const;                                  // written so far
+
+  // Everything that was added, the summary, the index. `summary`: docs/trace-format.md, "Summary"; what the file holds is
+  // added here. Throws UserError.
+  void finish(nlohmann::ordered_json summary);
+
+ private:
+  struct ThreadState {
+    uint32_t process = 0, tid = 0;
+    uint64_t fs = 0, gs = 0, instructions = 0;
+    int64_t part = -1;  // in the open chunk
+  };
+  struct ProcessState {
+    DescriptorTable table;
+    uint32_t superblocks_written = 0, paths_written = kFirstPath;
+  };
+  struct Task;
+  struct ChunkEntry {
+    Section section;
+    std::vector<ThreadPart> parts;  // without words
+  };
+
+  ThreadPart& part_of(uint32_t thread);
+  void add_items(uint32_t thread, std::span<const uint64_t> words, uint64_t items, uint64_t instructions);
+  void note_base(ThreadState& thread, std::span<const uint64_t> event);
+  void close_chunk();
+  void seal_descriptors(Task& task);
+  void submit(std::unique_ptr<Task> task);
+  void work();
+  void run(Task& task) const;
+  void commit_ready();
+  void commit(Task& task);
+  bool append(const SealedSection& section);
+  void append_json(SectionType type, const nlohmann::ordered_json& value);
+  Bytes index() const;
+  void stop_workers();
+
+  WriterOptions options_;
+  SectionFileWriter file_;
+  std::map<uint32_t, std::unique_ptr<ProcessState>> processes_;
+  std::vector<ThreadState> threads_;
+  std::vector<Module> new_modules_;
+  Chunk open_;
+  uint64_t open_words_ = 0;
+  uint64_t instructions_ = 0;
+
+  // Guarded by mutex_: everything below, and file_ once workers run.
+  mutable std::mutex mutex_;
+  std::condition_variable has_work_, has_room_;
+  std::deque<std::unique_ptr<Task>> waiting_;
+  std::map<uint64_t, std::unique_ptr<Task>> ready_;  // by sequence
+  uint64_t submitted_ = 0, committed_ = 0;
+  bool ending_ = false;
+  std::string stopped_;
+  std::vector<ChunkEntry> chunks_;
+  uint64_t index_entries_ = 0;
+  std::vector<std::vector<uint64_t>> free_words_;  // buffers to be used again
+  std::vector<std::thread> workers_;
+};
+
+}  // namespace simrun::traces
