@@ -33,8 +33,9 @@ class ProgramRun {
     consumer_.run(sink, merge, result_);
     return take_end();
   }
+  // For sinks that look at more than references: before into().
   const channel::MappedProcess& process() const { return process_; }
-  const host::Target& target() const { return *target_; }
+  host::Target& target() const { return *target_; }
 
   // The same with the streams thrown away unread.
   RunResult discarding();

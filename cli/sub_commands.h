@@ -22,6 +22,8 @@ int sharing_command(const std::vector<std::string>& words);
 int bbv_command(const std::vector<std::string>& words);
 int pinpoints_command(const std::vector<std::string>& words);
 int simpoint_command(const std::vector<std::string>& words);
+int record_command(const std::vector<std::string>& words);
+int sim_command(const std::vector<std::string>& words);
 int config_command(const std::vector<std::string>& words);
 int completion_command(const std::vector<std::string>& words);
 

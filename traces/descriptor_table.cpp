@@ -18,6 +18,7 @@ uint32_t words_of_vector(uint32_t lanes, uint32_t lane_bytes) { return (lanes * 
 
 // Words that the operand reads from word_b and from word_c on.
 uint32_t span_b(const Operand& o) {
+  if (o.form == OperandForm::kRegisters) return o.lanes;
   return o.form == OperandForm::kVectorIndex ? words_of_vector(o.lanes, o.index_bytes) : 1;
 }
 uint32_t span_c(const Operand& o) {
@@ -33,12 +34,13 @@ bool fits(uint16_t first, uint32_t count, uint32_t words, bool may_be_absent) {
 
 void check_operand(const Operand& o) {
   require(static_cast<uint8_t>(o.kind) < kOperandKinds, "unknown kind of operand");
-  require(o.form <= OperandForm::kXsave, "unknown form of operand");
+  require(o.form <= OperandForm::kRegisters, "unknown form of operand");
   require(o.modifier <= OperandModifier::kByteIndex, "unknown modifier of an operand");
   require(o.shift <= 3, "an index shifted by more than 3");
   require(o.size <= 1u << 20 && (o.size != 0 || o.form == OperandForm::kXsave), "size of an operand");
   if (o.modifier == OperandModifier::kBitOffset)
     require(std::has_single_bit(o.size) && o.size <= 8, "size of the operand of a bit offset");
+  if (o.form == OperandForm::kRegisters) require(o.lanes >= 1, "number of registers");
   if (o.form != OperandForm::kVectorIndex && o.form != OperandForm::kMasked) return;
   require(o.lanes >= 1 && o.lanes <= 64, "number of lanes");
   require(o.form != OperandForm::kVectorIndex || o.index_bytes == 4 || o.index_bytes == 8, "bytes of an index");
@@ -67,9 +69,11 @@ void check_superblock(const Superblock& s) {
 }  // namespace
 
 bool words_fit(const Operand& o, uint32_t words) {
-  const bool optional_b = o.form != OperandForm::kVectorIndex && o.form != OperandForm::kRepeatString;
+  const bool optional_b = o.form != OperandForm::kVectorIndex && o.form != OperandForm::kRepeatString &&
+                          o.form != OperandForm::kRegisters;
   if (!fits(o.word_a, 1, words, true) || !fits(o.word_b, span_b(o), words, optional_b)) return false;
-  const bool no_third = o.form == OperandForm::kAddress && o.modifier != OperandModifier::kBitOffset;
+  const bool no_third = (o.form == OperandForm::kAddress && o.modifier != OperandModifier::kBitOffset) ||
+                        o.form == OperandForm::kRegisters;
   return no_third || fits(o.word_c, span_c(o), words, false);
 }
 

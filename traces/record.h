@@ -44,7 +44,7 @@ enum class OperandKind : uint8_t {
 };
 inline constexpr uint8_t kOperandKinds = 7;
 
-enum class OperandForm : uint8_t { kAddress, kRepeatString, kVectorIndex, kMasked, kXsave };
+enum class OperandForm : uint8_t { kAddress, kRepeatString, kVectorIndex, kMasked, kXsave, kRegisters };
 enum class OperandModifier : uint8_t { kNone, kPacked, kBitOffset, kByteIndex };
 
 enum OperandFlags : uint8_t {
@@ -104,6 +104,7 @@ enum class Event : uint32_t {
   kExec = 12,
   kExecFailed = 13,
   kProcessFork = 14,
+  kMappingChange = 15,
 };
 
 // A file mapped executable (or the vdso) in a process.

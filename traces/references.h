@@ -94,7 +94,7 @@ uint64_t expand(std::span<const Operand> operands, size_t k, const uint64_t* wor
   const auto at = [&](const Operand& operand, uint64_t offset) {
     return address_at(operand, words, context.bases, offset);
   };
-  const uint64_t index = o.form == OperandForm::kVectorIndex ? 0 : word_or_zero(words, o.word_b) << o.shift;
+  const uint64_t index = o.form == OperandForm::kVectorIndex || o.form == OperandForm::kRegisters ? 0 : word_or_zero(words, o.word_b) << o.shift;
   switch (o.form) {
     case OperandForm::kAddress:
       emit(o.kind, at(o, plain_offset(o, words)), o.size);
@@ -143,6 +143,8 @@ uint64_t expand(std::span<const Operand> operands, size_t k, const uint64_t* wor
         if ((selected >> c.number & 1) != 0) emit(o.kind, at(o, index + c.offset), c.bytes);
       return 0;
     }
+    case OperandForm::kRegisters:
+      return 0;
   }
   return 0;
 }

@@ -35,17 +35,20 @@ class Replay {
     for (uint32_t p = 0; p < trace.processes(); ++p) tables_.emplace_back(trace.process(p), line_bytes);
   }
 
-  // Replays the items that start at instructions [from, to) of the recorded order. Chunks must come in order.
+  // Replays from the first path that starts at instruction `from` of the recorded order, or later, up to the first that
+  // starts at `to` or later. Chunks must come in order.
   void run(const Chunk& chunk, uint64_t from, uint64_t to) {
     std::vector<Position> positions;
     for (const ThreadPart& part : chunk.threads) positions.push_back({&part, part.words.data()});
     now_ = chunk.first_instruction;
+    started_ |= from <= trace_.chunks()[0].section.first_instruction;
     for (const Turn& turn : chunk.turns) {
-      if (now_ >= to) return;
+      if (over_) return;
       run_turn(positions[turn.part], turn.items, from, to);
     }
   }
 
+  bool over() const { return over_; }  // `to` was reached
   // By thread number.
   const std::map<uint32_t, ReplayThread>& threads() const { return threads_; }
 
@@ -64,12 +67,18 @@ class Replay {
       position.moved = true;
     }
     PathReferenceTable& table = tables_[position.part->process];
-    for (uint32_t k = 0; k < items && now_ < to; ++k) {
+    for (uint32_t k = 0; k < items; ++k) {
       const uint64_t* const words = position.at;
       const auto id = static_cast<uint32_t>(*words);
-      const bool wanted = now_ >= from;
+      const bool is_path = id >= kFirstPath;
+      if (is_path && !started_) started_ = now_ >= from;
+      if (is_path && now_ >= to) {
+        over_ = true;
+        return;
+      }
+      const bool wanted = started_;
       if (wanted && position.thread == nullptr) position.thread = &thread_of(position);
-      if (id < kFirstPath) {
+      if (!is_path) {
         event(position, words, wanted, table);
         continue;
       }
@@ -189,6 +198,7 @@ class Replay {
   std::vector<PathReferenceTable> tables_;
   std::map<uint32_t, ReplayThread> threads_;
   uint64_t now_ = 0;
+  bool started_ = false, over_ = false;
 };
 
 }  // namespace simrun::traces

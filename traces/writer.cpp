@@ -108,21 +108,22 @@ void Writer::add_paths(uint32_t thread, std::span<const uint64_t> words, uint64_
   if (!words.empty()) add_items(thread, words, paths, instructions);
 }
 
+// The bases of a part are those before its first word.
 void Writer::add_event(uint32_t thread, std::span<const uint64_t> words, uint64_t instructions) {
-  note_base(threads_[thread], words);
+  part_of(thread);
+  note_event(thread, words);
   add_items(thread, words, 1, instructions);
 }
 
-// The bases of a part are those before its first word: later parts start with what the events said.
-void Writer::note_base(ThreadState& thread, std::span<const uint64_t> event) {
-  const auto id = static_cast<Event>(static_cast<uint32_t>(event[0]));
-  if (thread.part < 0) part_of(static_cast<uint32_t>(&thread - threads_.data()));
-  if (id == Event::kThreadStart && event.size() > 3) {
-    thread.fs = event[3];
-    set_tid(static_cast<uint32_t>(&thread - threads_.data()), static_cast<uint32_t>(event[1]));
+void Writer::note_event(uint32_t thread, std::span<const uint64_t> words) {
+  ThreadState& state = threads_[thread];
+  const auto id = static_cast<Event>(static_cast<uint32_t>(words[0]));
+  if (id == Event::kThreadStart && words.size() > 3) {
+    state.fs = words[3];
+    set_tid(thread, static_cast<uint32_t>(words[1]));
   }
-  if (id == Event::kFsBase && event.size() > 1) thread.fs = event[1];
-  if (id == Event::kGsBase && event.size() > 1) thread.gs = event[1];
+  if (id == Event::kFsBase && words.size() > 1) state.fs = words[1];
+  if (id == Event::kGsBase && words.size() > 1) state.gs = words[1];
 }
 
 void Writer::seal_descriptors(Task& task) {

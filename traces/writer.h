@@ -45,6 +45,9 @@ class Writer {
   // One event with its first word. `instructions`: that it retired (kCut).
   void add_event(uint32_t thread, std::span<const uint64_t> words, uint64_t instructions = 0);
 
+  // The same outside what is recorded: only what later words depend on (segment bases) is taken from it.
+  void note_event(uint32_t thread, std::span<const uint64_t> words);
+
   // Not empty: nothing more is written, and why (the disk is full, say).
   std::string stopped() const;
   uint64_t instructions() const { return instructions_; }  // added so far
@@ -72,7 +75,6 @@ class Writer {
 
   ThreadPart& part_of(uint32_t thread);
   void add_items(uint32_t thread, std::span<const uint64_t> words, uint64_t items, uint64_t instructions);
-  void note_base(ThreadState& thread, std::span<const uint64_t> event);
   void close_chunk();
   void seal_descriptors(Task& task);
   void submit(std::unique_ptr<Task> task);

@@ -90,7 +90,10 @@ struct OperandDescriptor {
   uint8_t mask_lane;     // 0: the mask is a bit mask (one word at word_c, bit i for lane i); else bytes of one mask lane in a vector that
                          // starts at word_c, lane active when its top bit is set (AVX2 gathers, vmaskmov); maskmovdqu: 1
   OperandModifier modifier;
-  uint32_t spare;
+  // Registers whose values word_a and word_b are, when the word was stored for this operand; else 0xff. No reference depends on them: trace
+  // files predict words by them.
+  uint8_t register_a, register_b;
+  uint16_t spare;
 };
 static_assert(sizeof(OperandDescriptor) == 32);
 

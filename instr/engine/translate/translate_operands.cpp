@@ -299,9 +299,11 @@ void Translator::describe(const Instruction& i, const MemoryOperand& m) {
   d.index_bytes = m.index_bytes;
   d.mask_lane = m.mask_lane;
   d.word_a = d.word_b = d.word_c = border::kNoWord;
+  d.register_a = d.register_b = kNoRegister;
   if (m.base < 16) {
     const WordMap::Use base = word_for(i, m.base);
     d.word_a = base.word;
+    if (base.store_now) d.register_a = m.base;
     d.disp += base.add;
   }
   if (m.form == OperandForm::kVectorIndex) {
@@ -311,6 +313,7 @@ void Translator::describe(const Instruction& i, const MemoryOperand& m) {
   } else if (m.index < 16) {
     const WordMap::Use index = m.index_bytes == 1 ? own_word(i, m.index) : word_for(i, m.index);
     d.word_b = index.word;
+    if (index.store_now) d.register_b = m.index;
     d.disp += static_cast<int64_t>(static_cast<uint64_t>(index.add) << m.shift);
   }
   if (m.form == OperandForm::kVectorIndex || m.form == OperandForm::kMasked) {

@@ -1,0 +1,179 @@
+// `simrun record`: a program's streams into a trace file; with --config, simulated at the same time.
+#include <fmt/format.h>
+
+#include <csignal>
+#include <memory>
+#include <optional>
+
+#include "base/user_error.h"
+#include "cli/command_line.h"
+#include "cli/json_report.h"
+#include "cli/model_sink.h"
+#include "cli/output_file.h"
+#include "cli/print_error.h"
+#include "cli/report.h"
+#include "cli/run_program.h"
+#include "cli/sub_commands.h"
+#include "cli/terminal_signals.h"
+#include "cli/trace_information.h"
+#include "cli/trace_recorder.h"
+#include "configs/read_machine.h"
+#include "instr/channel/counting_sink.h"
+#include "sim/hierarchy.h"
+#include "traces/elf_file.h"
+
+namespace simrun::cli {
+
+namespace {
+
+struct RecordOptions {
+  ProgramOptions program;
+  std::string output, config, json_file;
+  std::string from, to;
+  bool stop = false;
+  traces::WriterOptions writer;
+  uint64_t chunk_bytes = 32u << 20;
+
+  bool has_region() const { return !from.empty() || !to.empty(); }
+};
+
+RecordOptions parse(const Words& words) {
+  RecordOptions o;
+  CommandLine line("simrun record", "simrun record -o FILE [OPTIONS] -- PROGRAM [ARGUMENTS...]",
+                   "Runs a program and records every instruction and memory reference of its threads, in the order in\n"
+                   "which they are simulated. simrun sim, view, info, check and convert read the file.");
+  line.app().add_option("-o,--output", o.output, "The trace; until it is complete it is called FILE.partial")
+      ->required()
+      ->type_name("FILE");
+  std::string region;
+  line.app().add_option("--from", o.from,
+                        "Start here: an instruction count of all threads (2.5M), FUNCTION[:N] (its N-th call),\n"
+                        "MODULE+0xOFFSET[:N], or marker:NUMBER")
+      ->type_name("WHERE");
+  line.app().add_option("--to", o.to, "End here; executions are counted from the start of the region")->type_name("WHERE");
+  line.app().add_option("--region", region, "FROM..TO in one")->type_name("WHERE..WHERE");
+  line.app().add_flag("--stop", o.stop, "End the program when the region has ended");
+  line.app().add_option("-c,--config", o.config, "Simulate this machine at the same time, as simrun run does")
+      ->type_name("FILE");
+  line.app().add_option("-j,--json", o.json_file, "With --config: the results as JSON")->type_name("FILE");
+  line.app().add_option("--level", o.writer.level, "Level of zstd")->check(CLI::Range(1, 19).description(""))
+      ->type_name("N")->capture_default_str();
+  line.app().add_option("--workers", o.writer.workers, "Threads that compress; 0: processors less one, at most 8")
+      ->check(CLI::Range(0, 64).description(""))->type_name("N")->capture_default_str();
+  line.app().add_option("--chunk-size", o.chunk_bytes, "Uncompressed bytes of what can be decoded by itself")
+      ->transform(CLI::AsSizeValue(false).description(""))->type_name("SIZE")->default_str("32MiB");
+  add_program_options(line.app(), o.program);
+  o.program.command = line.parse_with_program(words);
+  if (!region.empty()) {
+    const size_t dots = region.find("..");
+    if (dots == std::string::npos || o.has_region()) line.usage_error("--region FROM..TO, without --from and --to");
+    o.from = region.substr(0, dots);
+    o.to = region.substr(dots + 2);
+  }
+  if (o.stop && o.to.empty()) line.usage_error("--stop needs the end of a region (--to)");
+  if (o.config.empty() && !o.json_file.empty()) line.usage_error("--json goes with --config");
+  if (o.chunk_bytes < 64u << 10 || o.chunk_bytes > traces::kMaxChunkWords * 4)
+    line.usage_error("--chunk-size: from 64KiB to 256MiB");
+  o.writer.chunk_words = o.chunk_bytes / 8;
+  o.program.watch_mappings = true;
+  return o;
+}
+
+traces::RegionBound bound(const std::string& text) {
+  return text.empty() ? traces::RegionBound{} : traces::parse_region_bound(text);
+}
+
+struct Recording {
+  RunResult result;
+  nlohmann::ordered_json region;  // null: none
+  bool stopped = false;           // by us, as asked
+};
+
+// Runs the program with its references going into `inner`.
+template <class Inner>
+Recording record(const RecordOptions& o, traces::Writer& writer, Inner& inner, uint32_t line_bytes) {
+  Recording recording;
+  std::optional<traces::RegionTracker> region;
+  if (o.has_region()) region.emplace(bound(o.from), bound(o.to), traces::functions_named);
+  ProgramRun run(o.program, border::Mode::kTrace);
+  if (!region) {
+    WholeRecorder<Inner> sink(writer, run.process(), run.target().pid(), inner);
+    recording.result = run.into(sink, line_bytes);
+    return recording;
+  }
+  RegionRecorder<Inner> sink(writer, run.process(), run.target().pid(), inner);
+  sink.set_region(&*region);
+  if (o.stop)
+    sink.set_on_end([&] {
+      recording.stopped = true;
+      run.target().forward_signal(SIGKILL);
+    });
+  recording.result = run.into(sink, line_bytes);
+  recording.result.threads = sink.in_region(recording.result.threads);
+  recording.region = {{"from", o.from},
+                      {"to", o.to},
+                      {"first_instruction", region->started_at()},
+                      {"last_instruction", region->stopped_at()},
+                      {"reached_its_end", region->over() || o.to.empty()}};
+  if (!region->inside() && !region->over())
+    recording.result.warnings.push_back(
+        fmt::format("nothing was recorded: the program did not reach {}{}", o.from,
+                    region->unknown() == o.from ? " (no module of it has that)" : ""));
+  else if (!region->over() && !o.to.empty())
+    recording.result.warnings.push_back(fmt::format("the program ended before it reached {}", o.to));
+  if (recording.stopped) recording.result.signal = recording.result.exit_code = 0;
+  return recording;
+}
+
+Recording simulate_and_record(const RecordOptions& o, traces::Writer& writer) {
+  if (o.config.empty()) {
+    channel::CountingSink sink;
+    return record(o, writer, sink, channel::MergeOptions{}.line_bytes);
+  }
+  sim::MachineConfig machine = configs::read_machine(o.config);
+  sim::Hierarchy model(machine);
+  ModelSink sink(model);
+  Recording recording = record(o, writer, sink, model.line_bytes());
+  recording.result.machine = std::move(machine);
+  recording.result.caches = model.statistics();
+  return recording;
+}
+
+void report(const RecordOptions& o, const RunResult& result, const traces::Writer& writer) {
+  for (const std::string& warning : result.warnings) print_error("simrun: warning: {}\n", warning);
+  if (!result.error.empty()) print_error("simrun: error: {}\n", result.error);
+  if (o.program.quiet) return;
+  print_error("{}", text_report(result));
+  const double bits = writer.instructions() == 0
+                          ? 0
+                          : 8.0 * static_cast<double>(writer.bytes()) / static_cast<double>(writer.instructions());
+  print_error("\n   trace {}: {} instructions in {} bytes, {:.3f} bits an instruction\n", o.output,
+              grouped(writer.instructions()), grouped(writer.bytes()), bits);
+}
+
+}  // namespace
+
+int record_command(const Words& words) {
+  const RecordOptions options = parse(words);
+  bound(options.from), bound(options.to);  // before anything runs
+  std::optional<OutputFile> json;
+  if (!options.json_file.empty()) json.emplace(options.json_file);
+  traces::Writer writer(options.output, trace_information(options.program), options.writer);
+  Recording recording = simulate_and_record(options, writer);
+  RunResult& result = recording.result;
+  result.mode = options.config.empty() ? RunMode::kTrace : RunMode::kSim;
+  nlohmann::ordered_json summary = trace_summary(result);
+  if (!recording.region.is_null()) summary["region"] = recording.region;
+  if (recording.stopped) summary["stopped_as_asked"] = true;
+  writer.finish(std::move(summary));
+  if (const std::string why = writer.stopped(); !why.empty() && result.error.empty())
+    result.error = fmt::format("the recording ended early: cannot write {}: {}. What was recorded before is complete and "
+                               "can be used",
+                               options.output, why);
+  report(options, result, writer);
+  if (json) json->commit(json_report(result).dump(2) + "\n");
+  if (result.signal != 0) end_by_signal(result.signal);
+  return result.error.empty() ? result.exit_code : 1;
+}
+
+}  // namespace simrun::cli

@@ -1,0 +1,162 @@
+// `simrun sim`: a recorded trace through a cache model; the numbers are those of the live run.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <future>
+#include <limits>
+#include <optional>
+
+#include "base/user_error.h"
+#include "cli/command_line.h"
+#include "cli/json_report.h"
+#include "cli/model_sink.h"
+#include "cli/output_file.h"
+#include "cli/print_error.h"
+#include "cli/progress.h"
+#include "cli/report.h"
+#include "cli/sub_commands.h"
+#include "cli/trace_information.h"
+#include "configs/read_machine.h"
+#include "sim/hierarchy.h"
+#include "traces/region.h"
+#include "traces/replay.h"
+
+namespace simrun::cli {
+
+namespace {
+
+struct SimOptions {
+  std::string trace, config, json_file, from, to;
+  bool quiet = false;
+};
+
+SimOptions parse(const Words& words) {
+  SimOptions o;
+  CommandLine line("simrun sim", "simrun sim FILE --config FILE [OPTIONS]",
+                   "Simulates a recorded trace in the order in which it was recorded: the results equal those of the\n"
+                   "run that recorded it.");
+  line.app().add_option("FILE", o.trace, "A trace of simrun record")->required();
+  line.app().add_option("-c,--config", o.config, "Machine to simulate")->required()->type_name("FILE");
+  line.app().add_option("-j,--json", o.json_file, "Write the results as JSON (docs/results.md)")->type_name("FILE");
+  line.app().add_option("--from", o.from, "Start at this instruction of the trace")->type_name("N");
+  line.app().add_option("--to", o.to, "End at this instruction")->type_name("N");
+  line.app().add_flag("-q,--quiet", o.quiet, "No report and no progress line; warnings and errors only");
+  line.parse(words);
+  return o;
+}
+
+// ModelSink in the terms of traces/.
+class TraceModelSink {
+ public:
+  explicit TraceModelSink(ModelSink& sink) : sink_(sink) {}
+  uint32_t start_thread(uint32_t thread, uint32_t /*process*/, uint32_t tid) {
+    channel::ThreadReport report;
+    report.index = thread;
+    report.tid = tid;
+    return sink_.start_thread(report);
+  }
+  void fetch(uint32_t handle, uint64_t line) { sink_.fetch(handle, line); }
+  void data(uint32_t handle, traces::ReferenceKind kind, uint64_t address, uint32_t bytes) {
+    static_assert(static_cast<int>(channel::ReferenceKind::kNonTemporalStore) ==
+                  static_cast<int>(traces::ReferenceKind::kNonTemporalStore));
+    sink_.data(handle, static_cast<channel::ReferenceKind>(kind), address, bytes);
+  }
+
+ private:
+  ModelSink& sink_;
+};
+
+channel::ThreadReport thread_report(const traces::ReplayThread& t) {
+  channel::ThreadReport report;
+  report.index = t.thread;
+  report.tid = t.tid;
+  channel::ThreadStatistics& s = report.statistics;
+  s.instructions = t.counts.instructions;
+  s.loads = t.counts.loads;
+  s.stores = t.counts.stores;
+  s.prefetches = t.counts.prefetches;
+  s.flushes = t.counts.flushes;
+  s.fetch_lines = t.counts.fetch_lines;
+  s.paths = t.counts.paths;
+  s.string_iterations = t.counts.string_iterations;
+  s.syscalls = t.counts.syscalls;
+  s.signals = t.counts.signals;
+  s.cuts = t.counts.cuts;
+  s.words = t.counts.words;
+  return report;
+}
+
+// The next chunk is decoded while this one is simulated.
+template <class Replay>
+void replay_all(const traces::Reader& trace, Replay& replay, uint64_t from, uint64_t to, Progress& progress) {
+  size_t at = trace.chunk_of(from);
+  const auto fetch = [&](size_t index) {
+    return std::async(std::launch::async, [&trace, index] { return trace.read_chunk(index); });
+  };
+  std::future<traces::Chunk> next;
+  if (at < trace.chunks().size()) next = fetch(at);
+  uint64_t instructions = 0;
+  for (; at < trace.chunks().size() && !replay.over(); ++at) {
+    const traces::Chunk chunk = next.get();
+    if (at + 1 < trace.chunks().size()) next = fetch(at + 1);
+    try {
+      replay.run(chunk, from, to);
+    } catch (const traces::FormatError& error) {
+      if (next.valid()) next.wait();
+      throw traces::TraceError(trace.path(), trace.chunks()[at].section.offset, error.what());
+    }
+    instructions += chunk.instructions;
+    if (progress.due()) progress.show(instructions, 0, chunk.threads.size());
+  }
+  if (next.valid()) next.wait();
+}
+
+uint64_t instruction_bound(const std::string& text, uint64_t otherwise) {
+  if (text.empty()) return otherwise;
+  const traces::RegionBound bound = traces::parse_region_bound(text);
+  if (bound.kind != traces::RegionBound::Kind::kInstructions)
+    throw UserError(fmt::format("\"{}\": simrun sim takes instruction counts", text), 2);
+  return bound.count;
+}
+
+RunResult simulate(const SimOptions& o) {
+  const auto start = std::chrono::steady_clock::now();
+  const traces::Reader trace(o.trace);
+  const uint64_t from = instruction_bound(o.from, 0);
+  const uint64_t to = instruction_bound(o.to, std::numeric_limits<uint64_t>::max());
+  if (from >= to) throw UserError("--to must lie behind --from", 2);
+  if (trace.chunks().empty() || from >= trace.instructions())
+    throw UserError(fmt::format("{} holds {} instructions: nothing to simulate", o.trace, trace.instructions()));
+  sim::MachineConfig machine = configs::read_machine(o.config);
+  sim::Hierarchy model(machine);
+  ModelSink model_sink(model);
+  TraceModelSink sink(model_sink);
+  Progress progress(!o.quiet);
+  traces::Replay<TraceModelSink> replay(trace, sink, model.line_bytes());
+  replay_all(trace, replay, from, to, progress);
+  progress.clear();
+
+  RunResult result;
+  for (const auto& [index, thread] : replay.threads()) result.threads.push_back(thread_report(thread));
+  read_trace_summary(trace.information(), trace.summary(), result);
+  if (!trace.incomplete().empty()) result.warnings.push_back(fmt::format("{}: {}", o.trace, trace.incomplete()));
+  result.machine = std::move(machine);
+  result.caches = model.statistics();
+  result.wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return result;
+}
+
+}  // namespace
+
+int sim_command(const Words& words) {
+  const SimOptions options = parse(words);
+  std::optional<OutputFile> json;
+  if (!options.json_file.empty()) json.emplace(options.json_file);
+  const RunResult result = simulate(options);
+  for (const std::string& warning : result.warnings) print_error("simrun: warning: {}\n", warning);
+  if (!options.quiet) print_error("{}", text_report(result));
+  if (json) json->commit(json_report(result).dump(2) + "\n");
+  return 0;
+}
+
+}  // namespace simrun::cli

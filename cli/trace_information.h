@@ -1,0 +1,17 @@
+// What a trace says of its recording besides the streams: JSON, documented in docs/trace-format.md.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "cli/program_options.h"
+#include "cli/run_result.h"
+
+namespace simrun::cli {
+
+nlohmann::ordered_json trace_information(const ProgramOptions& options);
+nlohmann::ordered_json trace_summary(const RunResult& result);
+
+// Puts what a summary says of the run into a result: how it ended, clocks, events.
+void read_trace_summary(const nlohmann::json& information, const nlohmann::json& summary, RunResult& result);
+
+}  // namespace simrun::cli
