@@ -96,6 +96,7 @@ Recording record(const RecordOptions& o, traces::Writer& writer, Inner& inner, u
   std::optional<traces::RegionTracker> region;
   if (o.has_region()) region.emplace(bound(o.from), bound(o.to), traces::functions_named);
   ProgramRun run(o.program, border::Mode::kTrace);
+  std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the limit fails instead; not before the launch, programs inherit it
   if (!region) {
     WholeRecorder<Inner> sink(writer, run.process(), run.target().pid(), inner);
     recording.result = run.into(sink, line_bytes);

@@ -8,6 +8,8 @@ constexpr SubCommand kSubCommands[] = {
     {"run", "Run a program and simulate (the word may be left out)", run_command},
     {"record", "Record a program, or a region of it, into a trace file", record_command},
     {"sim", "Simulate a trace file", sim_command},
+    {"info", "Say what a trace file holds", info_command},
+    {"check", "Check the invariants of a trace file", check_command},
     {"sharing", "Run a program and show the lines that its threads fight over", sharing_command},
     {"bbv", "Run a program and write the basic-block vectors of its intervals", bbv_command},
     {"pinpoints", "Simulate a region of each phase, and say how well they stand for the whole run", pinpoints_command},

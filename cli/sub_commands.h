@@ -24,6 +24,8 @@ int pinpoints_command(const std::vector<std::string>& words);
 int simpoint_command(const std::vector<std::string>& words);
 int record_command(const std::vector<std::string>& words);
 int sim_command(const std::vector<std::string>& words);
+int info_command(const std::vector<std::string>& words);
+int check_command(const std::vector<std::string>& words);
 int config_command(const std::vector<std::string>& words);
 int completion_command(const std::vector<std::string>& words);
 

@@ -1,0 +1,156 @@
+// simrun record, sim and check on real programs.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+class RecordCommand : public ::testing::Test {
+ protected:
+  RecordCommand() {
+    std::string name = (fs::temp_directory_path() / "simrun_record_XXXXXX").string();
+    directory_ = mkdtemp(name.data());
+  }
+  ~RecordCommand() override { fs::remove_all(directory_); }
+
+  std::string file(const std::string& name) const { return directory_ + "/" + name; }
+
+  // Standard output and error together; the exit status in status_.
+  std::string simrun(const std::string& arguments) { return run(fmt::format("{} {} 2>&1", SIMRUN_EXECUTABLE, arguments)); }
+  std::string run(const std::string& command) {
+    FILE* pipe = popen(command.c_str(), "r");
+    std::string output;
+    char buffer[4096];
+    for (size_t got; (got = fread(buffer, 1, sizeof buffer, pipe)) != 0;) output.append(buffer, got);
+    const int status = pclose(pipe);
+    status_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    return output;
+  }
+
+  json read(const std::string& name) const {
+    std::ifstream in(file(name));
+    return json::parse(in);
+  }
+  json info(const std::string& trace) { return json::parse(simrun("info --json " + file(trace))); }
+
+  // What a simulation found, without what a run of the program alone can know.
+  static json counted(json results) {
+    for (const char* key : {"engine", "speed"}) results.erase(key);
+    return results;
+  }
+
+  // Records with a live simulation, simulates the trace, and expects the same of both.
+  json record_and_simulate(const std::string& options, const std::string& program) {
+    const std::string recorded = simrun(fmt::format("record -q -o {} --config l3_8core.yaml --json {} {} -- {}",
+                                                    file("t"), file("live"), options, program));
+    simrun(fmt::format("sim {} -q --config l3_8core.yaml --json {}", file("t"), file("again")));
+    EXPECT_EQ(status_, 0);
+    EXPECT_EQ(json::diff(counted(read("live")), counted(read("again"))), json::array()) << recorded;
+    EXPECT_THAT(simrun("check " + file("t")), HasSubstr("no violation"));
+    EXPECT_EQ(status_, 0);
+    return read("again");
+  }
+
+  std::string directory_;
+  int status_ = 0;
+};
+
+const std::string kMarked = MARKED_PROGRAM;
+
+TEST_F(RecordCommand, SimulationEqualsTheLiveRun) {
+  const json results = record_and_simulate("--chunk-size 64KiB", kMarked + " 40");
+  EXPECT_GT(results["totals"]["instructions"], 500'000);
+  EXPECT_EQ(simrun("record -q -o " + file("u") + " -- " + kMarked), "64 20\n");
+  EXPECT_EQ(status_, 3);
+}
+
+TEST_F(RecordCommand, SimulationEqualsTheLiveRunOfThreads) {
+  const json results = record_and_simulate("--chunk-size 64KiB", kMarked + " 30 3");
+  EXPECT_EQ(results["threads"].size(), 4u);
+}
+
+TEST_F(RecordCommand, RegionsEqualTheLiveRun) {
+  record_and_simulate("--from 300k --to 450k", kMarked + " 40");
+  json region = info("t")["summary"]["region"];
+  EXPECT_NEAR(region["first_instruction"].get<double>(), 300'000, 130);
+  EXPECT_NEAR(region["last_instruction"].get<double>(), 450'000, 130);
+  record_and_simulate("--region marker:1..marker:2", kMarked + " 40 2");
+  record_and_simulate("--from work_step:3 --to work_step:2 --stop", kMarked + " 10");
+  EXPECT_TRUE(info("t")["summary"]["stopped_as_asked"]);
+  const uint64_t one_step = info("t")["instructions"];
+  EXPECT_GT(one_step, 10'000u);
+  EXPECT_LT(one_step, 20'000u);
+}
+
+TEST_F(RecordCommand, RegionOfAWholeTraceEqualsTheRecordedRegion) {
+  simrun("record -q -o " + file("whole") + " -- " + kMarked + " 40");
+  simrun("record -q --from 200k --to 400k -o " + file("part") + " -- " + kMarked + " 40");
+  simrun("sim -q -c l3_8core.yaml --from 200k --to 400k -j " + file("a") + " " + file("whole"));
+  simrun("sim -q -c l3_8core.yaml -j " + file("b") + " " + file("part"));
+  EXPECT_EQ(json::diff(counted(read("a")), counted(read("b"))), json::array());
+}
+
+TEST_F(RecordCommand, SaysWhenARegionIsNotReached) {
+  EXPECT_THAT(simrun("record -o " + file("t") + " --from no_such_function -- " + kMarked),
+              HasSubstr("did not reach no_such_function (no module of it has that)"));
+  EXPECT_THAT(simrun("record -o " + file("t") + " --from 5 --to 3 -- " + kMarked), HasSubstr("ends (3) before it starts (5)"));
+  EXPECT_EQ(status_, 2);
+  EXPECT_THAT(simrun("record -o " + file("t") + " --stop -- " + kMarked), HasSubstr("--stop needs"));
+  EXPECT_EQ(status_, 2);
+}
+
+TEST_F(RecordCommand, ModulesAreThere) {
+  simrun("record -q -o " + file("t") + " -- " + kMarked);
+  std::string all;
+  const json modules = info("t")["modules"];
+  for (const auto& module : modules) all += module["path"].get<std::string>() + "\n";
+  EXPECT_THAT(all, HasSubstr("marked_program\n"));
+  EXPECT_THAT(all, HasSubstr("libc.so.6\n"));
+  EXPECT_THAT(all, HasSubstr("[vdso]\n"));
+  EXPECT_THAT(all, ::testing::Not(HasSubstr("simrun-engine")));
+}
+
+// kill -9 amid a recording: everything up to the last whole chunk can be used.
+TEST_F(RecordCommand, KilledRecordingIsReadable) {
+  const std::string command = fmt::format(
+      "{} record -q --chunk-size 64KiB -o {} -- {} 1000000 >/dev/null & pid=$!; "
+      "for k in $(seq 500); do [ $(stat -c %s {}.partial 2>/dev/null || echo 0) -gt 200000 ] && break; sleep 0.02; done; "
+      "kill -9 $pid; wait $pid 2>/dev/null",
+      SIMRUN_EXECUTABLE, file("t"), kMarked, file("t"));
+  EXPECT_NE(std::system(("bash -c '" + command + "' 2>/dev/null").c_str()), -1);
+  EXPECT_FALSE(fs::exists(file("t")));
+  EXPECT_THAT(simrun("check " + file("t.partial")), HasSubstr("no violation"));
+  EXPECT_EQ(status_, 0);
+  EXPECT_THAT(simrun("info " + file("t.partial")), HasSubstr("not completed"));
+  EXPECT_THAT(simrun("sim -c l3_8core.yaml " + file("t.partial")), HasSubstr("not completed"));
+  EXPECT_EQ(status_, 0);
+}
+
+// The limit of file sizes, lowered while it records, stands for a disk that is full.
+TEST_F(RecordCommand, FullDiskEndsTheRecordingOnly) {
+  const std::string script = fmt::format(
+      "{} record -q --chunk-size 64KiB -o {} -- {} 100000 & pid=$!; "
+      "for k in $(seq 500); do [ $(stat -c %s {}.partial 2>/dev/null || echo 0) -gt 100000 ] && break; sleep 0.02; done; "
+      "prlimit --pid $pid --fsize=600000; wait $pid; echo status $?",
+      SIMRUN_EXECUTABLE, file("t"), kMarked, file("t"));
+  const std::string output = run("bash -c '" + script + "' 2>&1");
+  EXPECT_THAT(output, HasSubstr("the recording ended early"));
+  EXPECT_THAT(output, HasSubstr(" 100000\n"));  // the program itself went on to its end
+  EXPECT_THAT(output, HasSubstr("status 1\n"));
+  EXPECT_THAT(simrun("check " + file("t")), HasSubstr("no violation"));
+  EXPECT_EQ(info("t")["complete"], true);
+}
+
+}  // namespace

@@ -1,0 +1,173 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+
+#include "base/user_error.h"
+#include "tests/traces/made_trace.h"
+#include "traces/reader.h"
+
+namespace simrun::traces {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+std::vector<std::vector<uint64_t>> words_of(const Reader& trace, size_t chunks) {
+  std::vector<std::vector<uint64_t>> all;
+  for (size_t k = 0; k < chunks; ++k)
+    for (const ThreadPart& part : trace.read_chunk(k).threads) {
+      if (part.thread >= all.size()) all.resize(part.thread + 1);
+      all[part.thread].insert(all[part.thread].end(), part.words.begin(), part.words.end());
+    }
+  return all;
+}
+
+TEST(TraceFile, HoldsWhatWasWritten) {
+  const ScratchDirectory scratch;
+  for (uint32_t workers : {1u, 3u}) {
+    const auto written = write_made_trace(scratch.file("t"), 5, 3, 6, {.workers = workers});
+    const Reader trace(scratch.file("t"));
+    EXPECT_EQ(trace.incomplete(), "");
+    EXPECT_GE(trace.chunks().size(), 6u);
+    EXPECT_EQ(words_of(trace, trace.chunks().size()), written);
+    EXPECT_EQ(trace.information()["command"][0], "made");
+    EXPECT_EQ(trace.summary()["instructions"], trace.instructions());
+    ASSERT_NE(trace.module_of(0, 0x400010), nullptr);
+    EXPECT_EQ(trace.module_of(0, 0x400010)->build_id, "0123456789abcdef");
+    EXPECT_EQ(trace.module_of(0, 0x500000), nullptr);
+    EXPECT_FALSE(fs::exists(scratch.file("t.partial")));
+  }
+}
+
+TEST(TraceFile, SameBytesWithAnyNumberOfWorkers) {
+  const ScratchDirectory scratch;
+  write_made_trace(scratch.file("one"), 9, 2, 5, {.workers = 1});
+  write_made_trace(scratch.file("four"), 9, 2, 5, {.workers = 4});
+  const auto contents = [](const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  EXPECT_EQ(contents(scratch.file("one")), contents(scratch.file("four")));
+}
+
+TEST(TraceFile, FindsInstructions) {
+  const ScratchDirectory scratch;
+  write_made_trace(scratch.file("t"), 11);
+  const Reader trace(scratch.file("t"));
+  for (uint64_t at = 0; at < trace.instructions(); at += 97) {
+    const ChunkInfo& chunk = trace.chunks().at(trace.chunk_of(at));
+    EXPECT_LE(chunk.section.first_instruction, at);
+    EXPECT_GT(chunk.section.first_instruction + chunk.section.instructions, at);
+  }
+  EXPECT_EQ(trace.chunk_of(trace.instructions()), trace.chunks().size());
+}
+
+TEST(TraceFile, CutOffAnywhereKeepsWhatCameBefore) {
+  const ScratchDirectory scratch;
+  const auto written = write_made_trace(scratch.file("t"), 2);
+  const std::vector<Section> sections = Reader(scratch.file("t")).sections();
+  const uint64_t size = fs::file_size(scratch.file("t"));
+  for (uint64_t keep = size - 1; keep > 0; keep -= std::min<uint64_t>(keep, 1 + size / 150)) {
+    fs::copy_file(scratch.file("t"), scratch.file("cut"), fs::copy_options::overwrite_existing);
+    fs::resize_file(scratch.file("cut"), keep);
+    size_t whole_chunks = 0;
+    for (const Section& s : sections)
+      whole_chunks += s.type == SectionType::kChunk && s.offset + 48 + s.stored_bytes <= keep;
+    try {
+      const Reader trace(scratch.file("cut"));
+      EXPECT_THAT(trace.incomplete(), HasSubstr("not completed")) << keep;
+      EXPECT_EQ(trace.chunks().size(), whole_chunks);
+      const auto words = words_of(trace, trace.chunks().size());
+      for (size_t t = 0; t < words.size(); ++t)
+        EXPECT_TRUE(std::equal(words[t].begin(), words[t].end(), written[t].begin()));
+    } catch (const TraceError& error) {
+      EXPECT_LT(keep, sections[1].offset) << error.what();  // not even the first section is whole
+    }
+  }
+}
+
+// A flipped bit anywhere: an error that names the file and an offset, or (in the reserved fields) nothing at all; never other
+// words.
+TEST(TraceFile, FlippedBitsAreFound) {
+  const ScratchDirectory scratch;
+  const auto written = write_made_trace(scratch.file("t"), 3, 2, 2);
+  std::ifstream file(scratch.file("t"), std::ios::binary);
+  const std::string good((std::istreambuf_iterator<char>(file)), {});
+  std::mt19937_64 random(4);
+  int errors = 0;
+  for (int round = 0; round < 400; ++round) {
+    std::string bad = good;
+    const uint64_t at = random() % bad.size();
+    bad[at] = static_cast<char>(bad[at] ^ 1 << random() % 8);
+    std::ofstream(scratch.file("bad"), std::ios::binary) << bad;
+    try {
+      const Reader trace(scratch.file("bad"));
+      const auto words = words_of(trace, trace.chunks().size());
+      for (size_t t = 0; t < words.size(); ++t) {
+        ASSERT_LE(words[t].size(), written[t].size());
+        EXPECT_TRUE(std::equal(words[t].begin(), words[t].end(), written[t].begin())) << "flipped at " << at;
+      }
+    } catch (const TraceError& error) {
+      EXPECT_THAT(error.what(), HasSubstr("bad: at offset ")) << error.what();
+      ++errors;
+    }
+  }
+  EXPECT_GT(errors, 350);
+}
+
+TEST(TraceFile, SaysWhatIsNoTrace) {
+  const ScratchDirectory scratch;
+  std::ofstream(scratch.file("text")) << "this is a text, longer than a header\n";
+  std::ofstream(scratch.file("short")) << "x";
+  EXPECT_THROW(
+      {
+        try {
+          Reader trace(scratch.file("text"));
+        } catch (const TraceError& error) {
+          EXPECT_THAT(error.what(), HasSubstr("not a trace of simrun"));
+          throw;
+        }
+      },
+      TraceError);
+  EXPECT_THROW(Reader(scratch.file("short")), TraceError);
+  EXPECT_THROW(Reader(scratch.file("absent")), UserError);
+  EXPECT_THROW(Reader(scratch.file("")), UserError);  // a directory
+  EXPECT_THROW(Writer(scratch.file("no/such/place"), {}), UserError);
+}
+
+// The limit of file sizes stands for a disk that is full: both fail in the same places.
+TEST(TraceFile, FullDiskLeavesACompleteFile) {
+  const ScratchDirectory scratch;
+  std::signal(SIGXFSZ, SIG_IGN);
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  const rlimit small{400 << 10, before.rlim_max};
+  MadeTrace made(1);
+  {
+    Writer writer(scratch.file("t"), {{"command", {"made"}}}, {.workers = 2, .chunk_words = 20000});
+    made.describe(writer.process(0));
+    writer.start_thread(0, 0, 1, 0, 0);
+    setrlimit(RLIMIT_FSIZE, &small);
+    for (int k = 0; k < 300; ++k) {
+      uint64_t instructions = 0;
+      const auto words = made.paths(500, &instructions);
+      writer.add_paths(0, words, 500, instructions);
+    }
+    writer.finish({{"exit_code", 0}});
+    EXPECT_NE(writer.stopped(), "");
+    setrlimit(RLIMIT_FSIZE, &before);
+  }
+  const Reader trace(scratch.file("t"));
+  EXPECT_EQ(trace.incomplete(), "");
+  EXPECT_TRUE(trace.summary().contains("stopped"));
+  EXPECT_GE(trace.chunks().size(), 1u);
+  EXPECT_EQ(trace.summary()["instructions"], trace.instructions());
+  for (size_t k = 0; k < trace.chunks().size(); ++k) trace.read_chunk(k);
+}
+
+}  // namespace
+}  // namespace simrun::traces
