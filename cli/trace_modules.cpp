@@ -4,6 +4,7 @@
 
 #include <cinttypes>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -29,16 +30,26 @@ std::vector<traces::Module> executable_mappings(const std::string& maps) {
   return modules;
 }
 
+// At the start the engine's libraries lie there as well: of all that is mapped, only the program, what holds its first
+// instruction, and the kernel's page are the program's.
+bool TraceModules::is_ours(const traces::Module& m, const std::string& program) const {
+  return m.path != program && m.path != "[vdso]" && (start_ < m.start || start_ >= m.end);
+}
+
 std::vector<traces::Module> TraceModules::update() {
+  std::error_code error;
+  const std::string program = std::filesystem::read_symlink(fmt::format("/proc/{}/exe", pid_), error).string();
   std::ifstream file(fmt::format("/proc/{}/maps", pid_));
   std::stringstream text;
   text << file.rdbuf();
   std::vector<traces::Module> fresh;
   for (traces::Module& m : executable_mappings(text.str())) {
     if (!known_.insert(fmt::format("{:x}-{:x}+{:x} {}", m.start, m.end, m.file_offset, m.path)).second) continue;
+    if (first_ && is_ours(m, program)) continue;
     m.build_id = traces::build_id_of(m.path);
     fresh.push_back(std::move(m));
   }
+  first_ = false;
   return fresh;
 }
 

@@ -14,13 +14,18 @@ namespace simrun::cli {
 
 class TraceModules {
  public:
-  explicit TraceModules(pid_t pid) : pid_(pid) {}
+  // `start`: address of the program's first instruction, in itself or in its dynamic loader.
+  TraceModules(pid_t pid, uint64_t start) : pid_(pid), start_(start) {}
 
   // What is mapped now and was not before (at the same place).
   std::vector<traces::Module> update();
 
  private:
+  bool is_ours(const traces::Module& module, const std::string& program) const;
+
   pid_t pid_;
+  uint64_t start_;
+  bool first_ = true;
   std::set<std::string> known_;
 };
 

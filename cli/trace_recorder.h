@@ -20,7 +20,7 @@ namespace simrun::cli {
 class TraceRecorder {
  public:
   TraceRecorder(traces::Writer& writer, const channel::MappedProcess& process, pid_t pid)
-      : writer_(writer), modules_(pid), process_(process), descriptors_(process, writer.process(0)) {}
+      : writer_(writer), modules_(pid, process.header().app_pc), process_(process), descriptors_(process, writer.process(0)) {}
 
   traces::Writer& writer() { return writer_; }
   void set_region(traces::RegionTracker* region) { region_ = region; }

@@ -54,6 +54,8 @@ class SectionFileWriter {
   // ends before this section.
   bool append(const SealedSection& section, uint64_t reserve);
   const std::string& why() const { return why_; }
+  // Takes back everything from this section on, to make room.
+  void cut_back_to(uint64_t offset);
   uint64_t bytes() const { return end_; }
   const std::vector<Section>& sections() const { return sections_; }
 

@@ -112,6 +112,11 @@ bool SectionFileWriter::append(const SealedSection& sealed, uint64_t reserve) {
   return true;
 }
 
+void SectionFileWriter::cut_back_to(uint64_t offset) {
+  while (!sections_.empty() && sections_.back().offset >= offset) sections_.pop_back();
+  end_ = offset;
+}
+
 void SectionFileWriter::finish() {
   CHECK(!sections_.empty() && sections_.back().type == SectionType::kIndex);
   Footer footer{sections_.back().offset, end_ + sizeof(Footer), 0, kFooterMagic};

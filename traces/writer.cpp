@@ -284,22 +284,35 @@ Bytes Writer::index() const {
   return out.take();
 }
 
-void Writer::finish(nlohmann::ordered_json summary) {
-  if (!open_.threads.empty() || !new_modules_.empty()) close_chunk();
-  stop_workers();
+bool Writer::append_end(nlohmann::ordered_json summary) {
+  const uint64_t start = file_.bytes();
   uint64_t instructions = 0;
   for (const ChunkEntry& chunk : chunks_) instructions += chunk.section.instructions;
   summary["instructions"] = instructions;
   summary["chunks"] = chunks_.size();
   if (!stopped_.empty()) summary["stopped"] = stopped_;
-  // From here on the reserve is for us.
   const std::string text = summary.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
   const std::span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(text.data()), text.size());
-  const bool written = file_.append(seal_section(SectionType::kSummary, bytes, kDescriptorLevel), 0) &&
-                       file_.append(seal_section(SectionType::kIndex, index(), kDescriptorLevel), sizeof(uint64_t) * 4);
-  if (!written)
-    throw UserError(fmt::format("cannot complete the trace: {} (what was recorded is in {})", file_.why(),
-                                file_.temporary_name()));
+  constexpr uint64_t kFooterBytes = 32;
+  if (file_.append(seal_section(SectionType::kSummary, bytes, kDescriptorLevel), 0) &&
+      file_.append(seal_section(SectionType::kIndex, index(), kDescriptorLevel), kFooterBytes))
+    return true;
+  file_.cut_back_to(start);
+  return false;
+}
+
+void Writer::finish(nlohmann::ordered_json summary) {
+  if (!open_.threads.empty() || !new_modules_.empty()) close_chunk();
+  stop_workers();
+  // Where no space could be reserved, the last chunks make room for the end.
+  while (!append_end(summary)) {
+    if (stopped_.empty()) stopped_ = file_.why();
+    if (chunks_.empty())
+      throw UserError(fmt::format("cannot complete the trace: {} (what was recorded is in {})", file_.why(),
+                                  file_.temporary_name()));
+    file_.cut_back_to(chunks_.back().section.offset);
+    chunks_.pop_back();
+  }
   file_.finish();
 }
 

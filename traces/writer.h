@@ -85,6 +85,7 @@ class Writer {
   bool append(const SealedSection& section);
   void append_json(SectionType type, const nlohmann::ordered_json& value);
   Bytes index() const;
+  bool append_end(nlohmann::ordered_json summary);
   void stop_workers();
 
   WriterOptions options_;

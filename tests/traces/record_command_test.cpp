@@ -87,7 +87,7 @@ TEST_F(RecordCommand, RegionsEqualTheLiveRun) {
   EXPECT_NEAR(region["first_instruction"].get<double>(), 300'000, 130);
   EXPECT_NEAR(region["last_instruction"].get<double>(), 450'000, 130);
   record_and_simulate("--region marker:1..marker:2", kMarked + " 40 2");
-  record_and_simulate("--from work_step:3 --to work_step:2 --stop", kMarked + " 10");
+  record_and_simulate("--from work_step:3 --to work_step --stop", kMarked + " 10");
   EXPECT_TRUE(info("t")["summary"]["stopped_as_asked"]);
   const uint64_t one_step = info("t")["instructions"];
   EXPECT_GT(one_step, 10'000u);
@@ -99,7 +99,9 @@ TEST_F(RecordCommand, RegionOfAWholeTraceEqualsTheRecordedRegion) {
   simrun("record -q --from 200k --to 400k -o " + file("part") + " -- " + kMarked + " 40");
   simrun("sim -q -c l3_8core.yaml --from 200k --to 400k -j " + file("a") + " " + file("whole"));
   simrun("sim -q -c l3_8core.yaml -j " + file("b") + " " + file("part"));
-  EXPECT_EQ(json::diff(counted(read("a")), counted(read("b"))), json::array());
+  json a = counted(read("a")), b = counted(read("b"));
+  for (json* results : {&a, &b}) results->erase("started"), (*results)["threads"][0].erase("tid");
+  EXPECT_EQ(json::diff(a, b), json::array());
 }
 
 TEST_F(RecordCommand, SaysWhenARegionIsNotReached) {
@@ -141,13 +143,13 @@ TEST_F(RecordCommand, KilledRecordingIsReadable) {
 // The limit of file sizes, lowered while it records, stands for a disk that is full.
 TEST_F(RecordCommand, FullDiskEndsTheRecordingOnly) {
   const std::string script = fmt::format(
-      "{} record -q --chunk-size 64KiB -o {} -- {} 100000 & pid=$!; "
+      "{} record -q --chunk-size 64KiB -o {} -- {} 30000 & pid=$!; "
       "for k in $(seq 500); do [ $(stat -c %s {}.partial 2>/dev/null || echo 0) -gt 100000 ] && break; sleep 0.02; done; "
       "prlimit --pid $pid --fsize=600000; wait $pid; echo status $?",
       SIMRUN_EXECUTABLE, file("t"), kMarked, file("t"));
   const std::string output = run("bash -c '" + script + "' 2>&1");
   EXPECT_THAT(output, HasSubstr("the recording ended early"));
-  EXPECT_THAT(output, HasSubstr(" 100000\n"));  // the program itself went on to its end
+  EXPECT_THAT(output, HasSubstr(" 30000\n"));  // the program itself went on to its end
   EXPECT_THAT(output, HasSubstr("status 1\n"));
   EXPECT_THAT(simrun("check " + file("t")), HasSubstr("no violation"));
   EXPECT_EQ(info("t")["complete"], true);
