@@ -10,6 +10,8 @@ constexpr SubCommand kSubCommands[] = {
     {"sim", "Simulate a trace file", sim_command},
     {"info", "Say what a trace file holds", info_command},
     {"check", "Check the invariants of a trace file", check_command},
+    {"view", "Show the instructions of a trace file", view_command},
+    {"convert", "Convert a trace file to another simulator's format, or back", convert_command},
     {"sharing", "Run a program and show the lines that its threads fight over", sharing_command},
     {"bbv", "Run a program and write the basic-block vectors of its intervals", bbv_command},
     {"pinpoints", "Simulate a region of each phase, and say how well they stand for the whole run", pinpoints_command},

@@ -26,6 +26,8 @@ int record_command(const std::vector<std::string>& words);
 int sim_command(const std::vector<std::string>& words);
 int info_command(const std::vector<std::string>& words);
 int check_command(const std::vector<std::string>& words);
+int view_command(const std::vector<std::string>& words);
+int convert_command(const std::vector<std::string>& words);
 int config_command(const std::vector<std::string>& words);
 int completion_command(const std::vector<std::string>& words);
 

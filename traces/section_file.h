@@ -59,7 +59,9 @@ class SectionFileWriter {
   uint64_t bytes() const { return end_; }
   const std::vector<Section>& sections() const { return sections_; }
 
-  // The footer that names the index (the last section), and the final name. Throws UserError.
+  // Names the index, which must be the last section. False as append().
+  bool append_footer();
+  // Gives the file its final name, when the footer is written. Throws UserError.
   void finish();
   // The file stays under its temporary name.
   const std::string& temporary_name() const { return temporary_; }

@@ -117,15 +117,19 @@ void SectionFileWriter::cut_back_to(uint64_t offset) {
   end_ = offset;
 }
 
-void SectionFileWriter::finish() {
+bool SectionFileWriter::append_footer() {
   CHECK(!sections_.empty() && sections_.back().type == SectionType::kIndex);
   Footer footer{sections_.back().offset, end_ + sizeof(Footer), 0, kFooterMagic};
   footer.checksum = XXH3_64bits(&footer, offsetof(Footer, checksum));
-  if (!write_all(&footer, sizeof footer, end_) ||
-      ftruncate(descriptor_, static_cast<off_t>(end_ + sizeof footer)) != 0 ||
-      std::rename(temporary_.c_str(), path_.c_str()) != 0)
-    throw UserError(fmt::format("cannot complete {}: {} (what was recorded is in {})", path_,
-                                why_.empty() ? std::strerror(errno) : why_.c_str(), temporary_));
+  if (!write_all(&footer, sizeof footer, end_)) return false;
+  end_ += sizeof footer;
+  return true;
+}
+
+void SectionFileWriter::finish() {
+  if (ftruncate(descriptor_, static_cast<off_t>(end_)) != 0 || std::rename(temporary_.c_str(), path_.c_str()) != 0)
+    throw UserError(fmt::format("cannot complete {}: {} (what was recorded is in {})", path_, std::strerror(errno),
+                                temporary_));
   finished_ = true;
 }
 

@@ -293,9 +293,9 @@ bool Writer::append_end(nlohmann::ordered_json summary) {
   if (!stopped_.empty()) summary["stopped"] = stopped_;
   const std::string text = summary.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
   const std::span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(text.data()), text.size());
-  constexpr uint64_t kFooterBytes = 32;
   if (file_.append(seal_section(SectionType::kSummary, bytes, kDescriptorLevel), 0) &&
-      file_.append(seal_section(SectionType::kIndex, index(), kDescriptorLevel), kFooterBytes))
+      file_.append(seal_section(SectionType::kIndex, index(), kDescriptorLevel), 0) &&
+      file_.append_footer())
     return true;
   file_.cut_back_to(start);
   return false;

@@ -1,0 +1,158 @@
+// `simrun convert`: a trace into another simulator's format, or another's into a trace.
+#include <fmt/format.h>
+
+#include <limits>
+#include <set>
+
+#include "base/user_error.h"
+#include "cli/command_line.h"
+#include "cli/print_error.h"
+#include "cli/progress.h"
+#include "cli/report.h"
+#include "cli/sub_commands.h"
+#include "traces/export/formats.h"
+#include "traces/import/formats.h"
+#include "traces/region.h"
+
+namespace simrun::cli {
+
+namespace {
+
+struct ConvertOptions {
+  std::string input, output, to, from, region;
+  int64_t thread = -1;
+  bool quiet = false;
+  traces::ExportOptions format;
+};
+
+std::string list_of_formats() {
+  std::string text = "Formats for --to:\n";
+  for (const auto& f : traces::export_formats()) text += fmt::format("  {:<20}{}\n", f.name, f.summary);
+  text += "Formats for --from:\n";
+  for (const auto& f : traces::import_formats()) text += fmt::format("  {:<20}{}\n", f.name, f.summary);
+  return text + "\nCompressed as the name of the file ends: .xz, .gz, .zst, or not at all. docs/trace-conversion.md says more.\n";
+}
+
+ConvertOptions parse(const Words& words) {
+  ConvertOptions o;
+  CommandLine line("simrun convert", "simrun convert FILE --to FORMAT -o FILE [OPTIONS]\n       simrun convert FILE --from FORMAT -o FILE",
+                   "Writes a trace of simrun in the format of another simulator (--to), or reads another's (--from).");
+  line.app().footer(list_of_formats());
+  line.app().add_option("FILE", o.input, "What to convert")->required();
+  line.app().add_option("-o,--output", o.output, "The result; - is standard output (with --to)")->required()->type_name("FILE");
+  line.app().add_option("--to", o.to, "Format to write")->type_name("FORMAT");
+  line.app().add_option("--from", o.from, "Format to read")->type_name("FORMAT");
+  line.app().add_option("--thread", o.thread, "Only this thread (simrun info lists them)")->type_name("N");
+  line.app().add_option("--region", o.region, "Only instructions A up to B of the trace")->type_name("A..B");
+  line.app().add_flag("--count-iterations", o.format.count_iterations,
+                      "champsim: a record for each iteration of a repeated string instruction");
+  line.app().add_flag("-q,--quiet", o.quiet, "No progress line and no report");
+  line.parse(words);
+  if (o.to.empty() == o.from.empty()) line.usage_error("give --to FORMAT or --from FORMAT");
+  return o;
+}
+
+template <class Formats>
+const auto& find_format(const Formats& formats, const std::string& name) {
+  std::string known;
+  for (const auto& format : formats) {
+    if (name == format.name) return format;
+    known += (known.empty() ? "" : ", ") + std::string(format.name);
+  }
+  throw UserError(fmt::format("unknown format \"{}\"; there are {}", name, known), 2);
+}
+
+uint64_t instruction(const std::string& text, uint64_t otherwise) {
+  if (text.empty()) return otherwise;
+  const traces::RegionBound bound = traces::parse_region_bound(text);
+  if (bound.kind != traces::RegionBound::Kind::kInstructions) throw UserError("--region takes instruction counts: 1M..2M", 2);
+  return bound.count;
+}
+
+traces::WalkOptions walk_options(const ConvertOptions& o) {
+  traces::WalkOptions walk;
+  walk.thread = o.thread;
+  if (o.region.empty()) return walk;
+  const size_t dots = o.region.find("..");
+  if (dots == std::string::npos) throw UserError("--region takes instruction counts: 1M..2M", 2);
+  walk.from = instruction(o.region.substr(0, dots), 0);
+  walk.to = instruction(o.region.substr(dots + 2), std::numeric_limits<uint64_t>::max());
+  return walk;
+}
+
+// Passes everything on and counts.
+class Progressing final : public traces::Visitor {
+ public:
+  Progressing(traces::Exporter& exporter, Progress& progress) : exporter_(exporter), progress_(progress) {}
+  bool on_instruction(const traces::InstructionRecord& i) override {
+    constexpr uint64_t kLookAtClock = 1 << 16;
+    references_ += i.references.size();
+    if (++instructions_ % kLookAtClock == 0 && progress_.due()) progress_.show(instructions_, references_, 1);
+    return exporter_.on_instruction(i);
+  }
+  bool on_event(const traces::EventRecord& e) override { return exporter_.on_event(e); }
+  uint64_t instructions() const { return instructions_; }
+  uint64_t references() const { return references_; }
+
+ private:
+  traces::Exporter& exporter_;
+  Progress& progress_;
+  uint64_t instructions_ = 0, references_ = 0;
+};
+
+void check_thread(const ConvertOptions& o, const traces::ExportFormat& format, const traces::Reader& trace) {
+  std::set<uint32_t> threads;
+  for (const traces::ChunkInfo& chunk : trace.chunks())
+    for (const traces::PartInfo& part : chunk.parts) threads.insert(part.thread);
+  if (o.thread >= 0 && !threads.empty() && !threads.contains(static_cast<uint32_t>(o.thread)))
+    throw UserError(fmt::format("{} has no thread {}", o.input, o.thread));
+  if (format.single_thread && o.thread < 0 && threads.size() > 1)
+    throw UserError(fmt::format("{} has {} threads, a file of {} holds one: give --thread N (0 to {}), one file for each",
+                                o.input, threads.size(), format.name, *threads.rbegin()),
+                    2);
+}
+
+int export_trace(const ConvertOptions& o) {
+  const traces::ExportFormat& format = find_format(traces::export_formats(), o.to);
+  const traces::WalkOptions walk = walk_options(o);
+  const traces::Reader trace(o.input);
+  check_thread(o, format, trace);
+  traces::CompressedOutput out(o.output);
+  const auto exporter = format.make(out, o.format);
+  Progress progress(!o.quiet);
+  Progressing visitor(*exporter, progress);
+  traces::walk(trace, walk, visitor);
+  exporter->finish();
+  out.finish();
+  progress.clear();
+  if (!trace.incomplete().empty()) print_error("simrun: warning: {}: {}\n", o.input, trace.incomplete());
+  if (exporter->left_out() != 0)
+    print_error("simrun: warning: {} references have no place in the format and were left out\n",
+                grouped(exporter->left_out()));
+  if (!o.quiet)
+    print_error("{}: {} instructions, {} references, {} bytes before compression\n", o.output,
+                grouped(visitor.instructions()), grouped(visitor.references()), grouped(out.bytes()));
+  return 0;
+}
+
+int import_trace(const ConvertOptions& o) {
+  const traces::ImportFormat& format = find_format(traces::import_formats(), o.from);
+  if (o.output == "-") throw UserError("a trace cannot be written to standard output", 2);
+  traces::Writer writer(o.output, {{"format", "simrun-trace-1"}, {"imported_from", format.name}, {"command", {o.input}}});
+  format.read(o.input, writer);
+  writer.finish({{"threads", nlohmann::ordered_json::array()}});
+  if (const std::string why = writer.stopped(); !why.empty())
+    throw UserError(fmt::format("{}: {}. What was converted before is complete", o.output, why));
+  if (!o.quiet)
+    print_error("{}: {} instructions in {} bytes\n", o.output, grouped(writer.instructions()), grouped(writer.bytes()));
+  return 0;
+}
+
+}  // namespace
+
+int convert_command(const Words& words) {
+  const ConvertOptions options = parse(words);
+  return options.from.empty() ? export_trace(options) : import_trace(options);
+}
+
+}  // namespace simrun::cli

@@ -1,0 +1,172 @@
+#include <fmt/format.h>
+#include <lzma.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <vector>
+
+#include "base/user_error.h"
+#include "traces/export/compressed_file.h"
+#include "traces/trace_error.h"
+
+namespace simrun::traces {
+
+struct CompressedInput::Codec {
+  explicit Codec(std::FILE* from) : file(from) {}
+  virtual ~Codec() { std::fclose(file); }
+  // Up to `most` decompressed bytes; 0 at the end. Throws FormatError.
+  virtual size_t give(uint8_t* to, size_t most) = 0;
+
+  size_t get() {
+    const size_t got = std::fread(in.data(), 1, in.size(), file);
+    if (got == 0 && std::ferror(file)) throw FormatError(fmt::format("cannot read: {}", std::strerror(errno)));
+    return got;
+  }
+  std::FILE* file;
+  std::vector<uint8_t> in = std::vector<uint8_t>(1 << 16);
+};
+
+namespace {
+
+struct Plain final : CompressedInput::Codec {
+  using Codec::Codec;
+  size_t give(uint8_t* to, size_t most) override {
+    const size_t got = std::fread(to, 1, most, file);
+    if (got == 0 && std::ferror(file)) throw FormatError(fmt::format("cannot read: {}", std::strerror(errno)));
+    return got;
+  }
+};
+
+struct Gzip final : CompressedInput::Codec {
+  explicit Gzip(std::FILE* from) : Codec(from) { inflateInit2(&stream, 15 + 16); }
+  ~Gzip() override { inflateEnd(&stream); }
+  size_t give(uint8_t* to, size_t most) override {
+    stream.next_out = to;
+    stream.avail_out = static_cast<uInt>(most);
+    while (stream.avail_out == most) {
+      if (stream.avail_in == 0) {
+        stream.next_in = in.data();
+        stream.avail_in = static_cast<uInt>(get());
+        if (stream.avail_in == 0) {
+          if (inside) throw FormatError("the gzip data ends too early");
+          return 0;
+        }
+      }
+      if (!inside) inflateReset(&stream);
+      inside = true;
+      const int result = inflate(&stream, Z_NO_FLUSH);
+      if (result == Z_STREAM_END) inside = false;
+      else if (result != Z_OK) throw FormatError("damaged gzip data");
+    }
+    return most - stream.avail_out;
+  }
+  z_stream stream{};
+  bool inside = false;  // a member that is not at its end
+};
+
+struct Xz final : CompressedInput::Codec {
+  explicit Xz(std::FILE* from) : Codec(from) {
+    constexpr uint64_t kMemory = uint64_t{512} << 20;
+    if (lzma_stream_decoder(&stream, kMemory, LZMA_CONCATENATED) != LZMA_OK) throw UserError("cannot start the xz decoder");
+  }
+  ~Xz() override { lzma_end(&stream); }
+  size_t give(uint8_t* to, size_t most) override {
+    stream.next_out = to;
+    stream.avail_out = most;
+    while (stream.avail_out == most && !ended) {
+      if (stream.avail_in == 0 && !dry) {
+        stream.next_in = in.data();
+        stream.avail_in = get();
+        dry = stream.avail_in == 0;
+      }
+      const lzma_ret result = lzma_code(&stream, dry ? LZMA_FINISH : LZMA_RUN);
+      if (result == LZMA_STREAM_END) ended = true;
+      else if (result != LZMA_OK) throw FormatError(fmt::format("damaged xz data ({})", static_cast<int>(result)));
+    }
+    return most - stream.avail_out;
+  }
+  lzma_stream stream = LZMA_STREAM_INIT;
+  bool dry = false, ended = false;
+};
+
+struct Zstd final : CompressedInput::Codec {
+  using Codec::Codec;
+  ~Zstd() override { ZSTD_freeDStream(stream); }
+  size_t give(uint8_t* to, size_t most) override {
+    ZSTD_outBuffer out{to, most, 0};
+    while (out.pos == 0) {
+      if (from.pos == from.size) {
+        from = {in.data(), get(), 0};
+        if (from.size == 0) {
+          if (left != 0) throw FormatError("the zstd data ends too early");
+          return 0;
+        }
+      }
+      left = ZSTD_decompressStream(stream, &out, &from);
+      if (ZSTD_isError(left)) throw FormatError(fmt::format("damaged zstd data: {}", ZSTD_getErrorName(left)));
+    }
+    return out.pos;
+  }
+  ZSTD_DStream* stream = ZSTD_createDStream();
+  ZSTD_inBuffer from{nullptr, 0, 0};
+  size_t left = 0;
+};
+
+}  // namespace
+
+CompressedInput::CompressedInput(const std::string& path) : path_(path) {
+  std::FILE* file = std::fopen(path.c_str(), "rb");
+  if (file == nullptr) throw UserError(fmt::format("cannot read {}: {}", path, std::strerror(errno)));
+  if (path.ends_with(".gz")) codec_ = std::make_unique<Gzip>(file);
+  else if (path.ends_with(".xz")) codec_ = std::make_unique<Xz>(file);
+  else if (path.ends_with(".zst")) codec_ = std::make_unique<Zstd>(file);
+  else codec_ = std::make_unique<Plain>(file);
+}
+
+CompressedInput::~CompressedInput() = default;
+
+size_t CompressedInput::fill() {
+  constexpr size_t kBytes = 1 << 16;
+  buffer_.resize(kBytes);
+  at_ = 0;
+  size_t got = 0;
+  try {
+    got = codec_->give(reinterpret_cast<uint8_t*>(buffer_.data()), kBytes);
+  } catch (const FormatError& error) {
+    throw TraceError(path_, offset_, error.what());
+  }
+  buffer_.resize(got);
+  return got;
+}
+
+size_t CompressedInput::read(void* to, size_t most) {
+  size_t done = 0;
+  while (done < most && (at_ < buffer_.size() || fill() != 0)) {
+    const size_t some = std::min(most - done, buffer_.size() - at_);
+    std::memcpy(static_cast<char*>(to) + done, buffer_.data() + at_, some);
+    at_ += some;
+    done += some;
+    offset_ += some;
+  }
+  return done;
+}
+
+bool CompressedInput::line(std::string* text) {
+  constexpr size_t kLongest = 1 << 16;
+  text->clear();
+  while (at_ < buffer_.size() || fill() != 0) {
+    const size_t end = buffer_.find('\n', at_);
+    const size_t stop = end == std::string::npos ? buffer_.size() : end;
+    text->append(buffer_, at_, stop - at_);
+    offset_ += stop - at_ + (end != std::string::npos);
+    at_ = stop + (end != std::string::npos);
+    if (end != std::string::npos) return true;
+    if (text->size() > kLongest) throw TraceError(path_, offset_, "a line of more than 64 KiB");
+  }
+  return !text->empty();
+}
+
+}  // namespace simrun::traces

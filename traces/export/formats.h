@@ -1,0 +1,52 @@
+// Other simulators' traces: what they are called, and what writes them. docs/trace-conversion.md describes each.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+
+#include "traces/export/compressed_file.h"
+#include "traces/instruction_walk.h"
+
+namespace simrun::traces {
+
+class Exporter : public Visitor {
+ public:
+  // After the last instruction.
+  virtual void finish() {}
+  // References that the format has no room for.
+  uint64_t left_out() const { return left_out_; }
+
+ protected:
+  uint64_t left_out_ = 0;
+};
+
+struct ExportOptions {
+  bool count_iterations = false;  // champsim: a record for each iteration of a repeated string instruction
+};
+
+struct ExportFormat {
+  const char* name;
+  const char* summary;
+  bool single_thread;  // the format knows no threads: one has to be chosen when there are several
+  std::unique_ptr<Exporter> (*make)(CompressedOutput& out, const ExportOptions& options);
+};
+std::span<const ExportFormat> export_formats();
+
+std::unique_ptr<Exporter> make_champsim_exporter(CompressedOutput& out, const ExportOptions& options);
+std::unique_ptr<Exporter> make_din_exporter(CompressedOutput& out, const ExportOptions& options);
+std::unique_ptr<Exporter> make_ramulator_load_store_exporter(CompressedOutput& out, const ExportOptions& options);
+std::unique_ptr<Exporter> make_ramulator_o3_exporter(CompressedOutput& out, const ExportOptions& options);
+std::unique_ptr<Exporter> make_gem5_exporter(CompressedOutput& out, const ExportOptions& options);
+std::unique_ptr<Exporter> make_csv_exporter(CompressedOutput& out, const ExportOptions& options);
+std::unique_ptr<Exporter> make_text_exporter(CompressedOutput& out, const ExportOptions& options);
+
+// What a reference does to memory.
+constexpr bool reads(OperandKind k) {
+  return k == OperandKind::kLoad || k == OperandKind::kReadModifyWrite || k == OperandKind::kNonTemporalLoad;
+}
+constexpr bool writes(OperandKind k) {
+  return k == OperandKind::kStore || k == OperandKind::kReadModifyWrite || k == OperandKind::kNonTemporalStore;
+}
+
+}  // namespace simrun::traces

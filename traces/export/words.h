@@ -1,0 +1,27 @@
+// Kinds and events as words.
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "traces/record.h"
+
+namespace simrun::traces {
+
+inline std::string_view word_of(OperandKind kind) {
+  constexpr std::array<std::string_view, kOperandKinds> kWords = {
+      "load", "store", "modify", "prefetch", "flush", "load-nt", "store-nt"};
+  return kWords[static_cast<size_t>(kind)];
+}
+
+inline std::string event_word(uint32_t event) {
+  constexpr std::array<std::string_view, 16> kWords = {
+      "0",       "thread-start", "thread-end", "thread-create", "thread-create-failed", "syscall", "syscall-end", "fs-base",
+      "gs-base", "signal",       "cut",        "marker",        "exec",                 "exec-failed", "fork",    "mappings"};
+  return event < kWords.size() ? std::string(kWords[event]) : fmt::format("event-{}", event);
+}
+
+}  // namespace simrun::traces

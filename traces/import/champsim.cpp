@@ -1,0 +1,74 @@
+#include <optional>
+
+#include "traces/export/champsim_record.h"
+#include "traces/export/compressed_file.h"
+#include "traces/import/formats.h"
+#include "traces/import/instruction_importer.h"
+
+namespace simrun::traces {
+
+namespace {
+
+constexpr uint32_t kBytes = 8;          // ChampSim records no sizes
+constexpr uint8_t kUnknownLength = 4;   // nor lengths: they follow from the next instruction where control falls through
+
+template <size_t kCount>
+bool has(const uint8_t (&set)[kCount], uint8_t id) {
+  for (const uint8_t entry : set)
+    if (entry == id) return true;
+  return false;
+}
+
+bool reads_other(const ChampsimRecord& r) {
+  for (const uint8_t id : r.source_registers)
+    if (id != 0 && id != kChampsimStackPointer && id != kChampsimFlags && id != kChampsimInstructionPointer) return true;
+  return false;
+}
+
+// As ChampSim's decoder infers it.
+uint8_t flags_of(const ChampsimRecord& r) {
+  if (r.is_branch == 0) return 0;
+  const bool reads_sp = has(r.source_registers, kChampsimStackPointer);
+  const bool reads_flags = has(r.source_registers, kChampsimFlags);
+  const bool reads_ip = has(r.source_registers, kChampsimInstructionPointer);
+  if (reads_sp && !reads_ip) return kEndsBlock | kReturn | kIndirect;
+  if (reads_sp) return static_cast<uint8_t>(kEndsBlock | kCall | (reads_other(r) ? kIndirect : 0));
+  if (reads_ip && (reads_flags || reads_other(r))) return kEndsBlock | kConditional;
+  return static_cast<uint8_t>(kEndsBlock | (reads_other(r) ? kIndirect : 0));
+}
+
+uint8_t length_of(const ChampsimRecord& r, const std::optional<ChampsimRecord>& next) {
+  constexpr uint64_t kLongest = 15;
+  const bool falls_through = r.is_branch == 0 || r.branch_taken == 0;
+  if (!next || !falls_through || next->ip - r.ip == 0 || next->ip - r.ip > kLongest) return kUnknownLength;
+  return static_cast<uint8_t>(next->ip - r.ip);
+}
+
+}  // namespace
+
+void import_champsim(const std::string& path, Writer& writer) {
+  CompressedInput in(path);
+  InstructionImporter to(writer);
+  const auto read = [&]() -> std::optional<ChampsimRecord> {
+    ChampsimRecord record;
+    const uint64_t offset = in.offset();
+    const size_t got = in.read(&record, sizeof record);
+    if (got != 0 && got != sizeof record) throw TraceError(path, offset, "the file ends amid a record of 64 bytes");
+    if (got != 0 && (record.is_branch > 1 || record.branch_taken > 1))
+      throw TraceError(path, offset, "no ChampSim record: is_branch and branch_taken must be 0 or 1");
+    return got == 0 ? std::nullopt : std::optional(record);
+  };
+  std::vector<InstructionImporter::Reference> references;
+  for (std::optional<ChampsimRecord> now = read(), next; now; now = next) {
+    next = read();
+    references.clear();
+    for (const uint64_t address : now->source_memory)
+      if (address != 0) references.push_back({OperandKind::kLoad, kBytes, address});
+    for (const uint64_t address : now->destination_memory)
+      if (address != 0) references.push_back({OperandKind::kStore, kBytes, address});
+    to.add(now->ip, length_of(*now, next), flags_of(*now), references);
+  }
+  to.finish();
+}
+
+}  // namespace simrun::traces

@@ -1,0 +1,142 @@
+// DineroIV's din and Valgrind lackey's --trace-mem: lines of references, each instruction's behind its fetch.
+#include <fmt/format.h>
+
+#include <charconv>
+#include <string_view>
+
+#include "traces/export/compressed_file.h"
+#include "traces/import/formats.h"
+#include "traces/import/instruction_importer.h"
+
+namespace simrun::traces {
+
+namespace {
+
+constexpr uint8_t kUnknownLength = 4;
+constexpr uint32_t kDinBytes = 4;       // what din assumes
+constexpr size_t kMostReferences = 4096;
+
+class LineReader {
+ public:
+  LineReader(CompressedInput& in, Writer& writer) : in_(in), to_(writer) {}
+
+  [[noreturn]] void fail(const std::string& what) const {
+    throw TraceError(in_.path(), start_, fmt::format("line {}: {}", number_, what));
+  }
+  bool next(std::string* line) {
+    start_ = in_.offset();
+    ++number_;
+    return in_.line(line);
+  }
+  uint64_t parse(std::string_view text, int base, const char* what) const {
+    uint64_t value = 0;
+    const char* const end = text.data() + text.size();
+    const auto [at, error] = std::from_chars(text.data(), end, value, base);
+    if (error != std::errc{} || at != end) fail(fmt::format("\"{}\" is no {}", text.substr(0, 40), what));
+    return value;
+  }
+
+  void instruction(uint64_t pc, uint8_t length) {
+    put();
+    pc_ = pc;
+    length_ = length;
+    open_ = true;
+  }
+  // Before the first fetch there is no instruction to put it to: one at address 0 then.
+  void reference(OperandKind kind, uint64_t address, uint32_t bytes) {
+    if (!open_ || references_.size() == kMostReferences) instruction(pc_, length_);
+    references_.push_back({kind, bytes, address});
+  }
+  void finish() {
+    put();
+    to_.finish();
+  }
+
+ private:
+  void put() {
+    if (open_) to_.add(pc_, length_, 0, references_);
+    references_.clear();
+  }
+
+  CompressedInput& in_;
+  InstructionImporter to_;
+  uint64_t start_ = 0, number_ = 0;
+  uint64_t pc_ = 0;
+  uint8_t length_ = kUnknownLength;
+  bool open_ = false;
+  std::vector<InstructionImporter::Reference> references_;
+};
+
+std::string_view take_word(std::string_view* rest) {
+  while (!rest->empty() && (rest->front() == ' ' || rest->front() == '\t' || rest->front() == '\r')) rest->remove_prefix(1);
+  const size_t end = std::min(rest->find_first_of(" \t\r"), rest->size());
+  const std::string_view word = rest->substr(0, end);
+  rest->remove_prefix(end);
+  return word;
+}
+
+}  // namespace
+
+// LABEL ADDRESS [SIZE]: 0 or r read, 1 or w write, 2 or i fetch; 3 and 4, m, v and c are of no consequence to references.
+void import_din(const std::string& path, Writer& writer) {
+  CompressedInput in(path);
+  LineReader lines(in, writer);
+  for (std::string line; lines.next(&line);) {
+    std::string_view rest = line;
+    const std::string_view label = take_word(&rest), address = take_word(&rest), size = take_word(&rest);
+    if (label.empty() || label[0] == '#') continue;
+    if (label.size() != 1 || address.empty()) lines.fail("not LABEL ADDRESS");
+    const uint64_t at = lines.parse(address.starts_with("0x") ? address.substr(2) : address, 16, "address");
+    const uint64_t bytes = size.empty() ? kDinBytes : lines.parse(size, 10, "size");
+    if (bytes == 0 || bytes > 1 << 20) lines.fail("a size that is 0 or more than 1 MiB");
+    switch (label[0]) {
+      case '0': case 'r': lines.reference(OperandKind::kLoad, at, static_cast<uint32_t>(bytes)); break;
+      case '1': case 'w': lines.reference(OperandKind::kStore, at, static_cast<uint32_t>(bytes)); break;
+      case '2': case 'i': lines.instruction(at, static_cast<uint8_t>(std::min<uint64_t>(bytes, 15))); break;
+      case '3': case '4': case 'm': case 'v': case 'c': break;
+      default: lines.fail(fmt::format("unknown label \"{}\"", label));
+    }
+  }
+  lines.finish();
+}
+
+// "I  ADDRESS,SIZE", " L ADDRESS,SIZE", " S ...", " M ..."; lines of Valgrind itself ("==PID==") are passed over.
+void import_lackey(const std::string& path, Writer& writer) {
+  CompressedInput in(path);
+  LineReader lines(in, writer);
+  for (std::string line; lines.next(&line);) {
+    if (line.empty() || line.starts_with("==") || line.starts_with("--") || line.starts_with("**")) continue;
+    std::string_view rest = line;
+    const std::string_view label = take_word(&rest), place = take_word(&rest);
+    const size_t comma = place.find(',');
+    if (label.size() != 1 || comma == std::string_view::npos) lines.fail("not LABEL ADDRESS,SIZE");
+    const uint64_t at = lines.parse(place.substr(0, comma), 16, "address");
+    const uint64_t bytes = lines.parse(place.substr(comma + 1), 10, "size");
+    if (bytes == 0 || bytes > 1 << 20) lines.fail("a size that is 0 or more than 1 MiB");
+    switch (label[0]) {
+      case 'I':
+        if (bytes > 15) lines.fail("an instruction of more than 15 bytes");
+        lines.instruction(at, static_cast<uint8_t>(bytes));
+        break;
+      case 'L': lines.reference(OperandKind::kLoad, at, static_cast<uint32_t>(bytes)); break;
+      case 'S': lines.reference(OperandKind::kStore, at, static_cast<uint32_t>(bytes)); break;
+      case 'M': lines.reference(OperandKind::kReadModifyWrite, at, static_cast<uint32_t>(bytes)); break;
+      default: lines.fail(fmt::format("unknown label \"{}\"", label));
+    }
+  }
+  lines.finish();
+}
+
+namespace {
+
+constexpr ImportFormat kFormats[] = {
+    {"champsim", "ChampSim: 64-byte records", import_champsim},
+    {"din", "DineroIV: label and address", import_din},
+    {"lackey", "valgrind --tool=lackey --trace-mem=yes", import_lackey},
+};
+
+}  // namespace
+
+std::span<const ImportFormat> import_formats() { return kFormats; }
+
+}  // namespace simrun::traces
