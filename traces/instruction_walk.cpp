@@ -1,7 +1,8 @@
 #include "traces/instruction_walk.h"
 
 #include <algorithm>
-#include <map>
+#include <exception>
+#include <future>
 #include <optional>
 
 #include "traces/replay.h"
@@ -17,26 +18,38 @@ uint64_t pc_of(const DescriptorTable::View& view, uint32_t instruction) {
   return view.pc + static_cast<uint64_t>(int64_t{view.instructions[instruction].offset});
 }
 
-class Walker {
- public:
-  Walker(const Reader& trace, const WalkOptions& options, Visitor& visitor)
-      : trace_(trace), options_(options), visitor_(visitor), xsave_(xsave_components(trace.information())) {}
+}  // namespace
 
-  bool run() {
-    const size_t first = trace_.chunk_of(options_.from);
-    std::optional<Chunk> next;
-    for (size_t at = first; at < trace_.chunks().size(); ++at) {
-      Chunk chunk = next ? std::move(*next) : trace_.read_chunk(at);
-      next.reset();
-      if (at + 1 < trace_.chunks().size()) next = trace_.read_chunk(at + 1);
-      try {
-        if (!walk_chunk(chunk, next ? &*next : nullptr)) return enough_;
-      } catch (const FormatError& error) {
-        throw TraceError(trace_.path(), trace_.chunks()[at].section.offset, error.what());
-      }
-    }
-    return true;
+// The chunk behind the current one is decoded meanwhile; its first instructions also say where this one's last go.
+class InstructionCursor::Walker {
+ public:
+  Walker(const Reader& trace, const WalkOptions& options)
+      : trace_(trace), options_(options), xsave_(xsave_components(trace.information())) {
+    index_ = reading_ = trace.chunk_of(options.from);
+    next_ = read(reading_);
   }
+  ~Walker() {
+    if (next_.valid()) next_.wait();
+  }
+
+  bool next(Visitor& visitor) {
+    while (turn_ == chunk_.turns.size() || item_ == chunk_.turns[turn_].items) {
+      item_ = 0;
+      if (turn_ != chunk_.turns.size()) ++turn_;
+      if (turn_ == chunk_.turns.size() && !next_chunk()) return false;
+    }
+    visitor_ = &visitor;
+    ++item_;
+    try {
+      return item(positions_[chunk_.turns[turn_].part]);
+    } catch (const FormatError& error) {
+      damage_ = std::make_exception_ptr(
+          TraceError(trace_.path(), trace_.chunks()[index_ - 1].section.offset, error.what()));
+      turn_ = chunk_.turns.size();  // and no further
+      std::rethrow_exception(damage_);
+    }
+  }
+  bool had_enough() const { return enough_; }
 
  private:
   struct Position {
@@ -48,16 +61,39 @@ class Walker {
     uint64_t first_pc_in_next_chunk;
   };
 
-  // False: the end was reached, or the visitor had enough (then enough_ is false).
-  bool walk_chunk(const Chunk& chunk, const Chunk* next) {
-    std::vector<Position> positions;
-    for (const ThreadPart& part : chunk.threads)
-      positions.push_back({&part, part.words.data(), part.words.data() + part.words.size(), part.first_instruction,
-                           {part.fs, part.gs}, next ? first_pc(*next, part.thread) : 0});
-    now_ = chunk.first_instruction;
-    for (const Turn& turn : chunk.turns)
-      for (uint32_t k = 0; k < turn.items; ++k)
-        if (!item(positions[turn.part])) return false;
+  std::future<Chunk> read(size_t index) const {
+    if (index >= trace_.chunks().size()) return {};
+    return std::async(std::launch::async, [&trace = trace_, index] { return trace.read_chunk(index); });
+  }
+
+  // The chunk that was being decoded into `ahead_`, the next one on its way. Damage is reported when it is reached, not before.
+  void read_ahead() {
+    ahead_.reset();
+    if (!next_.valid()) return;
+    try {
+      ahead_ = next_.get();
+    } catch (const TraceError&) {
+      damage_ = std::current_exception();
+      return;
+    }
+    next_ = read(++reading_);
+  }
+
+  // False: there is none.
+  bool next_chunk() {
+    if (!started_) read_ahead();
+    started_ = true;
+    if (damage_) std::rethrow_exception(damage_);
+    if (!ahead_) return false;
+    chunk_ = std::move(*ahead_);
+    ++index_;
+    turn_ = item_ = 0;
+    now_ = chunk_.first_instruction;
+    read_ahead();
+    positions_.clear();
+    for (const ThreadPart& part : chunk_.threads)
+      positions_.push_back({&part, part.words.data(), part.words.data() + part.words.size(), part.first_instruction,
+                            {part.fs, part.gs}, ahead_ ? first_pc(*ahead_, part.thread) : 0});
     return true;
   }
 
@@ -122,8 +158,8 @@ class Walker {
           if (is_string_pair(view.operands, k)) ++k;
         }
         r.references = references_;
-        if (!visitor_.on_instruction(r)) {
-          enough_ = false;
+        if (!visitor_->on_instruction(r)) {
+          enough_ = true;
           return false;
         }
       }
@@ -163,8 +199,8 @@ class Walker {
     if (shown && now_ >= options_.from) {
       const EventRecord r{now_, p.part->thread, p.part->process, p.part->tid, static_cast<uint32_t>(words[0]),
                           {words + 1, static_cast<size_t>(payload)}};
-      if (!visitor_.on_event(r)) {
-        enough_ = false;
+      if (!visitor_->on_event(r)) {
+        enough_ = true;
         return false;
       }
     }
@@ -182,18 +218,34 @@ class Walker {
   }
 
   const Reader& trace_;
-  const WalkOptions& options_;
-  Visitor& visitor_;
+  const WalkOptions options_;
+  Visitor* visitor_ = nullptr;
   std::vector<XsaveComponent> xsave_;
   std::vector<MemoryReference> references_;
   uint64_t now_ = 0;
-  bool enough_ = true;
+  bool enough_ = false, started_ = false;
+
+  Chunk chunk_;
+  std::vector<Position> positions_;  // of its parts
+  size_t turn_ = 0, item_ = 0;       // the next one
+  size_t index_;                     // of the chunk behind chunk_
+  std::optional<Chunk> ahead_;
+  std::exception_ptr damage_;  // of the chunk that should be in ahead_
+  size_t reading_;             // which chunk next_ is
+  std::future<Chunk> next_;
 };
 
-}  // namespace
+InstructionCursor::InstructionCursor(const Reader& trace, const WalkOptions& options)
+    : walker_(std::make_unique<Walker>(trace, options)) {}
+InstructionCursor::~InstructionCursor() = default;
+bool InstructionCursor::next(Visitor& visitor) { return walker_->next(visitor); }
+bool InstructionCursor::had_enough() const { return walker_->had_enough(); }
 
 bool walk(const Reader& trace, const WalkOptions& options, Visitor& visitor) {
-  return Walker(trace, options, visitor).run();
+  InstructionCursor cursor(trace, options);
+  while (cursor.next(visitor)) {
+  }
+  return !cursor.had_enough();
 }
 
 }  // namespace simrun::traces

@@ -54,7 +54,25 @@ struct WalkOptions {
   uint64_t most_references = 1u << 20;   // of one instruction that are kept; string instructions can make billions
 };
 
-// Throws TraceError. Returns false when the visitor had enough.
+// A place in a trace, from which a visitor is shown one item after the other.
+class InstructionCursor {
+ public:
+  // `trace` must outlive it. Throws TraceError, as next() does.
+  InstructionCursor(const Reader& trace, const WalkOptions& options);
+  ~InstructionCursor();
+  InstructionCursor(const InstructionCursor&) = delete;
+  InstructionCursor& operator=(const InstructionCursor&) = delete;
+
+  // The next path or event. False: the end was reached, or the visitor had enough.
+  bool next(Visitor& visitor);
+  bool had_enough() const;
+
+ private:
+  class Walker;
+  std::unique_ptr<Walker> walker_;
+};
+
+// From `options.from` to its end. Throws TraceError. Returns false when the visitor had enough.
 bool walk(const Reader& trace, const WalkOptions& options, Visitor& visitor);
 
 }  // namespace simrun::traces

@@ -35,6 +35,7 @@ Made make(uint64_t seed, uint32_t threads, uint32_t paths) {
       const auto event = made.event();
       part.words.insert(part.words.end(), event.begin(), event.end());
       ++part.items;
+      if (static_cast<uint32_t>(event[0]) == static_cast<uint32_t>(Event::kCut)) part.instructions += event[2];
     }
     m.chunk.turns.push_back({t, static_cast<uint32_t>(part.items)});
     m.chunk.instructions += part.instructions;

@@ -117,13 +117,26 @@ std::vector<uint64_t> MadeTrace::paths(uint32_t count, uint64_t* instructions) {
 }
 
 std::vector<uint64_t> MadeTrace::event() {
-  switch (number(5)) {
+  switch (number(6)) {
     case 0: return {static_cast<uint64_t>(Event::kSyscallEnter) | uint64_t{2} << 32, number(300), number(2)};
     case 1: return {static_cast<uint64_t>(Event::kFsBase) | uint64_t{1} << 32, number(uint64_t{1} << 46)};
     case 2: return {static_cast<uint64_t>(Event::kGsBase) | uint64_t{1} << 32, number(uint64_t{1} << 46)};
     case 3: return {static_cast<uint64_t>(Event::kSignal) | uint64_t{1} << 32, 1 + number(64)};
+    case 4: return cut();
     default: return {200 | uint64_t{3} << 32, random_(), number(9), ~uint64_t{0}};  // of a later version
   }
+}
+
+// Between two instructions, with all words, so that any operand before finds its own.
+std::vector<uint64_t> MadeTrace::cut() {
+  const uint64_t path = number(paths_.size());
+  const Path& p = paths_[path];
+  std::vector<uint64_t> event = {static_cast<uint64_t>(Event::kCut) | uint64_t{3u + p.words} << 32, kFirstPath + path,
+                                 number(superblocks_[p.superblock].instructions.size()), 0};
+  for (uint16_t w = 0; w < p.words; ++w) event.push_back(number(uint64_t{1} << 46));
+  for (const Operand& o : superblocks_[p.superblock].operands)
+    if (o.form == OperandForm::kRepeatString) event[3u + o.word_c] = event[3u + o.word_b] + 8 * o.size;
+  return event;
 }
 
 ScratchDirectory::ScratchDirectory() {
@@ -153,7 +166,8 @@ std::vector<std::vector<uint64_t>> write_made_trace(const std::string& path, uin
     words += paths.size();
     if (made.number(4) != 0) continue;
     const std::vector<uint64_t> event = made.event();
-    writer.add_event(t, event);
+    const bool is_cut = static_cast<uint32_t>(event[0]) == static_cast<uint32_t>(Event::kCut);
+    writer.add_event(t, event, is_cut ? event[2] : 0);
     all[t].insert(all[t].end(), event.begin(), event.end());
   }
   writer.finish({{"exit_code", 0}});

@@ -29,6 +29,7 @@ class MadeTrace {
 
  private:
   Superblock make_superblock(uint64_t pc);
+  std::vector<uint64_t> cut();
   Operand make_operand(uint16_t instruction, uint16_t* words);
 
   std::mt19937_64 random_;

@@ -82,7 +82,7 @@ bool mask_of_call(const ThreadContext* c, uint64_t number, uint64_t& mask) {
 }
 
 void report_change(ThreadContext* c, uint64_t number, const uint64_t* arguments) {
-  if (watches_mappings() && c->app.gpr[kRax] <= static_cast<uint64_t>(-4096)) report_mapping_change(c, number, arguments);
+  if (g_process.header->watch_calls != 0 && c->app.gpr[kRax] <= static_cast<uint64_t>(-4096)) report_mapping_change(c, number, arguments);
 }
 
 std::atomic<bool> g_user_faults;

@@ -1,0 +1,100 @@
+// Makes the seeds of the kept corpus anew, after a change of the format: MAKE_CORPUS DIRECTORY
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "tests/traces/made_trace.h"
+#include "traces/export/formats.h"
+#include "traces/reader.h"
+
+namespace simrun::traces {
+namespace {
+
+namespace fs = std::filesystem;
+
+void write(const fs::path& path, const Bytes& bytes) {
+  fs::create_directories(path.parent_path());
+  std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(bytes.data()), static_cast<long>(bytes.size()));
+}
+
+Bytes contents(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+// As sections_fuzz.cpp reads it.
+Bytes sections_of(const std::string& path) {
+  const SectionFileReader file(path);
+  Bytes all;
+  for (const Section& s : file.sections()) {
+    Bytes payload = file.read(s);
+    if (s.type == SectionType::kChunk) {
+      const uint32_t numbers[2] = {static_cast<uint32_t>(s.first_instruction), static_cast<uint32_t>(s.instructions)};
+      const auto* const bytes = reinterpret_cast<const uint8_t*>(numbers);
+      payload.insert(payload.begin(), bytes, bytes + sizeof numbers);
+    }
+    all.push_back(static_cast<uint8_t>(s.type));
+    for (int k = 0; k < 3; ++k) all.push_back(static_cast<uint8_t>(payload.size() >> 8 * k));
+    all.insert(all.end(), payload.begin(), payload.end());
+  }
+  return all;
+}
+
+// The first byte as import_fuzz.cpp reads it: format + 3 * compression.
+void imports(const fs::path& directory, const std::string& trace, const std::string& scratch) {
+  const char* const endings[] = {"", ".gz", ".xz", ".zst"};
+  for (const char* format : {"champsim", "din"})
+    for (uint8_t compression = 0; compression < 4; ++compression) {
+      const std::string file = scratch + endings[compression];
+      const Reader reader(trace);
+      for (const ExportFormat& f : export_formats()) {
+        if (f.name != std::string(format)) continue;
+        CompressedOutput out(file);
+        const auto exporter = f.make(out, {});
+        walk(reader, {.to = 40, .most_references = 8}, *exporter);
+        exporter->finish();
+        out.finish();
+      }
+      Bytes bytes = contents(file);
+      const uint8_t number = format == std::string("din") ? 1 : 0;
+      bytes.insert(bytes.begin(), static_cast<uint8_t>(number + 3 * compression));
+      write(directory / (std::string(format) + std::to_string(compression)), bytes);
+    }
+  const std::string lackey = "\2==1== Lackey\nI  00401000,3\n L 1ffefff000,8\nI  00401003,4\n M 1ffefff008,4\n S 600,1\n";
+  write(directory / "lackey", {lackey.begin(), lackey.end()});
+}
+
+void make_corpus(const fs::path& directory) {
+  const ScratchDirectory scratch;
+  for (const uint64_t seed : {1, 2, 3}) {
+    MadeTrace made(seed, 6);
+    const std::string file = scratch.file("t");
+    {
+      Writer writer(file, {{"command", {"made"}}}, {.workers = 1, .chunk_words = 300});
+      made.describe(writer.process(0));
+      writer.add_module({0, "/made/program", "0123456789abcdef", 0x400000, 0x500000, 0x1000});
+      for (uint32_t t = 0; t < 2; ++t) writer.start_thread(t, 0, 100 + t, 64 * t, 0);
+      for (int k = 0; k < 20; ++k) {
+        uint64_t instructions = 0;
+        const auto paths = made.paths(5, &instructions);
+        writer.add_paths(k % 2, paths, 5, instructions);
+        const auto event = made.event();
+        writer.add_event(k % 2, event, static_cast<uint32_t>(event[0]) == static_cast<uint32_t>(Event::kCut) ? event[2] : 0);
+      }
+      writer.finish({{"exit_code", 0}, {"threads", nlohmann::ordered_json::array()}});
+    }
+    write(directory / "file" / ("made" + std::to_string(seed)), contents(file));
+    write(directory / "sections" / ("made" + std::to_string(seed)), sections_of(file));
+    if (seed == 1) imports(directory / "import", file, scratch.file("x"));
+  }
+}
+
+}  // namespace
+}  // namespace simrun::traces
+
+int main(int argc, char** argv) {
+  if (argc != 2) return std::fputs("usage: MAKE_CORPUS DIRECTORY\n", stderr), 2;
+  simrun::traces::make_corpus(argv[1]);
+  return 0;
+}
