@@ -56,6 +56,7 @@ ordered_json describe(const traces::Reader& trace) {
           {"bytes", trace.file_bytes()},
           {"complete", trace.incomplete().empty()},
           {"incomplete_because", trace.incomplete()},
+          {"damage", trace.damage() ? trace.damage()->what() : ""},
           {"instructions", trace.instructions()},
           {"chunks", trace.chunks().size()},
           {"sections", sections(trace)},
@@ -90,6 +91,7 @@ void print_text(const traces::Reader& trace) {
   fmt::print("   instructions    {} in {} bytes: {:.3f} bits an instruction\n", grouped(trace.instructions()),
              grouped(trace.file_bytes()), bits);
   if (!trace.incomplete().empty()) fmt::print("   not complete    {}\n", trace.incomplete());
+  if (trace.damage()) fmt::print("   damaged         {}\n", trace.damage()->what());
   if (const std::string stopped = text_of(trace.summary(), "stopped"); !stopped.empty())
     fmt::print("   ended early     {}\n", stopped);
   if (const std::string region = text_of(trace.summary(), "region"); !region.empty())

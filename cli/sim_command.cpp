@@ -109,6 +109,7 @@ void replay_all(const traces::Reader& trace, Replay& replay, uint64_t from, uint
     if (progress.due()) progress.show(instructions, 0, chunk.threads.size());
   }
   if (next.valid()) next.wait();
+  if (!replay.over()) trace.require_undamaged();
 }
 
 uint64_t instruction_bound(const std::string& text, uint64_t otherwise) {

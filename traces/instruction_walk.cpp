@@ -84,7 +84,10 @@ class InstructionCursor::Walker {
     if (!started_) read_ahead();
     started_ = true;
     if (damage_) std::rethrow_exception(damage_);
-    if (!ahead_) return false;
+    if (!ahead_) {
+      trace_.require_undamaged();
+      return false;
+    }
     chunk_ = std::move(*ahead_);
     ++index_;
     turn_ = item_ = 0;

@@ -89,12 +89,16 @@ void SectionFileReader::scan() {
   uint64_t at = sizeof header;
   try {
     while (at != end) {
-      sections_.push_back(read_header(at));
-      at += sizeof(SectionHeader) + sections_.back().stored_bytes;
-      if (at > end) fail(sections_.back().offset, "a section reaches into the footer");
+      const Section section = read_header(at);
+      at += sizeof(SectionHeader) + section.stored_bytes;
+      if (at > end) fail(section.offset, "a section reaches into the footer");
+      sections_.push_back(section);
     }
   } catch (const TraceError& error) {
-    if (complete) throw;
+    if (complete) {
+      damage_ = error;
+      return;
+    }
     incomplete_ = fmt::format("the recording was not completed: at offset {}: {}", error.offset, error.cause);
   }
   if (complete && (sections_.empty() || sections_.back().offset != index_offset))

@@ -23,8 +23,15 @@ nlohmann::json parse_json(const Bytes& text) {
 }  // namespace
 
 Reader::Reader(const std::string& path) : file_(path) {
-  for (const Section& section : file_.sections()) read_section(section);
+  damage_ = file_.damage();
+  try {
+    for (const Section& section : file_.sections()) read_section(section);
+  } catch (const TraceError& error) {
+    if (information_.is_null()) throw;
+    damage_ = error;
+  }
   for (const auto& table : tables_) shapes_.push_back(table->shapes());
+  if (information_.is_null()) require_undamaged();
   if (information_.is_null()) file_.fail(16, "the first section does not say what was recorded");
   check_order();
 }

@@ -1,5 +1,6 @@
 // A trace opened for reading: what was recorded, and any of its chunks. Descriptions of code are read at once (they are
-// small), chunks when asked for. Everything throws TraceError for a file that is not as it should be.
+// small), chunks when asked for. Everything throws TraceError for a file that is not as it should be; what lies before the
+// damage can be read.
 #pragma once
 
 #include <memory>
@@ -34,6 +35,12 @@ class Reader {
   const std::vector<Section>& sections() const { return file_.sections(); }
   // Empty: the recording was completed. Else why there is no more; what is there can be read.
   const std::string& incomplete() const { return file_.incomplete(); }
+  // Damage outside chunks (that in a chunk is thrown when it is read). chunks() ends before it, so whoever has come to
+  // the end of them asks here whether that is the end.
+  const std::optional<TraceError>& damage() const { return damage_; }
+  void require_undamaged() const {
+    if (damage_) throw *damage_;
+  }
 
   const nlohmann::json& information() const { return information_; }
   const nlohmann::json& summary() const { return summary_; }  // null when not completed
@@ -60,6 +67,7 @@ class Reader {
   void check_order() const;
 
   SectionFileReader file_;
+  std::optional<TraceError> damage_;
   nlohmann::json information_, summary_;
   std::vector<std::unique_ptr<DescriptorTable>> tables_;
   std::vector<PathShapes> shapes_;  // by process

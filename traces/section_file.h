@@ -3,11 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "traces/bytes.h"
+#include "traces/trace_error.h"
 
 namespace simrun::traces {
 
@@ -88,6 +90,8 @@ class SectionFileReader {
   // In the order of the file. Without a footer: those that are whole, and incomplete() says why there are no more.
   const std::vector<Section>& sections() const { return sections_; }
   const std::string& incomplete() const { return incomplete_; }
+  // A completed file in which a header of a section is damaged: sections() ends before it.
+  const std::optional<TraceError>& damage() const { return damage_; }
   const std::string& path() const { return path_; }
   uint64_t bytes() const { return size_; }
 
@@ -102,6 +106,7 @@ class SectionFileReader {
   void scan();
 
   std::string path_, incomplete_;
+  std::optional<TraceError> damage_;
   int descriptor_;
   uint64_t size_ = 0;
   std::vector<Section> sections_;

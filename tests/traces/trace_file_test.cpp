@@ -107,6 +107,7 @@ TEST(TraceFile, FlippedBitsAreFound) {
     try {
       const Reader trace(scratch.file("bad"));
       const auto words = words_of(trace, trace.chunks().size());
+      trace.require_undamaged();
       for (size_t t = 0; t < words.size(); ++t) {
         ASSERT_LE(words[t].size(), written[t].size());
         EXPECT_TRUE(std::equal(words[t].begin(), words[t].end(), written[t].begin())) << "flipped at " << at;

@@ -214,6 +214,7 @@ CheckReport check_trace(const Reader& trace, const std::function<void(uint64_t)>
     }
     progress(report.instructions);
   }
+  trace.require_undamaged();
   checker.counts(trace.summary());
   return report;
 }

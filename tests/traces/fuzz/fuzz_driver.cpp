@@ -2,6 +2,7 @@
 // The input that is being tried is kept in fuzz_input_PID, and removed when it did no harm.
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>

@@ -49,7 +49,7 @@ void use_trace(const std::string& path) {
       const Chunk chunk = trace.read_chunk(k);
       CHECK(chunk.instructions == trace.chunks()[k].section.instructions);
     }
-    trace.module_of(0, 0x401000);
+    for (const Module& m : trace.modules()) trace.module_of(m.process, m.start);
     trace.chunk_of(trace.instructions() / 2);
     for (uint32_t p = 0; p < trace.processes(); ++p)
       for (uint32_t s = 0; s < trace.process(p).superblocks(); ++s) find_markers(trace.process(p).superblock(s));
