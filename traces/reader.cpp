@@ -112,12 +112,16 @@ void Reader::read_index(ByteReader& from) {
   }
 }
 
-void Reader::check_order() const {
+void Reader::check_order() {
   uint64_t expected = chunks_.empty() ? 0 : chunks_[0].section.first_instruction;
-  for (const ChunkInfo& chunk : chunks_) {
-    if (chunk.section.first_instruction != expected || chunk.section.instructions > ~expected)
-      file_.fail(chunk.section.offset, "a chunk does not continue the one before it");
-    expected += chunk.section.instructions;
+  for (size_t k = 0; k < chunks_.size(); ++k) {
+    const Section& section = chunks_[k].section;
+    if (section.first_instruction != expected || section.instructions > ~expected) {
+      damage_.emplace(path(), section.offset, "a chunk does not continue the one before it");
+      chunks_.resize(k);
+      return;
+    }
+    expected += section.instructions;
   }
 }
 

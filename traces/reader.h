@@ -64,7 +64,7 @@ class Reader {
   void read_descriptors(ByteReader& from);
   void read_modules(ByteReader& from);
   void read_index(ByteReader& from);
-  void check_order() const;
+  void check_order();
 
   SectionFileReader file_;
   std::optional<TraceError> damage_;

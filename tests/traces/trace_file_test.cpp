@@ -120,6 +120,25 @@ TEST(TraceFile, FlippedBitsAreFound) {
   EXPECT_GT(errors, 350);
 }
 
+// Also when it is the header of a chunk that is damaged: what comes before can be read, then there is an error.
+TEST(TraceFile, DamageAnywhereKeepsWhatCameBefore) {
+  const ScratchDirectory scratch;
+  const auto written = write_made_trace(scratch.file("t"), 3, 2, 6);
+  const Reader whole(scratch.file("t"));
+  const ChunkInfo& third = whole.chunks().at(2);
+  for (const uint64_t field : {0, 4, 8, 16, 24, 32, 40, 48}) {
+    fs::copy_file(scratch.file("t"), scratch.file("bad"), fs::copy_options::overwrite_existing);
+    std::fstream file(scratch.file("bad"), std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(static_cast<std::streamoff>(third.section.offset + field));
+    file.write("?", 1).flush();
+    const Reader trace(scratch.file("bad"));
+    const auto words = words_of(trace, 2);
+    for (size_t t = 0; t < words.size(); ++t)
+      EXPECT_TRUE(std::equal(words[t].begin(), words[t].end(), written[t].begin()));
+    EXPECT_THROW((words_of(trace, trace.chunks().size()), trace.require_undamaged()), TraceError) << field;
+  }
+}
+
 TEST(TraceFile, SaysWhatIsNoTrace) {
   const ScratchDirectory scratch;
   std::ofstream(scratch.file("text")) << "this is a text, longer than a header\n";
