@@ -55,6 +55,8 @@ struct MemoryOperand {
                           // size * (value of that register as a signed number of `size` bytes >> log2(8 * size))
   uint32_t size;          // bytes of one reference; 0 for kXsave; 1 for prefetches, flushes, clzero, monitorx, umonitor (one line)
   int64_t disp;           // rip-relative: the absolute address
+
+  bool operator==(const MemoryOperand&) const = default;
 };
 
 inline constexpr int kMaxMemoryOperands = 4;
@@ -102,6 +104,8 @@ struct Instruction {
 
   uint8_t memory_operands;
   MemoryOperand memory[kMaxMemoryOperands];
+
+  bool operator==(const Instruction&) const = default;
 };
 
 inline constexpr uint8_t kPopFlagsOpcode = 0x9d;   // the opcode of popf, popfq

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "instr/border/shared_memory.h"
+#include "instr/engine/decode/form_cache.h"
 #include "instr/engine/translate/address_space.h"
 
 namespace simrun::engine {
@@ -10,6 +11,8 @@ namespace simrun::engine {
 bool g_traps_tsc;
 
 namespace {
+
+FormCache g_forms;   // under the translation lock, as everything here
 
 bool ends_superblock(const Instruction& i) {
   if (i.writes_fs_base) return true;   // the simulator hears of it
@@ -32,7 +35,7 @@ bool may_store(const Instruction& i) {
 
 // False: not a valid instruction.
 bool decode_one(const uint8_t* code, uint32_t available, AppAddress at, Instruction& i) {
-  if (!decode(code, available, at, i)) return false;
+  if (!g_forms.decode(code, available, at, i)) return false;
   if (g_traps_tsc && is_rdtsc(i)) i.flow = Flow::kUnsupported;
   return true;
 }
@@ -103,7 +106,7 @@ class FlagSearch {
     while (budget_-- > 0) {
       Instruction i;
       const uint32_t available = executable_bytes(pc, 15);
-      if (available == 0 || code_may_change(pc) || !decode(reinterpret_cast<const uint8_t*>(raw(pc)), available, pc, i)) return false;
+      if (available == 0 || code_may_change(pc) || !decode_one(reinterpret_cast<const uint8_t*>(raw(pc)), available, pc, i)) return false;
       include(pc, i.length);
       if (i.flags_read & open) return false;
       open &= static_cast<FlagSet>(~i.flags_overwritten);
