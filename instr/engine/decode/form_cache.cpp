@@ -228,18 +228,32 @@ void FormCache::learn(Entry& entry, const Shape& shape, const uint8_t* code, App
   entry.usable = applied == other;
 }
 
+// The one that the slot has, or a new one; when there is none left, all are forgotten.
+FormCache::Entry& FormCache::entry_for(uint16_t& slot) {
+  if (slot == 0) {
+    if (used_ == kEntries) {
+      slots_.fill(0);
+      used_ = 0;
+    }
+    slot = static_cast<uint16_t>(++used_);
+  }
+  return entries_[slot - 1u];
+}
+
 bool FormCache::decode(const uint8_t* code, uint32_t available, AppAddress pc, Instruction& out) {
   Shape shape;
   if (available < 15 || !shape_of(code, shape)) return engine::decode(code, available, pc, out);
   const auto key = key_of(code, shape);
-  Entry& entry = entries_[(key[0] * 0x9e3779b97f4a7c15u ^ key[1] * 0xc2b2ae3d27d4eb4fu) >> 51];
-  static_assert(kEntries == 1u << (64 - 51));
-  if (entry.key == key) {
+  uint16_t& slot = slots_[(key[0] * 0x9e3779b97f4a7c15u ^ key[1] * 0xc2b2ae3d27d4eb4fu) >> 51];
+  static_assert(kSlots == 1u << (64 - 51));
+  if (slot != 0 && entries_[slot - 1u].key == key) {
+    const Entry& entry = entries_[slot - 1u];
     if (!entry.usable) return engine::decode(code, available, pc, out);
     apply(entry, shape, code, pc, out);
     return true;
   }
   if (!engine::decode(code, available, pc, out)) return false;
+  Entry& entry = entry_for(slot);
   entry.key = key;
   learn(entry, shape, code, pc, out);
   return true;

@@ -31,16 +31,21 @@ class FormCache {
 
  private:
   struct Entry {
-    std::array<uint64_t, 2> key;      // the bytes without the numbers, and the length; 0: empty
+    std::array<uint64_t, 2> key;      // the bytes without the numbers, and the length
     Instruction instruction;          // with a displacement and a place of 0
     uint8_t operands_with_disp;       // bit k: memory[k].disp has the displacement in it
     bool distance_with_disp, branch, rip_relative, usable;
   };
-  static constexpr uint32_t kEntries = 8192;
+  static constexpr uint32_t kSlots = 8192, kEntries = 4096;
 
   static void apply(const Entry& entry, const Shape& shape, const uint8_t* code, AppAddress pc, Instruction& out);
   static void learn(Entry& entry, const Shape& shape, const uint8_t* code, AppAddress pc, const Instruction& first);
 
+  Entry& entry_for(uint16_t& slot);
+
+  // By hash, 0 or one more than the index of the entry: those lie side by side, so that a short run touches few pages.
+  std::array<uint16_t, kSlots> slots_{};
+  uint32_t used_ = 0;
   std::array<Entry, kEntries> entries_;
 };
 
