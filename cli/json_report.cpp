@@ -56,10 +56,17 @@ Json counts(const channel::ThreadStatistics& s) {
           {"truncated_words", s.truncated_words}};
 }
 
+Json processes(const RunResult& r) {
+  Json all = Json::array();
+  for (const ProcessReport& p : r.processes) all.push_back({{"index", p.index}, {"pid", p.pid}, {"command", valid_text(p.command)}});
+  return all;
+}
+
 Json threads(const RunResult& r) {
   Json list = Json::array();
   for (const auto& thread : r.threads) {
     Json json = {{"index", thread.index},
+                 {"process", thread.process},
                  {"tid", thread.tid},
                  {"ended", thread.ended},
                  {"start_clock", thread.start_clock},
@@ -197,8 +204,11 @@ Json json_report(const RunResult& r) {
   json["totals"] = counts(r.totals());
   json["process"] = {{"native_children", r.events.forks},
                      {"execs", r.events.execs},
+                     {"native_programs", r.native_images},
+                     {"left_running", r.left_running},
                      {"markers", r.events.markers},
                      {"discarded_words", r.drained_words}};
+  json["processes"] = processes(r);
   json["threads"] = threads(r);
   json["levels"] = levels(r);
   json["cores"] = cores(r);

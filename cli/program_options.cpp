@@ -52,6 +52,19 @@ void add_engine_options(CLI::App& app, ProgramOptions& o) {
       ->group("Engine");
 }
 
+// yes, no, or a pattern.
+void add_following_options(CLI::App& app, ProgramOptions& o) {
+  app.add_option_function<std::string>(
+         "--follow-children",
+         [&o](const std::string& word) { o.follow_children = word == "yes" ? "*" : word == "no" ? "" : word; },
+         "Which processes that the program starts are simulated too: yes (all), no, or those that execute a program whose "
+         "name matches the pattern, as 'cc1*'; the others run natively")
+      ->type_name("yes|no|GLOB")
+      ->default_str("yes");
+  app.add_flag("--wait-for-children", o.wait_for_children,
+               "Go on until the last of them has ended (else those that outlive the program go on without simrun)");
+}
+
 }  // namespace
 
 void add_program_options(CLI::App& app, ProgramOptions& o) {
@@ -61,6 +74,7 @@ void add_program_options(CLI::App& app, ProgramOptions& o) {
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 40).description(""))
       ->type_name("N")
       ->capture_default_str();
+  add_following_options(app, o);
   add_engine_options(app, o);
 }
 

@@ -17,6 +17,8 @@ struct ProgramOptions {
   uint64_t quantum = 1000;  // instructions
   // What the launcher is told.
   bool aslr = false;
+  std::string follow_children = "*";  // see host::LaunchOptions
+  bool wait_for_children = false;
   uint64_t ring_bytes = 1u << 20;  // per thread; measured: smaller ones cost wake-ups, larger ones gain little
   uint64_t code_cache_bytes = 64u << 20;
   uint32_t max_superblock_instructions = 128;

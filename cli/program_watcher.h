@@ -13,14 +13,19 @@
 #include "analysis/memory/call_stack.h"
 #include "instr/border/stream.h"
 #include "instr/channel/path_table.h"
-#include "instr/host/launch.h"
+#include "instr/host/target.h"
 
 namespace simrun::cli {
 
 class ProgramWatcher {
  public:
-  // The program must have been started with watch_calls.
-  explicit ProgramWatcher(const host::Target& target) : target_(target) {}
+  // The program must have been started with watch_calls. `parent`: of the process that forked this one, as it was then;
+  // null: a new image.
+  ProgramWatcher(host::Target& target, const ProgramWatcher* parent) : target_(target) {
+    if (parent == nullptr) return;
+    space_ = parent->space_;
+    allocators_ = parent->allocators_;
+  }
 
   // As Merge calls its sink (instr/channel/merge.h); `thread` is the index of the thread.
   void event(uint32_t thread, border::Event event, std::span<const uint64_t> payload);
@@ -62,7 +67,7 @@ class ProgramWatcher {
   void watch_functions_at(uint64_t address);
   Thread& know(uint32_t thread);
 
-  const host::Target& target_;
+  host::Target& target_;
   analysis::AddressSpace space_;
   std::vector<Action> actions_;  // by id of the path
   std::vector<Thread> threads_;

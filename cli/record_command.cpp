@@ -75,6 +75,9 @@ RecordOptions parse(const Words& words) {
   if (o.chunk_bytes < 64u << 10 || o.chunk_bytes > traces::kMaxChunkWords * 4)
     line.usage_error("--chunk-size: from 64KiB to 256MiB");
   o.writer.chunk_words = o.chunk_bytes / 8;
+  if (line.app().count("--follow-children") != 0 && !o.program.follow_children.empty())
+    line.usage_error("--follow-children: a recording is of one process so far");
+  o.program.follow_children.clear();
   o.program.watch_mappings = true;
   return o;
 }
@@ -96,18 +99,19 @@ Recording record(const RecordOptions& o, traces::Writer& writer, Inner& inner, u
   std::optional<traces::RegionTracker> region;
   if (o.has_region()) region.emplace(bound(o.from), bound(o.to), traces::functions_named);
   ProgramRun run(o.program, border::Mode::kTrace);
+  const channel::MappedProcess process(run.family()[0].mapping());
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the limit fails instead; not before the launch, programs inherit it
   if (!region) {
-    WholeRecorder<Inner> sink(writer, run.process(), run.target().pid(), inner);
+    WholeRecorder<Inner> sink(writer, process, run.family()[0].pid(), inner);
     recording.result = run.into(sink, line_bytes);
     return recording;
   }
-  RegionRecorder<Inner> sink(writer, run.process(), run.target().pid(), inner);
+  RegionRecorder<Inner> sink(writer, process, run.family()[0].pid(), inner);
   sink.set_region(&*region);
   if (o.stop)
     sink.set_on_end([&] {
       recording.stopped = true;
-      run.target().forward_signal(SIGKILL);
+      run.family().forward_signal(SIGKILL);
     });
   recording.result = run.into(sink, line_bytes);
   recording.result.threads = sink.in_region(recording.result.threads);

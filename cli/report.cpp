@@ -53,6 +53,7 @@ void put_totals(Buffer& out, const RunResult& r) {
                                  : grouped(r.drained_words) + " words of stream thrown away");
     return;
   }
+  if (r.processes.size() > 1) put(out, "   {:<16}{:>20}\n", "processes", r.processes.size());
   put(out, "   {:<16}{:>20}\n", "threads", r.threads.size());
   put(out, "   {:<16}{:>20}\n", "instructions", grouped(t.instructions));
   if (r.mode != RunMode::kCount) {
@@ -116,6 +117,12 @@ void put_notes(Buffer& out, const RunResult& r) {
   if (r.events.forks != 0)
     put(out, "   note: {} child process{} ran natively and {} not simulated\n", r.events.forks,
         r.events.forks == 1 ? "" : "es", r.events.forks == 1 ? "is" : "are");
+  if (r.native_images != 0)
+    put(out, "   note: {} program{} executed by it ran natively and {} not simulated\n", r.native_images,
+        r.native_images == 1 ? "" : "s", r.native_images == 1 ? "is" : "are");
+  if (r.left_running != 0)
+    put(out, "   note: {} process{} outlived the program and went on without simrun (--wait-for-children waits)\n",
+        r.left_running, r.left_running == 1 ? "" : "es");
   if (r.events.execs != 0)
     put(out, "   note: the program replaced itself (exec); what came after ran natively and is not simulated\n");
   if (t.stalls != 0)

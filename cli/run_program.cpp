@@ -30,32 +30,15 @@ host::LaunchOptions launch_options(const ProgramOptions& o, border::Mode mode, c
   l.count_paths = count.paths;
   l.watch_calls = o.watch_calls;
   l.watch_mappings = o.watch_mappings;
+  l.follow_children = o.follow_children;
   return l;
 }
 
-EngineCounts engine_counts(const border::ProcessHeader& header) {
-  const border::EngineStatistics& s = header.statistics;
-  return {.superblocks = s.superblocks,
-          .translated_instructions = s.translated_instructions,
-          .code_bytes = s.code_bytes,
-          .links = s.links,
-          .dispatches_new = s.dispatches_new,
-          .dispatches_link = s.dispatches_link,
-          .dispatches_indirect = s.dispatches_indirect,
-          .dispatches_syscall = s.dispatches_syscall,
-          .dispatches_check = s.dispatches_check,
-          .dispatches_other = s.dispatches_other,
-          .signals = s.signals,
-          .faults = s.faults,
-          .flushes = s.flushes,
-          .translation_seconds = static_cast<double>(s.translation_nanoseconds) / 1e9,
-          .paths = header.paths};
-}
-
-std::unique_ptr<host::Target> start(const ProgramOptions& options, border::Mode mode, const CountOptions& count) {
+// Before the launch.
+host::LaunchOptions prepare(const ProgramOptions& options, border::Mode mode, const CountOptions& count) {
   prctl(PR_SET_TIMERSLACK, 1000ul);  // naps of tens of microseconds are meant
   install_signal_handlers();
-  return host::launch(launch_options(options, mode, count));
+  return launch_options(options, mode, count);
 }
 
 RunResult beginning(const ProgramOptions& options) {
@@ -71,12 +54,9 @@ ProgramRun::ProgramRun(const ProgramOptions& options, border::Mode mode, const C
     : options_(options),
       start_(std::chrono::steady_clock::now()),
       result_(beginning(options)),
-      target_(start(options, mode, count)),
-      process_(target_->mapping()),
+      family_(prepare(options, mode, count)),
       progress_(!options.quiet),
-      consumer_(*target_, process_, progress_) {
-  result_.warnings = target_->warnings();
-}
+      consumer_(family_, progress_, options.wait_for_children) {}
 
 RunResult ProgramRun::discarding() {
   result_.counted = false;
@@ -84,22 +64,13 @@ RunResult ProgramRun::discarding() {
   return take_end();
 }
 
-// After the streams: the end of the program itself, which may go on natively for a while (exec).
 RunResult ProgramRun::take_end() {
-  while (target_->running()) {
-    const timespec t{0, 1'000'000};
-    nanosleep(&t, nullptr);
-  }
   progress_.clear();
-  const int status = target_->wait_status();
+  const int status = family_.wait_status();
   if (WIFSIGNALED(status))
     result_.signal = WTERMSIG(status);
   else
     result_.exit_code = WEXITSTATUS(status);
-  const border::ProcessHeader& header = target_->header();
-  if (header.engine_state == 3 && result_.error.empty())
-    result_.error = fmt::format("the engine gave up: {:.{}}", header.failure, sizeof header.failure - 1);
-  result_.engine = engine_counts(header);
   result_.wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   return std::move(result_);
 }

@@ -1,14 +1,10 @@
 // One execution of a program under the engine, from launch to its end: what the sub-commands that run one share.
 #pragma once
 
-#include <memory>
-#include <vector>
-
 #include "cli/program_options.h"
 #include "cli/run_result.h"
 #include "cli/stream_consumer.h"
-#include "instr/channel/mapped_process.h"
-#include "instr/host/launch.h"
+#include "instr/host/family.h"
 
 namespace simrun::cli {
 
@@ -23,8 +19,9 @@ class ProgramRun {
   // Launches it. Throws UserError (as host::launch does).
   ProgramRun(const ProgramOptions& options, border::Mode mode, const CountOptions& count = {});
 
-  // Feeds the streams of the program to `sink` until it has ended; `line_bytes` as in channel::MergeOptions. What is
-  // wrong with a stream ends the simulation, not the program, and is said in the result's error.
+  // Feeds the streams of all followed processes to `sink` until the program has ended; `line_bytes` as in
+  // channel::MergeOptions. What is wrong with a stream ends the simulation, not the program, and is said in the
+  // result's error.
   template <class Sink>
   RunResult into(Sink& sink, uint32_t line_bytes) {
     channel::MergeOptions merge;
@@ -34,8 +31,7 @@ class ProgramRun {
     return take_end();
   }
   // For sinks that look at more than references: before into().
-  const channel::MappedProcess& process() const { return process_; }
-  host::Target& target() const { return *target_; }
+  host::Family& family() { return family_; }
 
   // The same with the streams thrown away unread.
   RunResult discarding();
@@ -46,8 +42,7 @@ class ProgramRun {
   const ProgramOptions options_;
   const std::chrono::steady_clock::time_point start_;
   RunResult result_;
-  const std::unique_ptr<host::Target> target_;
-  const channel::MappedProcess process_;
+  host::Family family_;
   Progress progress_;
   StreamConsumer consumer_;
 };

@@ -2,6 +2,18 @@
 
 namespace simrun::cli {
 
+EngineCounts& EngineCounts::operator+=(const EngineCounts& o) {
+  for (auto member :
+       {&EngineCounts::superblocks, &EngineCounts::translated_instructions, &EngineCounts::code_bytes,
+        &EngineCounts::links, &EngineCounts::dispatches_new, &EngineCounts::dispatches_link,
+        &EngineCounts::dispatches_indirect, &EngineCounts::dispatches_syscall, &EngineCounts::dispatches_check,
+        &EngineCounts::dispatches_other, &EngineCounts::signals, &EngineCounts::faults, &EngineCounts::flushes,
+        &EngineCounts::paths})
+    this->*member += o.*member;
+  translation_seconds += o.translation_seconds;
+  return *this;
+}
+
 channel::ThreadStatistics RunResult::totals() const {
   channel::ThreadStatistics sum;
   for (const auto& thread : threads) sum += thread.statistics;

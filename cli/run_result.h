@@ -22,6 +22,15 @@ struct EngineCounts {
   uint64_t signals = 0, faults = 0, flushes = 0;
   double translation_seconds = 0;
   uint64_t paths = 0;  // in the descriptor table
+
+  EngineCounts& operator+=(const EngineCounts& o);
+};
+
+// A followed process: one image in one process.
+struct ProcessReport {
+  uint32_t index = 0;  // as in ThreadReport::process
+  int pid = 0;
+  std::string command;  // when it was let in
 };
 
 struct RunResult {
@@ -34,12 +43,15 @@ struct RunResult {
   bool counted = true;      // false: nothing was read of the stream (null, discard)
   std::string error;        // not empty: the simulation is not complete, and why
   std::vector<std::string> warnings;
+  std::vector<ProcessReport> processes;        // by index
+  uint64_t native_images = 0;                  // programs that were executed and ran natively
+  uint64_t left_running = 0;                   // processes that outlived the program
   std::vector<channel::ThreadReport> threads;  // by index
   channel::ProcessEvents events;
   uint64_t drained_words = 0;                 // thrown away (discard, or after an error)
   std::optional<sim::MachineConfig> machine;  // kSim
   sim::Statistics caches;                     // kSim
-  EngineCounts engine;
+  EngineCounts engine;  // of all processes
   bool show_engine = false;
 
   channel::ThreadStatistics totals() const;

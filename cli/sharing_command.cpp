@@ -68,13 +68,13 @@ int sharing_command(const Words& words) {
   std::optional<OutputFile> json;
   if (!options.json_file.empty()) json.emplace(options.json_file);
   ProgramRun program(options.program, border::Mode::kTrace);
-  SharingSink sink(model, program.target());
+  SharingSink sink(model, program.family());
   RunResult result = program.into(sink, model.line_bytes());
   result.machine = std::move(machine);
   for (const std::string& warning : result.warnings) print_error("simrun: warning: {}\n", warning);
   if (!result.error.empty()) print_error("simrun: error: {}\n", result.error);
   const analysis::SharingReport report =
-      analysis::make_report(sink.shared_lines(), sink.space(), model.line_bytes(), options.top);
+      analysis::make_report(sink.shared_lines(), model.line_bytes(), options.top);
   if (!options.program.quiet) print_error("{}", text_report(result, report));
   std::fflush(stderr);
   if (json)

@@ -5,13 +5,26 @@
 
 namespace simrun::cli {
 
+uint32_t SharingSink::start_thread(const channel::ThreadReport& thread) {
+  processes_.resize(std::max<size_t>(processes_.size(), thread.index + 1));
+  processes_[thread.index] = thread.process;
+  if (watchers_.size() <= thread.process) watchers_.resize(thread.process + 1);
+  auto& watcher = watchers_[thread.process];
+  if (watcher == nullptr) {
+    const host::Family::Birth& birth = family_.birth(thread.process);
+    const bool forked = birth.kind == host::Family::Birth::Kind::kForked && watchers_[birth.parent] != nullptr;
+    watcher = std::make_unique<ProgramWatcher>(family_[thread.process], forked ? watchers_[birth.parent].get() : nullptr);
+  }
+  return references_.start_thread(thread);
+}
+
 // What it is now: by the end of the run the block may be freed.
 void SharingSink::new_site(const sim::LineRecord& line, uint32_t site) {
   std::vector<SitePlaces>& places = places_[line.line];
   places.resize(line.sites.size());
   const sim::Site& s = line.sites[site];
-  const analysis::AddressSpace& space = watcher_.space();
-  places[site] = {space.code_place(s.origin.pc), space.place(line.line * model_.line_bytes() + s.offset)};
+  const analysis::AddressSpace& of = space(s.origin.thread);
+  places[site] = {of.code_place(s.origin.pc), of.place(untagged(line.line * model_.line_bytes()) + s.offset)};
 }
 
 // Cycles beyond a hit in level 1 until the cache that all threads of the line have in common answers, or memory.
@@ -35,7 +48,7 @@ std::vector<analysis::SharedLine> SharingSink::shared_lines() const {
   std::vector<analysis::SharedLine> lines;
   for (const sim::LineRecord* record : model_.details()->lines().worst(std::numeric_limits<size_t>::max())) {
     analysis::SharedLine line;
-    line.address = record->line * model_.line_bytes();
+    line.address = untagged(record->line * model_.line_bytes());
     line.false_misses = record->sharing.false_sharing;
     line.true_misses = record->sharing.true_sharing;
     line.upgrades = record->sharing.upgrades;
@@ -45,6 +58,7 @@ std::vector<analysis::SharedLine> SharingSink::shared_lines() const {
     for (size_t i = 0; i < record->sites.size(); ++i) {
       const sim::Site& site = record->sites[i];
       analysis::LineUse use;
+      use.space = &space(site.origin.thread);
       use.thread = site.origin.thread;
       use.pc = site.origin.pc;
       use.offset = site.offset;

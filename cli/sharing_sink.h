@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "cli/program_watcher.h"
 #include "cli/run_result.h"
 #include "instr/channel/thread_statistics.h"
+#include "instr/host/family.h"
 #include "sim/hierarchy.h"
 
 namespace simrun::cli {
@@ -21,37 +23,40 @@ class SharingSink final : private sim::SiteObserver {
   static constexpr bool kWantsPc = true;
 
   // Both must outlive this.
-  SharingSink(sim::Hierarchy& model, const host::Target& target) : model_(model), references_(model), watcher_(target) {
+  SharingSink(sim::Hierarchy& model, host::Family& family) : model_(model), references_(model), family_(family) {
     model_.tell_of_sites(this);
   }
   ~SharingSink() { model_.tell_of_sites(nullptr); }
 
-  uint32_t start_thread(const channel::ThreadReport& thread) { return references_.start_thread(thread); }
+  uint32_t start_thread(const channel::ThreadReport& thread);
   void fetch(uint32_t thread, uint64_t line, uint64_t pc) { references_.fetch(thread, line, pc); }
   void data(uint32_t thread, channel::ReferenceKind kind, uint64_t address, uint32_t bytes, uint64_t pc) {
     references_.data(thread, kind, address, bytes, pc);
   }
   void event(uint32_t thread, border::Event event, std::span<const uint64_t> payload) {
-    watcher_.event(thread, event, payload);
+    watcher(thread).event(thread, event, payload);
   }
   void after_path(uint32_t thread, const uint64_t* words, const channel::PathTable& paths) {
-    watcher_.after_path(thread, words, paths);
+    watcher(thread).after_path(thread, words, paths);
   }
 
-  const analysis::AddressSpace& space() const { return watcher_.space(); }
-  // Lines with coherence misses, as the model counted them.
+  // Lines with coherence misses, as the model counted them. They refer to this.
   std::vector<analysis::SharedLine> shared_lines() const;
 
  private:
   struct SitePlaces {
     analysis::Place code, data;
   };
+  ProgramWatcher& watcher(uint32_t thread) { return *watchers_[processes_[thread]]; }
+  const analysis::AddressSpace& space(uint32_t thread) const { return watchers_[processes_[thread]]->space(); }
   void new_site(const sim::LineRecord& line, uint32_t site) override;
   uint64_t transfer_cycles(const sim::LineRecord& line) const;
 
   sim::Hierarchy& model_;
   DetailedModelSink references_;
-  ProgramWatcher watcher_;
+  host::Family& family_;
+  std::vector<std::unique_ptr<ProgramWatcher>> watchers_;         // by process
+  std::vector<uint32_t> processes_;                               // by thread
   std::unordered_map<uint64_t, std::vector<SitePlaces>> places_;  // by line, then by site
 };
 

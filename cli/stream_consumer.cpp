@@ -1,7 +1,10 @@
 #include "cli/stream_consumer.h"
 
+#include <algorithm>
 #include <csignal>
 #include <ctime>
+#include <fstream>
+#include <iterator>
 
 namespace simrun::cli {
 
@@ -9,20 +12,102 @@ namespace {
 
 constexpr uint32_t kDetached = 2, kFailed = 3;  // ProcessHeader::engine_state
 
+std::string command_line_of(pid_t pid) {
+  std::ifstream in("/proc/" + std::to_string(pid) + "/cmdline");
+  std::string text{std::istreambuf_iterator<char>(in), {}};
+  while (!text.empty() && text.back() == 0) text.pop_back();
+  std::replace(text.begin(), text.end(), '\0', ' ');
+  return text;
+}
+
+EngineCounts engine_counts(const border::ProcessHeader& header) {
+  const border::EngineStatistics& s = header.statistics;
+  return {.superblocks = s.superblocks,
+          .translated_instructions = s.translated_instructions,
+          .code_bytes = s.code_bytes,
+          .links = s.links,
+          .dispatches_new = s.dispatches_new,
+          .dispatches_link = s.dispatches_link,
+          .dispatches_indirect = s.dispatches_indirect,
+          .dispatches_syscall = s.dispatches_syscall,
+          .dispatches_check = s.dispatches_check,
+          .dispatches_other = s.dispatches_other,
+          .signals = s.signals,
+          .faults = s.faults,
+          .flushes = s.flushes,
+          .translation_seconds = static_cast<double>(s.translation_nanoseconds) / 1e9,
+          .paths = header.paths};
+}
+
+// Drain with the interface of Merge, over all processes.
+class Drains {
+ public:
+  void add_process(const channel::MappedProcess& mapped, const channel::Origin&) {
+    drains_.push_back(std::make_unique<channel::Drain>(mapped));
+    alive_.push_back(true);
+    status_.push_back(channel::Status::kIdle);
+  }
+  void set_alive(uint32_t index, bool alive) { alive_[index] = alive; }
+  bool is_done(uint32_t index) const { return status_[index] == channel::Status::kFinished; }
+  // In the place of one that is done.
+  void add_nothing() {
+    drains_.emplace_back();
+    alive_.push_back(false);
+    status_.push_back(channel::Status::kFinished);
+  }
+  void forget(uint32_t index) {
+    words_ += drains_[index]->words();
+    drains_[index].reset();
+  }
+  channel::Status advance() {
+    bool moved = false, finished = true;
+    for (size_t k = 0; k < drains_.size(); ++k) {
+      if (drains_[k] == nullptr) continue;
+      status_[k] = drains_[k]->advance(alive_[k]);
+      moved |= status_[k] == channel::Status::kAdvanced;
+      finished &= status_[k] == channel::Status::kFinished;
+    }
+    return moved ? channel::Status::kAdvanced : finished ? channel::Status::kFinished : channel::Status::kIdle;
+  }
+  uint64_t words() const {
+    uint64_t all = words_;
+    for (const auto& d : drains_) all += d == nullptr ? 0 : d->words();
+    return all;
+  }
+
+ private:
+  std::vector<std::unique_ptr<channel::Drain>> drains_;
+  std::vector<bool> alive_;
+  std::vector<channel::Status> status_;
+  uint64_t words_ = 0;
+};
+
 }  // namespace
 
-bool StreamConsumer::writes() {
-  if (!target_.running()) {
-    if (signals_at_end_ < 0) signals_at_end_ = signals_seen();
-    return false;
+StreamConsumer::StreamConsumer(host::Family& family, Progress& progress, bool wait_for_children)
+    : family_(family), progress_(progress), wait_for_children_(wait_for_children) {
+  watch(family_, bell_);
+}
+
+bool StreamConsumer::ended() {
+  if (family_.main_runs()) return false;
+  if (signals_at_end_ < 0) signals_at_end_ = signals_seen();
+  if (!wait_for_children_) {
+    family_.stop_following();
+    return true;
   }
-  const uint32_t state = process_.header().engine_state.load(std::memory_order_acquire);
+  return std::none_of(living_.begin(), living_.end(), [&](uint32_t index) { return family_[index].running(); });
+}
+
+bool StreamConsumer::writes(uint32_t index) {
+  if (ended() || !family_[index].running()) return false;
+  const uint32_t state = family_[index].header().engine_state.load(std::memory_order_acquire);
   return state != kDetached && state != kFailed;
 }
 
 // The user is impatient: the program is gone and here is another signal, while a backlog is simulated.
-bool StreamConsumer::given_up(bool alive, RunResult& result) const {
-  if (alive || signals_at_end_ < 0 || signals_seen() == signals_at_end_) return false;
+bool StreamConsumer::given_up(RunResult& result) {
+  if (signals_at_end_ < 0 || signals_seen() == signals_at_end_) return false;
   result.error = "interrupted before the whole stream was simulated";
   return true;
 }
@@ -42,17 +127,82 @@ void StreamConsumer::show(const std::vector<channel::ThreadReport>& threads) {
   progress_.show(sum.instructions, sum.loads + sum.stores, living);
 }
 
+channel::Origin StreamConsumer::origin(uint32_t index) const {
+  using Kind = host::Family::Birth::Kind;
+  const host::Family::Birth& birth = family_.birth(index);
+  switch (birth.kind) {
+    case Kind::kLaunched:
+      return {};
+    case Kind::kForked:
+      return {channel::Origin::Kind::kFork, birth.parent, birth.token, birth.root_slot};
+    case Kind::kExecuted:
+      return {channel::Origin::Kind::kExec, birth.parent, 0, birth.root_slot};
+  }
+  return {};
+}
+
+channel::ChildState StreamConsumer::child(uint32_t parent, uint64_t token, uint64_t pid) {
+  switch (family_.child(parent, token, static_cast<pid_t>(pid))) {
+    case host::Family::ChildState::kPending:
+      return channel::ChildState::kPending;
+    case host::Family::ChildState::kFollowed:
+      return channel::ChildState::kFollowed;
+    case host::Family::ChildState::kNative:
+      return channel::ChildState::kNative;
+  }
+  return channel::ChildState::kNative;
+}
+
+void StreamConsumer::let_in(uint32_t index, RunResult& result) {
+  host::Target& target = family_[index];
+  mapped_.push_back(std::make_unique<channel::MappedProcess>(target.mapping()));
+  living_.push_back(index);
+  bell_.add(target.header().consumer_sleeps);
+  result.processes.push_back({index, target.pid(), command_line_of(target.pid())});
+}
+
+void StreamConsumer::take_leave(uint32_t index, RunResult& result) {
+  border::ProcessHeader& header = family_[index].header();
+  if (header.engine_state == kFailed && result.error.empty())
+    result.error = fmt::format("the engine gave up in process {}: {:.{}}", family_[index].pid(), header.failure,
+                               sizeof header.failure - 1);
+  result.engine += engine_counts(header);
+  bell_.remove(header.consumer_sleeps);
+  mapped_[index].reset();
+  family_.forget(index);
+}
+
+// The program has ended. Those of its children that have not go on without us.
+void StreamConsumer::finish(RunResult& result) {
+  while (family_.main_runs()) {
+    family_.poll();
+    nap(std::chrono::milliseconds(1));
+  }
+  for (const uint32_t index : living_) {
+    if (family_[index].running()) ++result.left_running;
+    take_leave(index, result);
+  }
+  living_.clear();
+  result.native_images = family_.native_images();
+  result.warnings = family_.warnings();
+}
+
 void StreamConsumer::drain(RunResult& result) {
-  channel::Drain drain(process_);
+  Drains drains;
+  for (const auto& mapped : mapped_)
+    if (mapped != nullptr)
+      drains.add_process(*mapped, {});
+    else
+      drains.add_nothing();
   try {
-    loop([&](bool alive) { return drain.advance(alive); }, [] {}, [] { return false; }, result);
+    loop(drains, [] {}, [] { return false; }, result);
   } catch (const channel::StreamError& error) {
     // Not even the rings' numbers hold: nothing can keep the program from blocking on a full ring.
     result.error += fmt::format("{}{}; the program was killed", result.error.empty() ? "" : "; then ", error.what());
-    target_.forward_signal(SIGKILL);
+    family_.forward_signal(SIGKILL);
   }
-  while (target_.running()) nap(std::chrono::milliseconds(10));
-  result.drained_words = drain.words();
+  finish(result);
+  result.drained_words = drains.words();
 }
 
 }  // namespace simrun::cli

@@ -1,9 +1,11 @@
-// The loop of a run: advance the merge while there are words, sleep while there are none, notice the end of the
-// program.
+// The loop of a run: advance the merge while there are words, sleep while there are none, let new processes in, notice
+// the end of the program.
 #pragma once
 
 #include <chrono>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "cli/progress.h"
 #include "cli/run_result.h"
@@ -11,81 +13,116 @@
 #include "instr/channel/doorbell.h"
 #include "instr/channel/drain.h"
 #include "instr/channel/merge.h"
-#include "instr/host/launch.h"
+#include "instr/host/family.h"
 
 namespace simrun::cli {
 
 class StreamConsumer {
  public:
-  StreamConsumer(host::Target& target, const channel::MappedProcess& process, Progress& progress)
-      : target_(target), process_(process), bell_(process.header().consumer_sleeps), progress_(progress) {
-    watch(target_, bell_);
-  }
+  StreamConsumer(host::Family& family, Progress& progress, bool wait_for_children);
   ~StreamConsumer() { watch_nothing(); }
 
-  // Until the program has ended and its streams are read. Fills threads, events and error of `result`.
+  // Until the program has ended and its streams are read. Fills threads, processes, events, engine and error of `result`.
   template <class Sink>
   void run(Sink& sink, const channel::MergeOptions& options, RunResult& result) {
-    channel::Merge<Sink> merge(process_, sink, options);
+    channel::Merge<Sink> merge(sink, options);
+    merge.set_find_child([this](uint32_t parent, uint64_t token, uint64_t pid) { return child(parent, token, pid); });
     try {
-      loop([&](bool alive) { return merge.advance(alive); }, [&] { show(merge.reports()); },
-           [&] { return merge.waits_for_runnable(); }, result);
+      loop(merge, [&] { show(merge.reports()); }, [&] { return merge.waits_for_runnable(); }, result);
     } catch (const channel::StreamError& error) {
       result.error = error.what();
     }
     result.threads = merge.reports();
     result.events = merge.events();
-    if (!result.error.empty()) drain(result);
+    if (!result.error.empty())
+      drain(result);
+    else
+      finish(result);
   }
 
   // The same without looking at the streams. Fills drained_words.
   void drain(RunResult& result);
 
  private:
-  template <class Advance, class Show, class IsBehind>
-  void loop(Advance&& advance, Show&& show, IsBehind&& is_behind, RunResult& result) {
+  // `streams` has add_process(), set_alive(), is_done(), forget() and advance(), as Merge.
+  template <class Streams, class Show, class IsBehind>
+  void loop(Streams& streams, Show&& show, IsBehind&& is_behind, RunResult& result) {
     using channel::Status;
     for (int idle = 0;;) {
-      // While words come, whether the program lives does not matter; asked before advance(), so that its last words are
-      // not missed.
-      const bool alive = idle == 0 || writes();
-      const Status status = advance(alive);
+      // While words come, whether the processes live does not matter; asked before advance(), so that their last words
+      // are not missed.
+      look_around(streams, idle != 0, result);
+      const Status status = streams.advance();
       if (progress_.due()) show();
-      if (status == Status::kFinished) return;
-      if (given_up(alive, result)) return;
+      if (status == Status::kFinished && all_seen()) return;
+      if (given_up(result)) return;
       if (status == Status::kAdvanced)
         idle = 0;
-      else if (idle++ != 0 && alive)
-        sleep(idle, advance, is_behind);
+      else if (idle++ != 0)
+        sleep(idle, streams, is_behind);
+    }
+  }
+
+  // Lets new processes in; with `ends`, looks which have ended.
+  template <class Streams>
+  void look_around(Streams& streams, bool ends, RunResult& result) {
+    family_.poll();
+    while (mapped_.size() < family_.size()) {
+      const auto index = static_cast<uint32_t>(mapped_.size());
+      let_in(index, result);
+      streams.add_process(*mapped_[index], origin(index));
+    }
+    if (!ends) return;
+    for (size_t k = 0; k < living_.size();) {
+      const uint32_t index = living_[k];
+      const bool alive = writes(index);
+      streams.set_alive(index, alive);
+      if (!alive && streams.is_done(index)) {
+        streams.forget(index);
+        take_leave(index, result);
+        living_.erase(living_.begin() + static_cast<ptrdiff_t>(k));
+      } else {
+        ++k;
+      }
     }
   }
 
   // First some naps without the bell, so that a program that makes many short system calls need not wake us at each;
   // then sleeps until the bell rings. A thread that is behind rings only when its chunk is full or its state changes:
   // look again soon.
-  template <class Advance, class IsBehind>
-  void sleep(int& idle, Advance&& advance, IsBehind&& is_behind) {
+  template <class Streams, class IsBehind>
+  void sleep(int& idle, Streams& streams, IsBehind&& is_behind) {
     constexpr int kNaps = 4, kNapsForRunnable = 40;
     constexpr std::chrono::microseconds kNap{50};
+    if (ended()) return;
     const bool behind = is_behind();
     if (idle <= (behind ? kNapsForRunnable : kNaps)) return nap(kNap);
     bell_.arm();
-    if (advance(true) == channel::Status::kAdvanced)
+    if (streams.advance() == channel::Status::kAdvanced)
       idle = 0;
-    else if (writes())
+    else if (!ended())
       bell_.sleep(std::chrono::milliseconds(behind ? 2 : 100));
     bell_.disarm();
   }
 
   static void nap(std::chrono::microseconds time);
-  bool writes();  // the engine may still write into the rings
-  bool given_up(bool alive, RunResult& result) const;
+  bool ended();                  // nothing more is waited for, but what has been written is still read
+  bool all_seen() const { return mapped_.size() == family_.size(); }
+  bool writes(uint32_t index);   // the engine may still write into the rings
+  bool given_up(RunResult& result);
   void show(const std::vector<channel::ThreadReport>& threads);
+  channel::Origin origin(uint32_t index) const;
+  channel::ChildState child(uint32_t parent, uint64_t token, uint64_t pid);
+  void let_in(uint32_t index, RunResult& result);
+  void take_leave(uint32_t index, RunResult& result);
+  void finish(RunResult& result);
 
-  host::Target& target_;
-  const channel::MappedProcess& process_;
-  channel::Doorbell bell_;
+  host::Family& family_;
   Progress& progress_;
+  const bool wait_for_children_;
+  std::vector<std::unique_ptr<channel::MappedProcess>> mapped_;  // by index of the family; null when done
+  std::vector<uint32_t> living_;                                 // not yet done
+  channel::Doorbell bell_;
   int signals_at_end_ = -1;  // signals_seen() when the program's end was noticed
 };
 

@@ -15,7 +15,7 @@ namespace simrun::cli {
 namespace {
 
 // All are read by signal handlers. The pointers are set and cleared by the main thread only.
-std::atomic<host::Target*> watched_target{nullptr};
+std::atomic<host::Family*> watched_family{nullptr};
 std::atomic<channel::Doorbell*> watched_bell{nullptr};
 std::atomic<int> seen{0};
 std::atomic<int> held_back{0};  // a signal to pass on that came before there was a program
@@ -30,8 +30,8 @@ void pass_on(int signal, siginfo_t* info, void*) {
   // SI_USER: kill(2); the terminal's own come from the kernel (SI_KERNEL) and reach the whole group.
   const bool for_us_only = info->si_code == SI_USER || info->si_code == SI_QUEUE || info->si_code == SI_TKILL;
   if (for_us_only) {
-    if (host::Target* target = watched_target.load())
-      target->forward_signal(signal);
+    if (host::Family* family = watched_family.load())
+      family->forward_signal(signal);
     else
       held_back = signal;
   }
@@ -65,15 +65,15 @@ void install_signal_handlers() {
   for (int signal : {SIGUSR1, SIGUSR2, SIGWINCH}) install(signal, pass_on);
 }
 
-void watch(host::Target& target, channel::Doorbell& bell) {
+void watch(host::Family& family, channel::Doorbell& bell) {
   watched_bell = &bell;
-  watched_target = &target;
+  watched_family = &family;
   install(SIGCHLD, on_child);
-  if (const int signal = held_back.exchange(0)) target.forward_signal(signal);
+  if (const int signal = held_back.exchange(0)) family.forward_signal(signal);
 }
 
 void watch_nothing() {
-  watched_target = nullptr;
+  watched_family = nullptr;
   watched_bell = nullptr;
 }
 

@@ -7,7 +7,7 @@
 #include <sys/types.h>
 
 #include "instr/channel/doorbell.h"
-#include "instr/host/launch.h"
+#include "instr/host/family.h"
 
 namespace simrun::cli {
 
@@ -16,7 +16,7 @@ void install_signal_handlers();
 
 // After the launch: where signals go, and who is woken. Signals that came in between are passed on now. Both must
 // outlive the call of watch_nothing().
-void watch(host::Target& target, channel::Doorbell& bell);
+void watch(host::Family& family, channel::Doorbell& bell);
 void watch_nothing();
 
 // How many of the first four came that were not ignored; the second after the program's end means: do not finish the

@@ -62,7 +62,7 @@ class AddressSpace {
   Place place(uint64_t address) const;
   // Only what code can be: modules or nothing.
   Place code_place(uint64_t address) const;
-  const std::vector<std::unique_ptr<ModuleSymbols>>& modules() const { return modules_; }
+  const std::vector<std::shared_ptr<ModuleSymbols>>& modules() const { return modules_; }
   const Block& block(Place place) const {
     return place.kind == PlaceKind::kMapping ? mappings_[place.id] : blocks_[place.id];
   }
@@ -88,7 +88,7 @@ class AddressSpace {
   void insert(uint64_t start, Range range);
   Place thread_memory(uint64_t address, const Range& range, uint64_t start) const;
 
-  std::vector<std::unique_ptr<ModuleSymbols>> modules_;
+  std::vector<std::shared_ptr<ModuleSymbols>> modules_;
   std::map<std::string, uint32_t> module_by_path_;
   std::map<uint64_t, Range> ranges_;            // by start, disjoint
   std::map<uint64_t, uint32_t> live_;           // start of block to index

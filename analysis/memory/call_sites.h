@@ -20,15 +20,14 @@ class CallSites {
                               frames.begin() + static_cast<std::ptrdiff_t>(std::min(frames.size(), kMostFrames)));
     if (key.empty()) return kUnknown;
     const auto [at, is_new] = ids_.emplace(std::move(key), static_cast<uint32_t>(by_id_.size()));
-    if (is_new) by_id_.push_back(&at->first);
+    if (is_new) by_id_.push_back(at->first);
     return at->second;
   }
-  const std::vector<uint64_t>& frames(uint32_t id) const { return *by_id_[id]; }
+  const std::vector<uint64_t>& frames(uint32_t id) const { return by_id_[id]; }
 
  private:
-  std::vector<uint64_t> none_;
   std::map<std::vector<uint64_t>, uint32_t> ids_;
-  std::vector<const std::vector<uint64_t>*> by_id_{&none_};
+  std::vector<std::vector<uint64_t>> by_id_{{}};
 };
 
 }  // namespace simrun::analysis

@@ -11,6 +11,7 @@ namespace simrun::analysis {
 
 // One instruction of one thread that touched the same bytes, counted from when a second thread touched the line.
 struct LineUse {
+  const AddressSpace* space = nullptr;         // of the process that the thread is of
   uint32_t thread = 0;
   uint64_t pc = 0;
   uint32_t offset = 0, bytes = 0;              // within the line

@@ -35,10 +35,11 @@ void add(SharingUse& to, const LineUse& from) {
 }
 
 // One row for each thread, range of bytes and source line.
-std::vector<SharingUse> resolve_uses(const SharedLine& line, PlaceNames& names) {
+std::vector<SharingUse> resolve_uses(const SharedLine& line) {
   using Key = std::tuple<uint32_t, uint32_t, uint32_t, std::string>;
   std::map<Key, SharingUse> rows;
   for (const LineUse& use : line.uses) {
+    PlaceNames names(*use.space);
     auto frames = names.code(use.code);
     std::string where = fmt::format("{:#x}", use.pc);
     if (!frames.empty() && frames[0].line != 0) {
@@ -63,7 +64,7 @@ std::vector<SharingUse> resolve_uses(const SharedLine& line, PlaceNames& names) 
   return uses;
 }
 
-SharingLine resolve(const SharedLine& line, PlaceNames& names, uint32_t line_bytes) {
+SharingLine resolve(const SharedLine& line, uint32_t line_bytes) {
   SharingLine result;
   result.address = line.address;
   result.verdict = verdict_of(line.false_misses, line.true_misses);
@@ -75,14 +76,14 @@ SharingLine resolve(const SharedLine& line, PlaceNames& names, uint32_t line_byt
   for (const LineUse& use : line.uses) result.threads.push_back(use.thread);
   std::sort(result.threads.begin(), result.threads.end());
   result.threads.erase(std::unique(result.threads.begin(), result.threads.end()), result.threads.end());
-  result.uses = resolve_uses(line, names);
+  result.uses = resolve_uses(line);
   result.fix = propose_fix(result, line_bytes);
   return result;
 }
 
 }  // namespace
 
-SharingReport make_report(std::vector<SharedLine> lines, const AddressSpace& space, uint32_t line_bytes, size_t top) {
+SharingReport make_report(std::vector<SharedLine> lines, uint32_t line_bytes, size_t top) {
   SharingReport report;
   report.line_bytes = line_bytes;
   for (const SharedLine& line : lines) {
@@ -97,8 +98,7 @@ SharingReport make_report(std::vector<SharedLine> lines, const AddressSpace& spa
   std::sort(lines.begin(), lines.end(), [](const SharedLine& a, const SharedLine& b) {
     return std::tuple(b.misses(), b.stall_cycles, a.address) < std::tuple(a.misses(), a.stall_cycles, b.address);
   });
-  PlaceNames names(space);
-  for (size_t i = 0; i < std::min(top, lines.size()); ++i) report.top.push_back(resolve(lines[i], names, line_bytes));
+  for (size_t i = 0; i < std::min(top, lines.size()); ++i) report.top.push_back(resolve(lines[i], line_bytes));
   return report;
 }
 

@@ -57,7 +57,7 @@ struct SharingReport {
 };
 
 // `top`: how many lines to resolve. Reads symbols of the modules that they concern.
-SharingReport make_report(std::vector<SharedLine> lines, const AddressSpace& space, uint32_t line_bytes, size_t top);
+SharingReport make_report(std::vector<SharedLine> lines, uint32_t line_bytes, size_t top);
 
 std::string text_of(const SharingReport& report);
 

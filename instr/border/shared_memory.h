@@ -81,6 +81,27 @@ struct ModeSwitch {
 static_assert(sizeof(ModeSwitch) == 16);
 inline constexpr uint32_t kMaxModeSwitches = 4096;
 
+// How processes and images that the program makes come into the simulation (docs/processes.md). The requester claims an entry of its
+// process's header (a child of fork: of its parent's), fills it, posts it, wakes the consumer, and sleeps on `state` until it is
+// answered; then it frees the entry.
+enum class FollowKind : uint32_t {
+  kForked = 1,   // a child with memory of its own: `descriptor` is to become its shared mapping
+  kVforked,      // a child that borrows its parent's memory and goes on natively until it executes a program
+  kExec,         // a thread that is about to execute a program
+  kExecFailed,   // and was told by the kernel that it cannot
+};
+enum class FollowState : uint32_t { kFree = 0, kClaimed, kPosted, kGranted, kRefused };
+
+struct FollowRequest {
+  std::atomic<uint32_t> state;         // FollowState; a futex
+  FollowKind kind;
+  uint32_t pid, tid;                   // of the requester, in its own namespace
+  uint32_t descriptor;                 // kForked: of a memory file, in the requester's table
+  uint32_t spare;
+  uint64_t token;                      // kForked, kVforked: as in the parent's kProcessFork
+};
+inline constexpr uint32_t kFollowRequests = 32;
+
 // What the launcher tells the engine and what the engine tells the launcher.
 struct ProcessHeader {
   uint64_t magic;
@@ -103,6 +124,8 @@ struct ProcessHeader {
   uint64_t count_interval_threads;     // the same as soon as there has been a second thread; 0: as before
   uint32_t count_paths;                // count mode: 1: how often each path ran is part of that report
   uint32_t mode_switches;              // entries of the table at mode_switches_offset
+  uint32_t follow_children;            // 0: children, and programs executed, go on natively
+  int32_t simulator_pid;
   uint64_t app_pc, app_sp;             // the application's first instruction (its dynamic loader, if it has one) and stack pointer
   uint64_t app_flags;                  // rflags at start
   uint32_t added_personality;          // bits of personality(2) that the launcher set and the application should not see
@@ -138,6 +161,10 @@ struct ProcessHeader {
   // Written by the simulator; used only with watch_calls.
   WatchedEntries watched;
   std::atomic<uint32_t> mappings_read;              // futex: the last ticket of a kMappingChange that the simulator has dealt with
+
+  std::atomic<uint64_t> last_token;                 // of forks
+  FollowRequest requests[kFollowRequests];
+  std::atomic<uint32_t> requests_posted;            // raised after each posting; the simulator sets it back before it looks
 
   // The consumer sleeps on this futex; producers wake it at chunk switches and state changes when it is 1.
   alignas(64) std::atomic<uint32_t> consumer_sleeps;

@@ -20,9 +20,10 @@ enum class Event : uint32_t {
   kCut,                // path id, instructions retired, iterations done of a string instruction that was next, then the words stored
                        // so far: a superblock that a fault cut short, from its entry
   kMarker,             // type, value (simrun.h, SSC marks)
-  kExec,               // the process image is about to be replaced; the streams of this process end unless kExecFailed follows
-  kExecFailed,
-  kProcessFork,        // pid of a child that goes on outside this simulation (natively)
+  kExec,               // 1 if the new image is to be followed: the process image is about to be replaced; its streams end unless
+                       // kExecFailed follows
+  kExecFailed,         // as in kExec
+  kProcessFork,        // pid of a child process, token: 0, or that of its FollowRequest
   kMappingChange,      // watch_calls only. System call number (0: the program is about to start), its result, its six arguments, ticket: of
                        // mmap, munmap, mremap, brk that succeeded. With a ticket != 0 (a file was mapped executable) the thread
                        // waits until the simulator has raised ProcessHeader::mappings_read to it

@@ -4,6 +4,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <climits>
 #include <ctime>
@@ -22,10 +24,39 @@ void futex_wake_all(std::atomic<uint32_t>& word) {
   errno = saved;
 }
 
-void Doorbell::sleep(std::chrono::microseconds time_out) { futex_wait(sleeps_, 1, time_out); }
+void Doorbell::arm() {
+  own_.store(1, std::memory_order_seq_cst);
+  for (auto* word : words_) word->store(1, std::memory_order_seq_cst);
+}
 
-void Doorbell::ring() {
-  if (sleeps_.exchange(0, std::memory_order_seq_cst) == 1) futex_wake_all(sleeps_);
+void Doorbell::disarm() {
+  own_.store(0, std::memory_order_relaxed);
+  for (auto* word : words_) word->store(0, std::memory_order_relaxed);
+}
+
+void Doorbell::sleep(std::chrono::microseconds time_out) {
+  std::array<futex_waitv, FUTEX_WAITV_MAX> waiters{};
+  if (words_.size() < waiters.size()) {
+    size_t count = 0;
+    const auto wait_for = [&](std::atomic<uint32_t>& word) {
+      waiters[count++] = {1, reinterpret_cast<uint64_t>(&word), FUTEX_32, 0};
+    };
+    wait_for(own_);
+    for (auto* word : words_) wait_for(*word);
+    timespec until{};
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    const auto nanoseconds = until.tv_nsec + time_out.count() % 1'000'000 * 1000;
+    until.tv_sec += time_out.count() / 1'000'000 + nanoseconds / 1'000'000'000;
+    until.tv_nsec = nanoseconds % 1'000'000'000;
+    if (syscall(SYS_futex_waitv, waiters.data(), count, 0, &until, CLOCK_MONOTONIC) >= 0 || errno != ENOSYS) return;
+  }
+  futex_wait(own_, 1, std::min(time_out, std::chrono::microseconds{1000}));
+}
+
+void Doorbell::ring() { channel::ring(own_); }
+
+void ring(std::atomic<uint32_t>& word) {
+  if (word.exchange(0, std::memory_order_seq_cst) == 1) futex_wake_all(word);
 }
 
 }  // namespace simrun::channel

@@ -1,5 +1,5 @@
-// How the consumer sleeps. One word in the shared mapping (ProcessHeader::consumer_sleeps) is 1 while it does; who has
-// news exchanges it for 0 and wakes. The futexes are shared ones: both sides map the same memfd at different addresses.
+// How the consumer sleeps. One word in the shared mapping of each process (ProcessHeader::consumer_sleeps) is 1 while it does; who
+// has news exchanges it for 0 and wakes. The futexes are shared ones: both sides map the same memory file at different addresses.
 //
 //   bell.arm(); look once more for work; if there is none: bell.sleep(time-out); bell.disarm();
 //
@@ -9,24 +9,34 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <vector>
 
 namespace simrun::channel {
 
 class Doorbell {
  public:
-  explicit Doorbell(std::atomic<uint32_t>& sleeps) : sleeps_(sleeps) {}
+  Doorbell() = default;
+  explicit Doorbell(std::atomic<uint32_t>& sleeps) { add(sleeps); }
+  // The words of processes; not while armed.
+  void add(std::atomic<uint32_t>& sleeps) { words_.push_back(&sleeps); }
+  void remove(std::atomic<uint32_t>& sleeps) { std::erase(words_, &sleeps); }
 
-  void arm() { sleeps_.store(1, std::memory_order_seq_cst); }
-  void disarm() { sleeps_.store(0, std::memory_order_relaxed); }
-  // Until rung, a signal or the time-out.
+  void arm();
+  void disarm();
+  // Until one is rung, a signal or the time-out. Where one thread cannot wait for so many words (before Linux 5.16, or beyond 127),
+  // no longer than a millisecond.
   void sleep(std::chrono::microseconds time_out);
 
   // Wakes the sleeper if there is one. Any time, also in a signal handler of the sleeping thread itself.
   void ring();
 
  private:
-  std::atomic<uint32_t>& sleeps_;
+  std::atomic<uint32_t> own_{0};                // for ring()
+  std::vector<std::atomic<uint32_t>*> words_;
 };
+
+// What a producer does: wakes the consumer if it sleeps on `word`.
+void ring(std::atomic<uint32_t>& word);
 
 // Sleeps while `word` is `expected`; returns on a wake-up, a signal, the time-out or spuriously.
 void futex_wait(std::atomic<uint32_t>& word, uint32_t expected, std::chrono::microseconds time_out);

@@ -1,4 +1,4 @@
-// The streams of one target, in one order, into one sink. A template of the sink: no virtual call per reference.
+// The streams of all processes, in one order, into one sink. A template of the sink: no virtual call per reference.
 //
 //   Merge<CountingSink> merge(process, sink, options);
 //   for (;;) {
@@ -13,6 +13,7 @@
 #include <atomic>
 #include <concepts>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -59,22 +60,40 @@ struct ProcessEvents {
 template <class Sink>
 class Merge {
  public:
-  // All references must outlive this. Throws StreamError.
-  Merge(const MappedProcess& process, Sink& sink, const MergeOptions& options)
-      : paths_(process, options.line_bytes),
-        sink_(sink),
-        time_(process, options, [this](const ThreadReport& thread) { return sink_.start_thread(thread); }) {}
+  // `sink` must outlive this.
+  Merge(Sink& sink, const MergeOptions& options)
+      : sink_(sink),
+        line_bytes_(options.line_bytes),
+        time_(options, [this](const ThreadReport& thread) { return sink_.start_thread(thread); }) {}
 
-  // Up to some hundred turns. `alive`: the target may still write (known before the call). Throws StreamError: the
-  // message names the thread.
-  Status advance(bool alive) {
+  // With one process.
+  Merge(const MappedProcess& process, Sink& sink, const MergeOptions& options) : Merge(sink, options) {
+    add_process(process);
+  }
+
+  // One more process, as VirtualTime::add_process; `mapped` must stay until forget(). Throws StreamError.
+  uint32_t add_process(const MappedProcess& mapped, const Origin& origin = {}) {
+    paths_.push_back(std::make_unique<PathTable>(mapped, line_bytes_));
+    return time_.add_process(mapped, origin);
+  }
+  // `alive`: the process may still write (known before the next advance()).
+  void set_alive(uint32_t process, bool alive) { time_.set_alive(process, alive); }
+  bool is_done(uint32_t process) const { return time_.is_done(process); }
+  void forget(uint32_t process) {
+    time_.forget(process);
+    paths_[process].reset();
+  }
+  void set_find_child(VirtualTime::FindChild find_child) { time_.set_find_child(std::move(find_child)); }
+
+  // Up to some hundred turns. Throws StreamError: the message names the thread.
+  Status advance() {
     constexpr int kTurns = 256;
     for (int turn = 0; turn < kTurns; ++turn) {
       MergeThread* thread = nullptr;
       try {
-        thread = time_.next(alive);
+        thread = time_.next();
         if (thread == nullptr)
-          return time_.finished(alive) ? Status::kFinished : turn != 0 ? Status::kAdvanced : Status::kIdle;
+          return time_.finished() ? Status::kFinished : turn != 0 ? Status::kAdvanced : Status::kIdle;
         run_turn(*thread);
       } catch (const StreamError& error) {
         if (thread == nullptr) throw;
@@ -84,13 +103,22 @@ class Merge {
     }
     return Status::kAdvanced;
   }
+  // With one process.
+  Status advance(bool alive) {
+    set_alive(0, alive);
+    return advance();
+  }
 
   // A runnable thread is behind: its words should come soon, though nobody rings before its chunk is full.
   bool waits_for_runnable() const { return time_.waits_for_runnable(); }
 
   std::vector<ThreadReport> reports() const { return time_.reports(); }
-  const ProcessEvents& events() const { return events_; }
-  const PathTable& paths() const { return paths_; }
+  ProcessEvents events() const {
+    ProcessEvents all = events_;
+    all.forks += time_.native_children();
+    return all;
+  }
+  const PathTable& paths(uint32_t process = 0) const { return *paths_[process]; }
 
  private:
   void run_turn(MergeThread& thread) {
@@ -109,6 +137,7 @@ class Merge {
   // As many paths as the words in hand and the turn allow. False: not even one was complete.
   bool run_paths(MergeThread& thread) {
     if (!thread.unborn.empty()) time_.release_children(thread);
+    PathTable& paths = *paths_[thread.process];
     const uint64_t* const first = thread.ring.position();
     const uint64_t* const end = thread.ring.end();
     const uint64_t* at = first;
@@ -116,22 +145,22 @@ class Merge {
     const uint64_t turn_end = thread.turn_end;
     const uint64_t paths_before = thread.replay.statistics.paths;
     while (at != end && clock < turn_end) {
-      uint32_t length = paths_.length(*at);
+      uint32_t length = paths.length(*at);
       if (length == 0) [[unlikely]] {
         if (static_cast<uint32_t>(*at) < border::kFirstPath) break;
-        length = 1 + paths_.decode(*at).words;
+        length = 1 + paths.decode(*at).words;
       }
       if (end - at < length) break;
-      const DecodedPath& path = paths_[*at];
+      const DecodedPath& path = paths[*at];
       if constexpr (WantsPaths<Sink>) sink_.path(thread, at, length, path.instructions);
       bool wanted = true;
-      if constexpr (ChoosesPaths<Sink>) wanted = sink_.enter_path(thread, at, paths_);
+      if constexpr (ChoosesPaths<Sink>) wanted = sink_.enter_path(thread, at, paths);
       if (wanted)
         replay(path, at, thread.replay, sink_);
       else
         replay(path, at, thread.replay, counting_);
-      if constexpr (requires { sink_.after_path(thread.replay.handle, at, paths_); })
-        sink_.after_path(thread.replay.handle, at, paths_);
+      if constexpr (requires { sink_.after_path(thread.replay.handle, at, paths); })
+        sink_.after_path(thread.replay.handle, at, paths);
       clock += path.instructions;
       at += length;
     }
@@ -204,18 +233,20 @@ class Merge {
         ++events_.markers;
         return;
       case Event::kExec:
+        if (!payload.empty() && payload[0] != 0) return time_.exec(thread);
         ++events_.execs;
         return time_.leave(thread);
       case Event::kExecFailed:
-        --events_.execs;
+        if (payload.empty() || payload[0] == 0) --events_.execs;
         return;
       case Event::kProcessFork:
+        if (payload.size() > 1 && payload[1] != 0) return time_.fork(thread, payload[0], payload[1]);
         ++events_.forks;
         return;
       case Event::kMappingChange:
         require_payload(payload, 9, "mapping change");
         if (payload[8] == 0) return;
-        let_go_on(paths_.process().header().mappings_read, payload[8]);
+        let_go_on(paths_[thread.process]->process().header().mappings_read, payload[8]);
         return time_.leave(thread);
       case Event::kRetired:
       case Event::kInterval:
@@ -253,7 +284,7 @@ class Merge {
     std::vector<uint64_t> words{payload[0]};
     words.insert(words.end(), payload.begin() + 3, payload.end());
     std::vector<border::OperandDescriptor> strings;
-    const OwnedPath cut = paths_.decode_prefix(payload[0], payload[1], words.size() - 1, &strings);
+    const OwnedPath cut = paths_[thread.process]->decode_prefix(payload[0], payload[1], words.size() - 1, &strings);
     ThreadStatistics& s = thread.replay.statistics;
     ++s.cuts;
     if (cut.path.reference_count != 0) {
@@ -282,8 +313,9 @@ class Merge {
                   });
   }
 
-  PathTable paths_;
   Sink& sink_;
+  uint32_t line_bytes_;
+  std::vector<std::unique_ptr<PathTable>> paths_;  // by process
   VirtualTime time_;
   ProcessEvents events_;
   CountingSink counting_;

@@ -56,6 +56,7 @@ inline void count_reference(ThreadStatistics& to, ReferenceKind kind) {
 // A thread, once known. Times are virtual: retired instructions.
 struct ThreadReport {
   uint32_t index = 0;  // in order of creation in virtual time, from 0
+  uint32_t process = 0;  // in the order in which they were added
   uint32_t slot = 0;
   uint32_t tid = 0;
   uint64_t start_clock = 0;

@@ -14,11 +14,101 @@ using border::ThreadState;
 using Stage = MergeThread::Stage;
 using Clock = std::chrono::steady_clock;
 
-VirtualTime::VirtualTime(const MappedProcess& process, const MergeOptions& options, Start start)
-    : process_(process), options_(options), start_(std::move(start)), by_slot_(border::kMaxThreads) {}
+VirtualTime::VirtualTime(const MergeOptions& options, Start start) : options_(options), start_(std::move(start)) {}
 
-MergeThread* VirtualTime::next(bool alive) {
-  if (waiting_ != 0) poll_all(alive);
+uint32_t VirtualTime::add_process(const MappedProcess& mapped, const Origin& origin) {
+  const auto index = static_cast<uint32_t>(processes_.size());
+  processes_.push_back(std::make_unique<Process>());
+  Process& process = *processes_.back();
+  process.mapped = &mapped;
+  process.origin = origin;
+  process.by_slot.resize(border::kMaxThreads);
+  if (origin.kind == Origin::Kind::kNone) return index;
+  process.held = true;
+  const auto announced = std::find_if(expected_.begin(), expected_.end(), [&](const Expected& e) {
+    return e.kind == origin.kind && e.thread->process == origin.parent && e.token == origin.token;
+  });
+  if (announced == expected_.end()) return index;
+  const uint64_t clock = announced->clock;
+  expected_.erase(announced);
+  begin(index, clock);
+  return index;
+}
+
+// Its first thread is one that waits in the kernel: runnable when it has words.
+void VirtualTime::begin(uint32_t index, uint64_t clock) {
+  Process& process = *processes_[index];
+  process.held = false;
+  MergeThread& root = know(index, process.origin.root_slot);
+  name(root, clock);
+  set_stage(root, Stage::kBlocked);
+}
+
+bool VirtualTime::is_done(uint32_t index) const {
+  const auto& process = processes_[index];
+  if (process == nullptr || process->alive || !process->searched || process->live != 0 || process->held) return false;
+  if (std::any_of(expected_.begin(), expected_.end(), [&](const Expected& e) { return e.thread->process == index; }))
+    return false;
+  return std::none_of(known_.begin(), known_.end(), [&](const MergeThread* t) { return t->process == index; });
+}
+
+void VirtualTime::forget(uint32_t process) { processes_[process].reset(); }
+
+bool VirtualTime::finished() const {
+  return live_ == 0 && expected_.empty() &&
+         std::none_of(processes_.begin(), processes_.end(), [](const auto& p) { return p && (!p->searched || p->held); });
+}
+
+void VirtualTime::fork(MergeThread& thread, uint64_t pid, uint64_t token) {
+  thread.turn_end = thread.clock;
+  for (uint32_t k = 0; k < processes_.size(); ++k) {
+    const auto& p = processes_[k];
+    if (p && p->held && p->origin.kind == Origin::Kind::kFork && p->origin.parent == thread.process &&
+        p->origin.token == token)
+      return begin(k, thread.clock);
+  }
+  expected_.push_back({Origin::Kind::kFork, &thread, token, pid, thread.clock});
+}
+
+void VirtualTime::exec(MergeThread& thread) {
+  set_stage(thread, Stage::kBlocked);
+  for (uint32_t k = 0; k < processes_.size(); ++k) {
+    const auto& p = processes_[k];
+    if (p && p->held && p->origin.kind == Origin::Kind::kExec && p->origin.parent == thread.process)
+      return begin(k, thread.clock);
+  }
+  expected_.push_back({Origin::Kind::kExec, &thread, 0, 0, thread.clock});
+}
+
+// What was announced and has not been added: is it still to come?
+bool VirtualTime::is_settled(const Expected& e) {
+  if (e.kind == Origin::Kind::kExec) return has_words(*e.thread) || !alive(*e.thread);
+  if (find_child_ && find_child_(e.thread->process, e.token, e.pid) != ChildState::kNative) return false;
+  ++native_children_;
+  return true;
+}
+
+bool VirtualTime::waits_for_children() {
+  std::erase_if(expected_, [&](const Expected& e) { return is_settled(e); });
+  return !expected_.empty();
+}
+
+// A child whose parent died before it could announce it.
+void VirtualTime::release_held_orphans() {
+  for (uint32_t k = 0; k < processes_.size(); ++k) {
+    const auto& p = processes_[k];
+    if (!p || !p->held) continue;
+    const auto& parent = processes_[p->origin.parent];
+    if (parent != nullptr && (parent->alive || parent->live != 0)) continue;
+    const MergeThread* first = smallest_clock();
+    begin(k, first == nullptr ? 0 : first->clock);
+  }
+}
+
+MergeThread* VirtualTime::next() {
+  waits_for_runnable_ = true;
+  if (!expected_.empty() && waits_for_children()) return nullptr;
+  if (waiting_ != 0) poll_all();
   waits_for_runnable_ = false;
   for (;;) {
     const bool goes_on =
@@ -27,7 +117,7 @@ MergeThread* VirtualTime::next(bool alive) {
     if (thread == nullptr) {
       current_ = nullptr;
       const uint32_t live = live_;
-      look_for_roots(alive);
+      look_for_roots();
       if ((thread = smallest_clock()) == nullptr) {
         if (live_ < live) continue;  // one was ended, there may be others
         return nullptr;
@@ -35,19 +125,19 @@ MergeThread* VirtualTime::next(bool alive) {
     }
     if (!goes_on) thread->turn_end = thread->clock + options_.quantum;
     current_ = thread;
-    if (has_words(*thread, alive)) {
+    if (has_words(*thread)) {
       thread->waited_since = {};
       return thread;
     }
-    if (step_back(*thread, alive)) continue;
+    if (step_back(*thread)) continue;
     waits_for_runnable_ = true;
     return nullptr;
   }
 }
 
-bool VirtualTime::has_words(MergeThread& thread, bool alive) {
+bool VirtualTime::has_words(MergeThread& thread) {
   if (!thread.ring.empty() && !thread.needs_more) return true;
-  if (!thread.ring.refresh(!alive)) return false;
+  if (!thread.ring.refresh(!alive(thread))) return false;
   thread.needs_more = false;
   return true;
 }
@@ -70,10 +160,10 @@ uint64_t VirtualTime::smallest_clock_of_others(const MergeThread& thread) const 
 }
 
 // A runnable thread has no words. True: it is not runnable after all (or words have just come): choose again.
-bool VirtualTime::step_back(MergeThread& thread, bool alive) {
+bool VirtualTime::step_back(MergeThread& thread) {
   const auto state = static_cast<ThreadState>(thread.ring.slot().ring.state.load(std::memory_order_acquire));
-  if (has_words(thread, alive)) return true;  // written before the state that we just read
-  if (!alive || state == ThreadState::kDead) {
+  if (has_words(thread)) return true;  // written before the state that we just read
+  if (!alive(thread) || state == ThreadState::kDead) {
     end(thread);
     return true;
   }
@@ -81,10 +171,10 @@ bool VirtualTime::step_back(MergeThread& thread, bool alive) {
     set_stage(thread, Stage::kBlocked);
     return true;
   }
-  return stalled(thread, alive);
+  return stalled(thread);
 }
 
-bool VirtualTime::stalled(MergeThread& thread, bool alive) {
+bool VirtualTime::stalled(MergeThread& thread) {
   const auto now = Clock::now();
   if (thread.waited_since == Clock::time_point{}) {
     thread.waited_since = now;
@@ -92,7 +182,7 @@ bool VirtualTime::stalled(MergeThread& thread, bool alive) {
   }
   if (now - thread.waited_since < options_.stall_time_out) return false;
   const auto waits = [&](MergeThread* t) {
-    return t != &thread && t->stage == Stage::kRunnable && has_words(*t, alive);
+    return t != &thread && t->stage == Stage::kRunnable && has_words(*t);
   };
   if (std::none_of(known_.begin(), known_.end(), waits)) return false;
   ++thread.replay.statistics.stalls;
@@ -100,60 +190,69 @@ bool VirtualTime::stalled(MergeThread& thread, bool alive) {
   return true;
 }
 
-void VirtualTime::poll_all(bool alive) {
+void VirtualTime::poll_all() {
   for (size_t i = 0; i < known_.size();) {
     MergeThread* thread = known_[i];
-    if (thread->stage != Stage::kRunnable) poll(*thread, alive);
+    if (thread->stage != Stage::kRunnable) poll(*thread);
     if (i < known_.size() && known_[i] == thread) ++i;  // else it was released
   }
 }
 
-void VirtualTime::poll(MergeThread& thread, bool alive) {
+void VirtualTime::poll(MergeThread& thread) {
   const auto state = static_cast<ThreadState>(thread.ring.slot().ring.state.load(std::memory_order_acquire));
   switch (thread.stage) {
     case Stage::kHeld:
-      if (thread.created && has_words(thread, alive))
+      if (thread.created && has_words(thread))
         start(thread);
-      else if (thread.created && !alive)
+      else if (thread.created && !alive(thread))
         end(thread);
       return;
     case Stage::kBlocked:
     case Stage::kAside:
-      if (has_words(thread, alive))
+      if (has_words(thread))
         rejoin(thread);
-      else if (!alive || state == ThreadState::kDead)
+      else if (!alive(thread) || state == ThreadState::kDead)
         end(thread);
       return;
     case Stage::kEnding:
-      if (!alive || state == ThreadState::kDead) release(thread);
+      if (!alive(thread) || state == ThreadState::kDead) release(thread);
       return;
     case Stage::kRunnable:
       return;
   }
 }
 
-// Threads that nobody in the target created: the first one, or those found at attach.
-void VirtualTime::look_for_roots(bool alive) {
+// Threads that nobody in their process created: the first one, or those found at attach.
+void VirtualTime::look_for_roots() {
+  release_held_orphans();
   MergeThread* orphan = nullptr;
-  for (uint32_t slot = 0; slot < process_.slots_used(); ++slot) {
-    if (by_slot_[slot] != nullptr && (by_slot_[slot]->stage != Stage::kHeld || by_slot_[slot]->created)) continue;
-    if (process_.slot(slot).ring.state.load(std::memory_order_acquire) == static_cast<uint32_t>(ThreadState::kFree))
-      continue;
-    MergeThread& thread = know(slot);
-    const auto words = has_words(thread, alive) ? thread.ring.words() : std::span<const uint64_t>{};
-    const bool starts =
-        words.size() > 2 && static_cast<uint32_t>(words[0]) == static_cast<uint32_t>(border::Event::kThreadStart);
-    if (starts && static_cast<uint32_t>(words[2]) == ~uint32_t{0})
-      name_and_start(thread);
-    else if (orphan == nullptr && !alive)
-      orphan = &thread;
-  }
-  // When the target is dead and nothing else is left: children whose kThreadCreate was lost with their parent.
+  for (uint32_t k = 0; k < processes_.size(); ++k)
+    if (processes_[k] != nullptr && !processes_[k]->held) look_for_roots(k, orphan);
+  // When its process is dead and nothing else is left: children whose kThreadCreate was lost with their parent.
   if (orphan == nullptr || smallest_clock() != nullptr) return;
   if (orphan->ring.empty())
     end(*orphan);
   else
     name_and_start(*orphan);
+}
+
+void VirtualTime::look_for_roots(uint32_t index, MergeThread*& orphan) {
+  Process& process = *processes_[index];
+  process.searched = !process.alive;
+  for (uint32_t slot = 0; slot < process.mapped->slots_used(); ++slot) {
+    const auto& known = process.by_slot[slot];
+    if (known != nullptr && (known->stage != Stage::kHeld || known->created)) continue;
+    const auto state = process.mapped->slot(slot).ring.state.load(std::memory_order_acquire);
+    if (state == static_cast<uint32_t>(ThreadState::kFree)) continue;
+    MergeThread& thread = know(index, slot);
+    const auto words = has_words(thread) ? thread.ring.words() : std::span<const uint64_t>{};
+    const bool starts =
+        words.size() > 2 && static_cast<uint32_t>(words[0]) == static_cast<uint32_t>(border::Event::kThreadStart);
+    if (starts && static_cast<uint32_t>(words[2]) == ~uint32_t{0})
+      name_and_start(thread);
+    else if (orphan == nullptr && !process.alive)
+      orphan = &thread;
+  }
 }
 
 void VirtualTime::name_and_start(MergeThread& thread) {
@@ -162,11 +261,13 @@ void VirtualTime::name_and_start(MergeThread& thread) {
   start(thread);
 }
 
-MergeThread& VirtualTime::know(uint32_t slot) {
-  auto& known = by_slot_[slot];
+MergeThread& VirtualTime::know(uint32_t index, uint32_t slot) {
+  Process& process = *processes_[index];
+  auto& known = process.by_slot[slot];
   if (known == nullptr) {
-    known = std::make_unique<MergeThread>(process_, slot);
+    known = std::make_unique<MergeThread>(*process.mapped, index, slot);
     known_.push_back(known.get());
+    ++process.live;
     ++live_;
     ++waiting_;
   }
@@ -188,19 +289,20 @@ void VirtualTime::set_stage(MergeThread& thread, Stage stage) {
   const bool waited = thread.stage != Stage::kRunnable;
   const bool waits = stage != Stage::kRunnable;
   waiting_ += static_cast<uint32_t>(waits) - static_cast<uint32_t>(waited);
+  if (waits && !waited) left_at_ = std::max(left_at_, thread.clock);
   thread.stage = stage;
   thread.waited_since = {};
 }
 
 void VirtualTime::rejoin(MergeThread& thread) {
   const uint64_t others = smallest_clock_of_others(thread);
-  if (others != std::numeric_limits<uint64_t>::max()) thread.clock = std::max(thread.clock, others);
+  thread.clock = std::max(thread.clock, others == std::numeric_limits<uint64_t>::max() ? left_at_ : others);
   set_stage(thread, Stage::kRunnable);
 }
 
 void VirtualTime::create_child(MergeThread& thread, uint64_t slot) {
   if (slot >= border::kMaxThreads) throw StreamError(fmt::format("creates a thread in slot {}", slot));
-  MergeThread& child = know(static_cast<uint32_t>(slot));
+  MergeThread& child = know(thread.process, static_cast<uint32_t>(slot));
   if (child.created) throw StreamError(fmt::format("creates a thread in slot {}, which is in use", slot));
   name(child, thread.clock);
   thread.unborn.push_back(child.report.slot);
@@ -211,15 +313,17 @@ void VirtualTime::drop_child(MergeThread& thread, uint64_t slot) {
   if (found == thread.unborn.end())
     throw StreamError(fmt::format("takes back a thread in slot {} that it did not create", slot));
   thread.unborn.erase(found);
-  MergeThread& child = *by_slot_[slot];
+  MergeThread& child = *processes_[thread.process]->by_slot[slot];
   --live_;
+  --processes_[thread.process]->live;
   child.stage = Stage::kEnding;  // still to be polled, but no report
   release(child);
 }
 
 void VirtualTime::release_children(MergeThread& thread) {
   for (uint32_t slot : thread.unborn)
-    if (by_slot_[slot] != nullptr && by_slot_[slot]->stage == Stage::kHeld) start(*by_slot_[slot]);
+    if (const auto& child = processes_[thread.process]->by_slot[slot]; child != nullptr && child->stage == Stage::kHeld)
+      start(*child);
   thread.unborn.clear();
 }
 
@@ -227,7 +331,7 @@ void VirtualTime::leave(MergeThread& thread) { set_stage(thread, Stage::kBlocked
 
 // Count mode: what it retired after its last report, as far as it could say; the process ended in its midst.
 void VirtualTime::take_last_count(MergeThread& thread) {
-  if (thread.report.ended || process_.header().mode != border::Mode::kCount) return;
+  if (thread.report.ended || processes_[thread.process]->mapped->header().mode != border::Mode::kCount) return;
   const uint64_t total = thread.ring.slot().retired.load(std::memory_order_acquire);
   if (total <= thread.counted) return;
   thread.replay.statistics.instructions += total - thread.counted;
@@ -241,6 +345,7 @@ void VirtualTime::end(MergeThread& thread) {
   thread.report.end_clock = thread.clock;
   if (thread.created) ended_.push_back(report_of(thread));
   --live_;
+  --processes_[thread.process]->live;
   set_stage(thread, Stage::kEnding);
 }
 
@@ -250,7 +355,7 @@ void VirtualTime::release(MergeThread& thread) {
   if (current_ == &thread) current_ = nullptr;
   --waiting_;
   known_.erase(std::find(known_.begin(), known_.end(), &thread));
-  by_slot_[thread.report.slot].reset();
+  processes_[thread.process]->by_slot[thread.report.slot].reset();
 }
 
 ThreadReport VirtualTime::report_of(const MergeThread& thread) const {

@@ -1,4 +1,4 @@
-// Whose turn it is: virtual time over the threads of a target (ARCHITECTURE.md, section 5; docs/stream.md has the rules
+// Whose turn it is: virtual time over the threads of all processes (ARCHITECTURE.md, section 5; docs/stream.md has the rules
 // in full). Each thread has a clock of retired instructions. The runnable thread with the smallest clock advances by
 // one quantum; a runnable thread whose words have not come yet is waited for. This class knows who is runnable, held,
 // blocked, set aside or ending; it never looks at references.
@@ -33,11 +33,14 @@ struct MergeThread {
     kEnding,   // its stream is read to the end; the slot is freed when the producer says that it is dead
   };
 
-  MergeThread(const MappedProcess& process, uint32_t slot_index) : ring(process, slot_index) {
+  MergeThread(const MappedProcess& mapped, uint32_t process_index, uint32_t slot_index)
+      : ring(mapped, slot_index), process(process_index) {
+    report.process = process_index;
     report.slot = slot_index;
   }
 
   RingReader ring;
+  const uint32_t process;
   ReplayState replay;
   ThreadReport report;  // statistics live in `replay` until the end
   Stage stage = Stage::kHeld;
@@ -50,16 +53,43 @@ struct MergeThread {
   std::chrono::steady_clock::time_point waited_since{};  // 0: nobody waits for it
 };
 
+// Where a process came from.
+struct Origin {
+  enum class Kind : uint8_t { kNone, kFork, kExec } kind = Kind::kNone;  // kNone: launched, or attached to
+  uint32_t parent = 0;   // kFork: the process that forked; kExec: the one that it replaces
+  uint64_t token = 0;    // kFork: as in the parent's kProcessFork
+  uint32_t root_slot = 0;  // of its first thread
+};
+
+// What became of a child that a stream announces.
+enum class ChildState : uint8_t {
+  kPending,   // it may still be added
+  kFollowed,  // it has been or is about to be added
+  kNative,    // it is not part of this simulation
+};
+
 class VirtualTime {
  public:
   using Start = std::function<uint32_t(const ThreadReport&)>;  // Sink::start_thread
+  // (parent, token, pid): what became of the child that the stream of `parent` announces.
+  using FindChild = std::function<ChildState(uint32_t, uint64_t, uint64_t)>;
 
-  VirtualTime(const MappedProcess& process, const MergeOptions& options, Start start);
+  VirtualTime(const MergeOptions& options, Start start);
+  void set_find_child(FindChild find_child) { find_child_ = std::move(find_child); }
+
+  // Another process; returns its index. `mapped` must stay until forget().
+  uint32_t add_process(const MappedProcess& mapped, const Origin& origin);
+  // Whether a process may still write. When not, what is there is read and then each of its streams ends.
+  void set_alive(uint32_t process, bool alive) { processes_[process]->alive = alive; }
+  // All that it wrote has been read, and it will not write any more: forget() it, then its mapping may go.
+  bool is_done(uint32_t process) const;
+  void forget(uint32_t process);
 
   // The thread whose turn it is, with words in hand; nullptr: nothing can be done now (wait), or finished().
-  // `alive`: the target may still write. When false, what is there is read and then each stream ends.
-  MergeThread* next(bool alive);
-  bool finished(bool alive) const { return !alive && live_ == 0; }
+  MergeThread* next();
+  bool finished() const;
+  // Announced children that were to be followed and are not.
+  uint64_t native_children() const { return native_children_; }
   bool waits_for_runnable() const { return waits_for_runnable_; }
 
   // Events of `thread`'s stream.
@@ -68,38 +98,66 @@ class VirtualTime {
   void release_children(MergeThread& thread);           // the parent went on: they are eligible from here
   void leave(MergeThread& thread);                      // no longer runnable until words appear
   void end(MergeThread& thread);                        // kThreadEnd
+  void fork(MergeThread& thread, uint64_t pid, uint64_t token);  // kProcessFork of a child to be followed
+  void exec(MergeThread& thread);                       // kExec of a followed image
 
   // Ended and living threads, by index. Statistics up to date.
   std::vector<ThreadReport> reports() const;
 
  private:
-  MergeThread& know(uint32_t slot);
+  struct Process {
+    const MappedProcess* mapped;
+    Origin origin;
+    bool alive = true;
+    bool held = false;  // its origin has not been read yet: no thread of it is eligible
+    bool searched = false;  // for threads, since it is no longer alive
+    uint32_t live = 0;      // known threads that are not yet ending
+    std::vector<std::unique_ptr<MergeThread>> by_slot;
+  };
+  // An announced process: nothing goes on before it is clear what became of it.
+  struct Expected {
+    Origin::Kind kind;
+    MergeThread* thread;  // that announced it
+    uint64_t token, pid;
+    uint64_t clock;
+  };
+
+  MergeThread& know(uint32_t process, uint32_t slot);
   void name(MergeThread& thread, uint64_t clock);
   void start(MergeThread& thread);
   void name_and_start(MergeThread& thread);
-  bool has_words(MergeThread& thread, bool alive);
-  void poll(MergeThread& thread, bool alive);
-  void poll_all(bool alive);
-  void look_for_roots(bool alive);
+  bool has_words(MergeThread& thread);
+  void poll(MergeThread& thread);
+  void poll_all();
+  void look_for_roots();
+  void look_for_roots(uint32_t process, MergeThread*& orphan);
+  bool waits_for_children();
+  bool is_settled(const Expected& expected);
+  void begin(uint32_t process, uint64_t clock);
+  void release_held_orphans();
   MergeThread* smallest_clock();
   uint64_t smallest_clock_of_others(const MergeThread& thread) const;
-  bool step_back(MergeThread& thread, bool alive);
-  bool stalled(MergeThread& thread, bool alive);
+  bool step_back(MergeThread& thread);
+  bool stalled(MergeThread& thread);
   void rejoin(MergeThread& thread);
   void release(MergeThread& thread);
   void take_last_count(MergeThread& thread);
   void set_stage(MergeThread& thread, MergeThread::Stage stage);
   ThreadReport report_of(const MergeThread& thread) const;
+  bool alive(const MergeThread& thread) const { return processes_[thread.process]->alive; }
 
-  const MappedProcess& process_;
   MergeOptions options_;
   Start start_;
-  std::vector<std::unique_ptr<MergeThread>> by_slot_;
+  FindChild find_child_;
+  std::vector<std::unique_ptr<Process>> processes_;  // by index; null when forgotten
+  std::vector<Expected> expected_;
   std::vector<MergeThread*> known_;  // in order of discovery
   MergeThread* current_ = nullptr;   // its turn is not over
   uint32_t live_ = 0;                // known and not yet ending
   uint32_t waiting_ = 0;             // known and not runnable: have to be polled
   uint32_t next_index_ = 0;
+  uint64_t left_at_ = 0;   // the highest clock at which a thread ceased to be runnable
+  uint64_t native_children_ = 0;
   bool waits_for_runnable_ = false;
   std::vector<ThreadReport> ended_;
 };

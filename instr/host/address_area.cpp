@@ -90,4 +90,13 @@ std::vector<AddressRange> mapped_ranges(pid_t pid) {
   return joined;
 }
 
+void uncover(RemoteProcess& process, const Blanket& blanket) {
+  try {
+    if (blanket.main.bytes != 0) process.call(SYS_munmap, {blanket.main.base, blanket.main.bytes});
+    for (const AddressRange& gap : blanket.gaps) process.call(SYS_munmap, {gap.base, gap.bytes});
+  } catch (const UserError&) {
+    return;  // it is gone
+  }
+}
+
 }  // namespace simrun::host

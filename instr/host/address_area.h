@@ -16,6 +16,7 @@ struct Blanket {
 };
 
 Blanket cover_mmap_area(RemoteProcess& process);
+void uncover(RemoteProcess& process, const Blanket& blanket);
 
 // What is mapped in the process now, ascending; neighbours are joined.
 std::vector<border::AddressRange> mapped_ranges(pid_t pid);

@@ -12,7 +12,6 @@
 #include <cerrno>
 #include <cstring>
 #include <map>
-#include <utility>
 
 #include "base/user_error.h"
 #include "instr/host/address_area.h"
@@ -67,6 +66,7 @@ uint32_t added_personality(const LaunchOptions& options) {
 
 void record_start(border::ProcessHeader& h, const RemoteProcess& process, const Blanket& blanket, const border::AddressRange& stack,
                   const LimitsBefore& limits, uint32_t added_personality) {
+  h.simulator_pid = getpid();
   h.app_pc = process.initial_registers().rip;
   h.app_sp = process.initial_registers().rsp;
   h.app_flags = process.initial_registers().eflags;
@@ -103,11 +103,10 @@ void fix_random_bytes(RemoteProcess& process) {
 }
 
 // Everything between the exec stop and the first instruction of the private loader.
-LocalMapping inject(pid_t pid, const LaunchOptions& options, const std::string& engine) {
-  const LimitsBefore limits = make_room_in(pid, options);
-  RemoteProcess process(pid);
-  const std::vector<border::AddressRange> mapped = mapped_ranges(pid);
-  const Blanket blanket = cover_mmap_area(process);
+LocalMapping inject(RemoteProcess& process, const LaunchOptions& options, const std::string& engine, const LimitsBefore& limits,
+                    Blanket& blanket) {
+  const std::vector<border::AddressRange> mapped = mapped_ranges(process.pid());
+  blanket = cover_mmap_area(process);
   const border::AddressRange stack = map_engine_stack(process);
   LocalMapping mapping = create_shared_mapping(process, options, stack.base);
   record_start(mapping.header(), process, blanket, stack, limits, added_personality(options));
@@ -118,50 +117,35 @@ LocalMapping inject(pid_t pid, const LaunchOptions& options, const std::string& 
   return mapping;
 }
 
+LocalMapping inject(pid_t pid, const LaunchOptions& options, const std::string& engine) {
+  const LimitsBefore limits = make_room_in(pid, options);
+  RemoteProcess process(pid);
+  Blanket blanket{};
+  try {
+    return inject(process, options, engine, limits, blanket);
+  } catch (...) {
+    uncover(process, blanket);
+    process.give_back();
+    throw;
+  }
+}
+
 }  // namespace
 
-Target::Target(pid_t pid, void* mapping, uint64_t mapping_bytes, std::vector<std::string> warnings)
-    : pid_(pid), mapping_(mapping), mapping_bytes_(mapping_bytes), warnings_(std::move(warnings)) {}
+LocalMapping take_over_image(pid_t pid, const LaunchOptions& options) { return inject(pid, options, find_engine(options.engine_path)); }
 
-Target::~Target() {
-  if (running()) {
-    kill(pid_, SIGKILL);
-    while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) continue;
-  }
-  munmap(mapping_, mapping_bytes_);
-}
-
-bool Target::running() {
-  if (ended_) return false;
-  // Look first and reap second: forward_signal must not see a process id that is free already.
-  siginfo_t info{};
-  const int result = waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT);
-  if (result == 0 && info.si_pid == 0) return true;
-  if (result != 0 && errno == EINTR) return true;
-  ended_ = true;
-  while (waitpid(pid_, &status_, 0) < 0 && errno == EINTR) continue;
-  return false;
-}
-
-void Target::forward_signal(int signal) {
-  if (!ended_) kill(pid_, signal);
-}
-
-std::unique_ptr<Target> launch(const LaunchOptions& options) {
+Launched launch(const LaunchOptions& options) {
   mapping_bytes(options);  // refuses senseless options before anything runs
   const Program program = find_program(options.command);
   check_processor();
   const std::string engine = find_engine(options.engine_path);
   const ExecStop stop = start_stopped(program, options.aslr);
   ChildGuard child(stop.pid);
-  LocalMapping mapping = inject(stop.pid, options, engine);
-  std::vector<std::string> warnings;
+  Launched launched{stop.pid, inject(stop.pid, options, engine), {}};
   if (stop.randomisation_refused)
-    warnings.push_back("address-space randomisation could not be switched off (a sandbox forbids it): addresses differ from run to run");
-  auto target = std::make_unique<Target>(stop.pid, mapping.address(), mapping.bytes(), std::move(warnings));
-  mapping.release();
+    launched.warnings.push_back("address-space randomisation could not be switched off (a sandbox forbids it): addresses differ from run to run");
   child.release();
-  return target;
+  return launched;
 }
 
 }  // namespace simrun::host

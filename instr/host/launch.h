@@ -4,13 +4,12 @@
 
 #include <sys/types.h>
 
-#include <atomic>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "instr/border/shared_memory.h"
+#include "instr/host/local_mapping.h"
 
 namespace simrun::host {
 
@@ -30,42 +29,25 @@ struct LaunchOptions {
   uint64_t count_interval = 0;                 // Mode::kCount: instructions of a thread between its reports; 0: none
   uint64_t count_interval_threads = 0;         // the same as soon as there has been a second thread; 0: count_interval
   bool count_paths = false;                    // Mode::kCount: how often each path ran is in the reports
+  std::string follow_children = "";   // which programs that the program executes are followed, as fnmatch(3) has it; empty: none
   std::string engine_path;            // empty: `simrun-engine` beside the simrun executable or in ../lib/simrun
 };
 
-// A launched program. The destructor kills it if it still runs (nobody would consume its stream) and unmaps the shared mapping.
-class Target {
- public:
-  Target(pid_t pid, void* mapping, uint64_t mapping_bytes, std::vector<std::string> warnings);
-  ~Target();
-  Target(const Target&) = delete;
-  Target& operator=(const Target&) = delete;
-
-  pid_t pid() const { return pid_; }
-  void* mapping() const { return mapping_; }
-  border::ProcessHeader& header() const { return *static_cast<border::ProcessHeader*>(mapping_); }
-
-  // False once the program has ended; does not block. Not from several threads at once.
-  bool running();
-  // As waitpid reports it: WIFEXITED, WIFSIGNALED. Only after running() returned false.
-  int wait_status() const { return status_; }
-  // Sends `signal` to the program if it still runs. Async-signal-safe.
-  void forward_signal(int signal);
-
+// What launch() made.
+struct Launched {
+  pid_t pid;
+  LocalMapping mapping;
   // What could not be arranged as asked and does not keep the program from running; one line each.
-  const std::vector<std::string>& warnings() const { return warnings_; }
-
- private:
-  pid_t pid_;
-  void* mapping_;
-  uint64_t mapping_bytes_;
-  std::atomic<bool> ended_ = false;
-  int status_ = 0;
-  std::vector<std::string> warnings_;
+  std::vector<std::string> warnings;
 };
 
 // Throws UserError: exit status 127 when there is no such program, 126 when it cannot be executed (as shells do), 2 for options
 // that make no sense, 1 for what the environment refuses.
-std::unique_ptr<Target> launch(const LaunchOptions& options);
+// The program is a child of this process.
+Launched launch(const LaunchOptions& options);
+
+// Puts the engine into process `pid`, which is in its PTRACE_EVENT_EXEC stop and traced by the calling thread, and lets it go. Throws
+// UserError; then the process is still stopped and traced, and as it was but for some address space.
+LocalMapping take_over_image(pid_t pid, const LaunchOptions& options);
 
 }  // namespace simrun::host

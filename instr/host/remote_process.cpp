@@ -87,6 +87,14 @@ void RemoteProcess::write(uint64_t address, const void* bytes, size_t count) {
   if (process_vm_writev(pid_, &local, 1, &remote, 1, 0) != static_cast<ssize_t>(count)) throw_access_error("process_vm_writev");
 }
 
+void RemoteProcess::give_back() noexcept {
+  ptrace(PTRACE_POKETEXT, pid_, initial_.rip, saved_text_);
+  user_regs_struct r = initial_;
+  r.orig_rax = ~0ull;
+  ptrace(PTRACE_SETREGS, pid_, nullptr, &r);
+  ptrace(PTRACE_SETSIGMASK, pid_, sizeof signal_mask_, &signal_mask_);
+}
+
 void RemoteProcess::detach(uint64_t pc, uint64_t sp) {
   if (ptrace(PTRACE_POKETEXT, pid_, initial_.rip, saved_text_) != 0) throw_access_error("PTRACE_POKETEXT");
   user_regs_struct r{};

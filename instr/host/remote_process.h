@@ -31,6 +31,8 @@ class RemoteProcess {
   // Copies into memory that is writable for the child.
   void write(uint64_t address, const void* bytes, size_t count);
 
+  // Puts everything back; the child stays stopped and traced, with the registers that the kernel gave it. A child that is gone is no error.
+  void give_back() noexcept;
   // Puts everything back and lets the child run from `pc` on stack `sp` with all other registers zero; it is no longer traced.
   void detach(uint64_t pc, uint64_t sp);
 

@@ -77,6 +77,7 @@ void lay_out(ProcessHeader& h, const LaunchOptions& o) {
   h.count_interval = o.count_interval;
   h.count_interval_threads = o.count_interval_threads;
   h.count_paths = o.count_paths;
+  h.follow_children = !o.follow_children.empty();
 
   Layout layout;
   layout.take(sizeof(ProcessHeader));

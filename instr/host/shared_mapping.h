@@ -2,10 +2,9 @@
 #pragma once
 
 #include <cstdint>
-#include <utility>
-
 #include "instr/border/shared_memory.h"
 #include "instr/host/launch.h"
+#include "instr/host/local_mapping.h"
 #include "instr/host/remote_process.h"
 
 namespace simrun::host {
@@ -14,23 +13,6 @@ namespace simrun::host {
 // boundary. Throws UserError with status 2 for options that make no sense.
 void lay_out(border::ProcessHeader& header, const LaunchOptions& options);
 uint64_t mapping_bytes(const LaunchOptions& options);
-
-// A mapping of this process that unmaps itself.
-class LocalMapping {
- public:
-  LocalMapping(void* address, uint64_t bytes) : address_(address), bytes_(bytes) {}
-  ~LocalMapping();
-  LocalMapping(LocalMapping&& other) noexcept : address_(std::exchange(other.address_, nullptr)), bytes_(other.bytes_) {}
-  LocalMapping& operator=(LocalMapping&&) = delete;
-  border::ProcessHeader& header() const { return *static_cast<border::ProcessHeader*>(address_); }
-  void* address() const { return address_; }
-  uint64_t bytes() const { return bytes_; }
-  void release() { address_ = nullptr; }
-
- private:
-  void* address_;
-  uint64_t bytes_;
-};
 
 // Creates a sparse memory file, maps it in both processes and fills the header as lay_out does; target_base says where the target has it.
 // `scratch`: some bytes of writable memory of the target. No descriptor stays open on either side. Throws UserError.

@@ -171,7 +171,7 @@ void Producer::state(ThreadState state) {
 
 void Producer::ring_consumer() {
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  Doorbell(target_.header().consumer_sleeps).ring();
+  ring(target_.header().consumer_sleeps);
 }
 
 void Producer::switch_chunk() {

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -195,6 +196,77 @@ TEST_F(RunCommand, StoppedAndContinued) {
   EXPECT_EQ(waitpid(pid, nullptr, WNOHANG), 0);
   kill(program, SIGCONT);
   EXPECT_EXIT(wait_for(pid), 0);
+}
+
+// The processes of results.json whose command starts with `name`.
+std::vector<nlohmann::json> named(const nlohmann::json& results, const std::string& name) {
+  std::vector<nlohmann::json> found;
+  for (const auto& p : results["processes"])
+    if (p["command"].get<std::string>().starts_with(name)) found.push_back(p);
+  return found;
+}
+
+TEST_F(RunCommand, FollowsForkAndExec) {
+  EXPECT_EXIT(run({"--mode", "trace", "--json", json(), "--", "/bin/sh", "-c", "/bin/echo a; (true; exit 3); echo $?"}), 0);
+  EXPECT_EQ(read_file(out()), "a\n3\n");
+  const auto r = results();
+  EXPECT_EQ(named(r, "/bin/sh").size(), 2u);   // itself and the part in parentheses
+  EXPECT_EQ(named(r, "/bin/echo").size(), 1u);
+  EXPECT_EQ(r["process"]["native_children"], 0);
+  EXPECT_EQ(r["threads"].size(), 3u);
+  for (const auto& t : r["threads"]) EXPECT_GT(t["instructions"], 100);
+}
+
+TEST_F(RunCommand, FollowedExecCountsAsMuchAsTheProgramAlone) {
+  run({"--mode", "trace", "--json", json(), "--", "/bin/true"});
+  const auto alone = results()["totals"]["instructions"].get<int64_t>();
+  run({"--mode", "trace", "--json", json(), "--", "/bin/sh", "-c", "exec /bin/true"});
+  const auto r = results();
+  ASSERT_EQ(r["threads"].size(), 2u);
+  // The environment differs a little (`_`, OLDPWD, PWD).
+  EXPECT_NEAR(r["threads"][1]["instructions"].get<double>(), static_cast<double>(alone), static_cast<double>(alone) / 50);
+}
+
+TEST_F(RunCommand, FollowsNothingWhenTold) {
+  EXPECT_EXIT(run({"--mode", "trace", "--follow-children=no", "--json", json(), "--", "/bin/sh", "-c", "/bin/echo a; exit 4"}), 4);
+  const auto r = results();
+  EXPECT_EQ(r["processes"].size(), 1u);
+  EXPECT_EQ(r["process"]["native_children"], 1);
+}
+
+TEST_F(RunCommand, FollowsByPattern) {
+  EXPECT_EXIT(run({"--mode", "trace", "--follow-children=ech?", "--json", json(), "--", "/bin/bash", "-c",
+                   "/usr/bin/env /bin/true; /usr/bin/env /bin/echo hello; /bin/true"}),
+              0);
+  EXPECT_EQ(read_file(out()), "hello\n");
+  const auto r = results();
+  EXPECT_EQ(named(r, "/bin/echo").size(), 1u);
+  EXPECT_EQ(named(r, "/bin/true").size(), 0u);
+  EXPECT_EQ(named(r, "/usr/bin/env").size(), 0u);
+  run({"--mode", "trace", "--follow-children=*bin/tru*", "--json", json(), "--", "/bin/sh", "-c", "/usr/bin/env /bin/true"});
+  EXPECT_EQ(named(results(), "/bin/true").size(), 1u);
+}
+
+TEST_F(RunCommand, ChildrenThatOutliveTheProgramGoOn) {
+  const std::string mark = directory_ / "mark";
+  ASSERT_EQ(mkfifo((mark + ".go").c_str(), 0600), 0);
+  EXPECT_EXIT(run({"--mode", "trace", "--json", json(), "--", "/bin/sh", "-c",
+                   "(read x < " + mark + ".go; echo done > " + mark + ".tmp; mv " + mark + ".tmp " + mark + ") & exit 5"}),
+              5);
+  // When the program ends before its child has asked to be followed, the child is a native one.
+  const auto process = results()["process"];
+  EXPECT_EQ(process["left_running"].get<int>() + process["native_children"].get<int>(), 1) << process;
+  std::ofstream(mark + ".go") << "go\n";
+  for (int i = 0; i < 2000 && !fs::exists(mark); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_EQ(read_file(mark), "done\n");
+}
+
+TEST_F(RunCommand, WaitsForChildrenWhenTold) {
+  EXPECT_EXIT(run({"--mode", "trace", "--wait-for-children", "--json", json(), "--", "/bin/bash", "-c",
+                   "{ for ((i = 0; i < 2000; ++i)); do :; done; exec /bin/echo later; } & exit 6"}),
+              6);
+  EXPECT_EQ(read_file(out()), "later\n");
+  EXPECT_EQ(named(results(), "/bin/echo").size(), 1u);
 }
 
 }  // namespace

@@ -18,6 +18,7 @@ using analysis::SharedLine;
 LineUse use(const AddressSpace& space, uint32_t thread, uint64_t line, uint32_t offset, uint64_t false_misses,
             uint64_t true_misses) {
   LineUse u;
+  u.space = &space;
   u.thread = thread;
   u.pc = 0x401000 + 16 * thread;
   u.offset = offset;
@@ -51,7 +52,7 @@ struct SharingReportTest : testing::Test {
     space.allocate(0x20020, 16, 0, 0);
   }
   analysis::SharingReport report(std::vector<SharedLine> lines, size_t top = 10) {
-    return analysis::make_report(std::move(lines), space, 64, top);
+    return analysis::make_report(std::move(lines), 64, top);
   }
   AddressSpace space;
 };

@@ -6,12 +6,13 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "instr/channel/interval_sink.h"
 #include "instr/channel/merge.h"
-#include "instr/host/launch.h"
+#include "instr/host/target.h"
 
 namespace simrun::channel {
 namespace {
@@ -57,7 +58,7 @@ host::LaunchOptions options_for(const std::vector<std::string>& command, border:
 
 Outcome counted(host::LaunchOptions options) {
   options.count_paths = true;
-  const auto target = host::launch(options);
+  const auto target = std::make_unique<host::Target>(host::launch(options));
   const MappedProcess process(target->mapping());
   Outcome result;
   IntervalSink sink([&](const Interval& interval) { result.intervals.push_back(interval); });
@@ -86,7 +87,7 @@ struct PathSink {
 };
 
 Outcome traced(const std::vector<std::string>& command) {
-  const auto target = host::launch(options_for(command, border::Mode::kTrace));
+  const auto target = std::make_unique<host::Target>(host::launch(options_for(command, border::Mode::kTrace)));
   const MappedProcess process(target->mapping());
   Outcome result;
   PathSink sink;

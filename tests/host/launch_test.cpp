@@ -1,5 +1,6 @@
 // A launched program cannot tell that it was not started natively, and whoever waits for it sees the same.
 #include "instr/host/launch.h"
+#include "instr/host/target.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -206,7 +207,7 @@ TEST(Launch, DestructionEndsTheProgram) {
   options.engine_path = STUB_ENGINE;
   pid_t pid;
   {
-    const auto target = launch(options);
+    const auto target = std::make_unique<Target>(launch(options));
     pid = target->pid();
     EXPECT_EQ(kill(pid, 0), 0);
   }
@@ -227,7 +228,7 @@ TEST(Launch, NoDescriptorStaysOpen) {
   options.engine_path = STUB_ENGINE;
   const int before = dup(0);
   close(before);
-  { const auto target = launch(options); }
+  { const auto target = std::make_unique<Target>(launch(options)); }
   const int after = dup(0);
   close(after);
   EXPECT_EQ(before, after);

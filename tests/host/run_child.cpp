@@ -63,13 +63,15 @@ Outcome in_new_process(const Setting& setting, Function&& work) {
 
 void launch_and_wait(const LaunchOptions& options, const Setting& setting, Report& report) {
   try {
-    const auto target = launch(options);
+    Launched launched = launch(options);
+    const std::vector<std::string> warnings = launched.warnings;
+    const auto target = std::make_unique<Target>(std::move(launched));
     if (setting.during) setting.during(*target);
     while (target->running()) usleep(200);
     report.wait_status = target->wait_status();
     report.engine_state = target->header().engine_state;
     std::strcpy(report.failure, target->header().failure);
-    if (!target->warnings().empty()) std::strncpy(report.warning, target->warnings()[0].c_str(), sizeof report.warning - 1);
+    if (!warnings.empty()) std::strncpy(report.warning, warnings[0].c_str(), sizeof report.warning - 1);
   } catch (const UserError& e) {
     std::strncpy(report.refused, e.what(), sizeof report.refused - 1);
     report.refused_status = e.exit_status;

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "instr/host/launch.h"
+#include "instr/host/target.h"
 
 namespace simrun::host {
 

@@ -81,6 +81,17 @@ void CodeCache::flush() {
   used_[kCold] = end_[kHot];
 }
 
+bool CodeCache::copy_kept_to(int descriptor) const {
+  return pwrite(descriptor, write_base_, kept_, 0) == static_cast<ssize_t>(kept_);
+}
+
+bool CodeCache::move_to(int descriptor) {
+  const int flags = MAP_SHARED | MAP_FIXED;
+  collapsed_ = 0;
+  return mmap(write_base_, capacity_, PROT_READ | PROT_WRITE, flags, descriptor, 0) != MAP_FAILED &&
+         mmap(reinterpret_cast<void*>(execute_base_), capacity_, PROT_READ | PROT_EXEC, flags, descriptor, 0) != MAP_FAILED;
+}
+
 void CodeCache::patch_displacement(uint32_t at, uint64_t target_code) const {
   DCHECK((address(at) & 63) <= 60);
   const auto distance = static_cast<int32_t>(target_code - (address(at) + 4));

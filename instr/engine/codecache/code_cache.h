@@ -33,6 +33,11 @@ class CodeCache {
   void keep_below() { kept_ = used_[kHot]; }
   void flush();
 
+  // For a child of fork, which shares this memory with its parent: what is never flushed copied into the file `descriptor` (of `capacity()`
+  // bytes); both aliases moved to that file. False with errno set.
+  bool copy_kept_to(int descriptor) const;
+  bool move_to(int descriptor);
+
   // Stores a 4-byte displacement that lies within one cache line so that processors that run this code see the old or the new one.
   void patch_displacement(uint32_t at, uint64_t target_code) const;
 

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "instr/border/address_areas.h"
+#include "instr/engine/context/fork_locks.h"
 #include "instr/engine/context/raw_syscall.h"
 
 namespace simrun::engine {
@@ -20,6 +21,7 @@ struct Part {
 // No allocation: the allocator's own mappings are noted here. Neighbours of a kind are one part, so these are few.
 constexpr uint32_t kMaxParts = 4096;
 std::mutex g_lock;  // guards the parts; a leaf: nothing is called under it
+const ForkLock g_fork_lock{g_lock, LockRank::kMemory};
 Part g_parts[kMaxParts];
 uint32_t g_count;
 std::atomic<uint64_t> g_bytes, g_data_bytes, g_code_bytes;

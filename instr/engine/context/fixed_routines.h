@@ -26,7 +26,7 @@ struct FixedRoutines {
   int64_t (*clone)(const uint64_t* arguments, uint64_t child, void* value);
   uint64_t clone_instruction;
   uint64_t thread_start;    // child of a thread-like clone: r12 = its ThreadContext
-  uint64_t native_start;    // child that goes on without the engine: r12 = NativeLaunch
+  uint64_t process_start;   // child that is a process: r12 = ChildProcess
 
   // Marks the thread dead, releases its identity, exits: touches no stack after the first of them.
   void (*exit_thread)(uint64_t status, uint32_t state, uint32_t* released);

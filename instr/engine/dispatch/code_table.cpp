@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "instr/engine/context/fixed_routines.h"
+#include "instr/engine/context/fork_locks.h"
 #include "instr/engine/context/process.h"
 #include "instr/engine/dispatch/address_map.h"
 #include "instr/engine/dispatch/descriptor_tables.h"
@@ -16,6 +17,7 @@ namespace simrun::engine {
 
 CodeCache g_code_cache;
 std::mutex g_translation_lock;
+static const ForkLock g_fork_lock{g_translation_lock, LockRank::kTranslation};
 
 namespace {
 

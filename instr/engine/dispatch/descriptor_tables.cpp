@@ -19,7 +19,11 @@ T* table(uint64_t offset) {
 
 }  // namespace
 
-void start_descriptor_tables() { g_process.header->paths.store(border::kFirstPath, std::memory_order_release); }
+void start_descriptor_tables() {
+  border::ProcessHeader& h = *g_process.header;
+  h.instructions = h.operands = h.superblocks = 0;
+  h.paths.store(border::kFirstPath, std::memory_order_release);
+}
 
 bool descriptor_tables_are_full() {
   const border::ProcessHeader& h = *g_process.header;

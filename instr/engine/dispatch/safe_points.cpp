@@ -4,6 +4,7 @@
 
 #include <mutex>
 
+#include "instr/engine/context/fork_locks.h"
 #include "instr/engine/context/process.h"
 #include "instr/engine/context/raw_syscall.h"
 
@@ -11,6 +12,7 @@ namespace simrun::engine {
 namespace {
 
 std::mutex g_stopper;                     // one stop at a time; waiting for it happens with in_cache 0
+const ForkLock g_fork_lock{g_stopper, LockRank::kSafePoints};
 std::atomic<uint32_t> g_stopping{0};      // futex: 1 while a stop is in force
 std::atomic<uint32_t> g_departures{0};    // futex: counts threads that left the code cache during a stop
 

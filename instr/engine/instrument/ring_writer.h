@@ -31,6 +31,8 @@ void append_path(ThreadContext* context, uint32_t path, uint32_t words);
 // Tells the simulator what the thread is doing, and wakes it if it waits for someone.
 void set_thread_state(ThreadContext* context, border::ThreadState state);
 void wake_consumer();
+// The simrun process has ended: nobody reads streams or answers any more. Any time.
+bool simulator_is_gone();
 
 // Nobody reads the rings any more.
 bool simulator_is_gone();

@@ -5,6 +5,7 @@
 #include "instr/engine/emit/x86_64/assembler.h"
 #include "instr/engine/runtime/dispatcher.h"
 #include "instr/engine/signals/signals.h"
+#include "instr/engine/threads/child_process.h"
 #include "instr/engine/threads/threads.h"
 
 namespace simrun::engine {
@@ -196,9 +197,9 @@ class FixedEmitter {
     call(&dispatch);
     a_.jmp(g_routines.enter);
     align();
-    g_routines.native_start = a_.here();             // go_native(r12)
+    g_routines.process_start = a_.here();            // start_child_process(r12)
     a_.mov(kRdi, kR12);
-    call(&go_native);
+    call(&start_child_process);
     a_.byte(0x0f);
     a_.byte(0x0b);
   }

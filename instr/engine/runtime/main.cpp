@@ -74,20 +74,15 @@ void read_vector_layout() {
   CHECK(bytes + 64 <= sizeof(ThreadContext::vector_state));
 }
 
-void make_indirect_table() {
-  void* table = map_engine_memory(border::kIndirectTableBytes, MAP_SHARED);
-  CHECK(table != MAP_FAILED);
-  g_process.indirect_table = static_cast<uint64_t*>(table);
-}
-
 ThreadContext* adopt_first_thread() {
   const border::ProcessHeader& h = *g_process.header;
   ThreadContext* c = take_slot();
   CHECK(c != nullptr);
-  asm volatile("rdfsbase %0" : "=r"(c->engine_fs_base));
-  c->engine_sp = word(static_cast<char*>(__builtin_frame_address(0)) - 4096) & ~63ull;
   void* signal_stack = map_engine_memory(kSignalStackBytes);
   CHECK(signal_stack != MAP_FAILED);
+  c->identity = own_identity(word(static_cast<char*>(__builtin_frame_address(0)) - 4096) & ~63ull, signal_stack);
+  c->engine_fs_base = c->identity->fs_base;
+  c->engine_sp = c->identity->stack_top;
   use_signal_stack(c, signal_stack);
   c->app = {};
   c->app.gpr[kRsp] = h.app_sp;
@@ -126,9 +121,9 @@ void remove_blanket() {
     fail("the engine and simrun are of different versions: build both again");
   set_check_reporter(&report_check);
   g_process.mode = h.mode;
-  g_process.simulator_pid = getppid();
+  g_process.simulator_pid = h.simulator_pid;
   read_vector_layout();
-  make_indirect_table();
+  CHECK(make_indirect_table());
   if (!g_code_cache.create(h.code_cache_bytes)) fail("no memory for a code cache of %lu bytes: %s", h.code_cache_bytes, std::strerror(errno));
   emit_fixed_routines(g_code_cache, g_process.xsave_mask);
   start_descriptor_tables();

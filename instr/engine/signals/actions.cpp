@@ -5,6 +5,7 @@
 
 #include "instr/engine/context/app_memory.h"
 #include "instr/engine/context/fixed_routines.h"
+#include "instr/engine/context/fork_locks.h"
 #include "instr/engine/context/raw_syscall.h"
 
 namespace simrun::engine {
@@ -14,6 +15,7 @@ constexpr uint64_t kRestorerFlag = 0x04000000;
 constexpr uint64_t kPassedFlags = SA_RESTART | SA_NOCLDSTOP | SA_NOCLDWAIT;
 
 std::mutex g_lock;            // guards g_actions; held with all signals blocked
+const ForkLock g_fork_lock{g_lock, LockRank::kActions};
 KernelAction g_actions[65];
 
 KernelAction engine_action(uint64_t flags) {

@@ -23,6 +23,7 @@
 #include <string>
 
 #include "instr/engine/context/app_memory.h"
+#include "instr/engine/context/fork_locks.h"
 #include "instr/engine/context/raw_syscall.h"
 #include "instr/engine/dispatch/flush.h"
 #include "instr/engine/syscalls/process_views.h"
@@ -170,6 +171,7 @@ struct OpenView {
   std::string path, text;
 };
 std::mutex g_lock;                    // guards the views; not held in a helper's time
+const ForkLock g_fork_lock{g_lock, LockRank::kViews};
 std::map<int64_t, OpenView> g_views;  // by descriptor
 std::atomic<uint32_t> g_view_count;
 

@@ -8,6 +8,7 @@
 
 #include "instr/engine/context/app_memory.h"
 #include "instr/engine/context/engine_memory.h"
+#include "instr/engine/context/fork_locks.h"
 #include "instr/engine/context/process.h"
 #include "instr/engine/context/raw_syscall.h"
 
@@ -15,6 +16,7 @@ namespace simrun::engine {
 namespace {
 
 std::mutex g_lock;  // guards both limits; a leaf
+const ForkLock g_fork_lock{g_lock, LockRank::kLimits};
 Limit g_address_space, g_data;
 uint64_t g_heap_start;
 

@@ -17,6 +17,7 @@
 #include "instr/engine/instrument/budget.h"
 #include "instr/engine/instrument/ring_writer.h"
 #include "instr/engine/signals/signals.h"
+#include "instr/engine/syscalls/exec.h"
 #include "instr/engine/syscalls/mapping_calls.h"
 #include "instr/engine/syscalls/process_files.h"
 #include "instr/engine/syscalls/resource_limits.h"
@@ -50,18 +51,6 @@ int64_t do_arch_prctl(ThreadContext* c) {
     case ARCH_GET_GS: return write_app(value, &c->app_gs_base, 8) ? 0 : -EFAULT;
     default: return raw_syscall(SYS_arch_prctl, operation, value);
   }
-}
-
-// The image is replaced when this succeeds: the simulator sees kExec last. Returns false when a signal came first.
-bool do_exec(ThreadContext* c) {
-  append_event(c, border::Event::kExec, {});
-  ignore_faults_for_exec();
-  give_limits_to_kernel();
-  const bool done = pass_through(c);
-  take_limits_back();
-  own_faults_again();
-  append_event(c, border::Event::kExecFailed, {});
-  return done;
 }
 
 // The mask that a call sets for its own time; false when it sets none.

@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "instr/engine/context/engine_memory.h"
+#include "instr/engine/context/fork_locks.h"
 #include "instr/engine/context/raw_syscall.h"
 #include "instr/engine/context/thread_context.h"
 
@@ -15,6 +16,7 @@ namespace {
 constexpr size_t kEngineStackBytes = 512 * 1024;
 
 std::mutex g_lock;                   // guards the list
+const ForkLock g_fork_lock{g_lock, LockRank::kIdentities};
 ThreadIdentity* g_identities;        // all that were ever made
 
 void* publish_and_leave(void* argument) {
@@ -71,6 +73,21 @@ void make_first_identity() {
   const std::lock_guard lock(g_lock);
   g_identities = make_identity();
   if (g_identities != nullptr) g_identities->released = 1;
+}
+
+ThreadIdentity* own_identity(uint64_t stack_top, void* signal_stack) {
+  auto* identity = new ThreadIdentity{};
+  asm volatile("rdfsbase %0" : "=r"(identity->fs_base));
+  identity->stack_top = stack_top;
+  identity->signal_stack = signal_stack;
+  const std::lock_guard lock(g_lock);
+  identity->next = g_identities;
+  g_identities = identity;
+  return identity;
+}
+
+void keep_only_identity(ThreadIdentity* mine) {
+  for (ThreadIdentity* i = g_identities; i != nullptr; i = i->next) i->released = i != mine;
 }
 
 }  // namespace simrun::engine

@@ -22,4 +22,10 @@ void make_first_identity();
 // A released identity, or a new one; nullptr when the system has no room for a thread. Call with all signals blocked. Dispatcher only.
 ThreadIdentity* take_identity();
 
+// The identity of the engine's main, which has no thread to be made from. `stack_top`, `signal_stack` as in ThreadIdentity.
+ThreadIdentity* own_identity(uint64_t stack_top, void* signal_stack);
+
+// In a child of fork: its one thread keeps `mine`; all others are free.
+void keep_only_identity(ThreadIdentity* mine);
+
 }  // namespace simrun::engine

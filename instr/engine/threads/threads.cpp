@@ -8,16 +8,19 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 
 #include "base/check.h"
 #include "instr/engine/context/app_memory.h"
 #include "instr/engine/context/engine_memory.h"
 #include "instr/engine/context/fixed_routines.h"
+#include "instr/engine/context/fork_locks.h"
 #include "instr/engine/context/process.h"
 #include "instr/engine/context/raw_syscall.h"
 #include "instr/engine/instrument/budget.h"
 #include "instr/engine/instrument/ring_writer.h"
 #include "instr/engine/signals/vector_frame.h"
+#include "instr/engine/threads/child_process.h"
 #include "instr/engine/threads/identity.h"
 
 namespace simrun::engine {
@@ -26,9 +29,11 @@ namespace {
 // Each slot's window shows the one table of indirect targets behind its context. A zero old size duplicates a shared mapping
 // (mm/mremap.c).
 bool map_indirect_window(ThreadContext* c) {
-  void* at = reinterpret_cast<uint8_t*>(c) + border::kSlotBytes;
+  void* const at = reinterpret_cast<uint8_t*>(c) + border::kSlotBytes;
   return mremap(g_process.indirect_table, 0, border::kIndirectTableBytes, MREMAP_MAYMOVE | MREMAP_FIXED, at) == at;
 }
+
+bool g_windows[border::kMaxThreads];   // which slots have theirs; an element belongs to who claimed the slot
 
 bool claim(ThreadContext* c) {
   uint32_t free = static_cast<uint32_t>(border::ThreadState::kFree);
@@ -121,34 +126,44 @@ int64_t clone_thread(ThreadContext* c, CloneRequest& request, uint64_t mask) {
   return result;
 }
 
-// The state of a child that leaves the engine, where the kernel will look for it.
-struct LaunchArea {
-  NativeLaunch launch;
-  uint64_t stack[2048];
-  SignalFrame frame;
-  alignas(64) uint8_t vectors[16 * 1024];
-};
+bool is_to_be_followed(const CloneRequest&) { return g_process.header->follow_children != 0; }
 
-// A child that goes on natively: of fork, or of vfork (which shares memory, but has signal handlers and registers of its own).
-int64_t clone_native(ThreadContext* c, CloneRequest& request, uint64_t mask) {
-  void* memory = map_engine_memory(sizeof(LaunchArea));
+// The child's copy of the forking thread: in private memory, since the context itself is shared with the parent.
+void prepare_child(ThreadContext* c, const CloneRequest& request, uint64_t mask, ChildProcess& child) {
+  auto& header = *g_process.header;
+  child.token = is_to_be_followed(request) ? header.last_token.fetch_add(1) + 1 : 0;
+  child.shares_memory = (request.flags & CLONE_VM) != 0;
+  std::memcpy(child.context, static_cast<const void*>(c), sizeof child.context);
+  ThreadContext& copy = *child.thread();
+  copy.app.gpr[kRax] = 0;
+  copy.app.gpr[kRcx] = c->app.pc;
+  copy.app.gpr[kR11] = c->app.flags;
+  if (request.stack != 0) copy.app.gpr[kRsp] = request.stack;
+  if (request.flags & CLONE_SETTLS) copy.app_fs_base = request.tls;
+  copy.app_mask = mask;
+  copy.parent_slot = ~0u;
+  copy.in_cache = 0;
+  start_ring(&copy);
+  copy.ring.state = static_cast<uint32_t>(border::ThreadState::kStarting);
+  child.fs_base = copy.app_fs_base;
+  child.gs_base = copy.app_gs_base;
+  write_vector_frame(&copy, child.vectors);
+  fill_frame(&copy, child.frame.context, word(child.vectors));
+}
+
+// A process: of fork, or of vfork (which shares memory, but has signal handlers and registers of its own).
+int64_t clone_process(ThreadContext* c, CloneRequest& request, uint64_t mask) {
+  void* memory = map_engine_memory(sizeof(ChildProcess));
   if (memory == MAP_FAILED) return -ENOMEM;
-  auto* area = static_cast<LaunchArea*>(memory);
-  write_vector_frame(c, area->vectors);
-  Registers saved = c->app;
-  c->app.gpr[kRax] = 0;
-  c->app.gpr[kRcx] = c->app.pc;
-  c->app.gpr[kR11] = c->app.flags;
-  if (request.stack != 0) c->app.gpr[kRsp] = request.stack;
-  c->app_mask = mask;
-  fill_frame(c, area->frame.context, word(area->vectors));
-  c->app = saved;
-  area->launch = {&area->frame.context, request.flags & CLONE_SETTLS ? request.tls : c->app_fs_base, c->app_gs_base};
-  request.set_stack(word(area->stack + 2048) & ~63ull);
-  // With vfork the parent sleeps here until the child has gone on to a program of its own or ended.
-  const int64_t result = g_routines.clone(request.registers, g_routines.native_start, &area->launch);
-  unmap_engine_memory(memory, sizeof(LaunchArea));
-  if (result > 0) append_event(c, border::Event::kProcessFork, {static_cast<uint64_t>(result)});
+  auto* child = static_cast<ChildProcess*>(memory);
+  prepare_child(c, request, mask, *child);
+  request.set_stack(word(std::end(child->stack)) & ~63ull);
+  // With vfork the parent sleeps here until the child has gone on to a program of its own or ended: it must hold no lock.
+  if (!child->shares_memory) lock_for_fork();
+  const int64_t result = g_routines.clone(request.registers, g_routines.process_start, child);
+  if (!child->shares_memory) unlock_after_fork();
+  if (result > 0) append_event(c, border::Event::kProcessFork, {static_cast<uint64_t>(result), child->token});
+  unmap_engine_memory(memory, sizeof(ChildProcess));
   return result;
 }
 
@@ -157,7 +172,7 @@ bool finish_clone(ThreadContext* c, CloneRequest& request) {
   const uint64_t mask = set_signal_mask(kAllSignals);
   if (c->pending.number.load(std::memory_order_relaxed) != 0) return false;
   const bool shares_memory = (request.flags & CLONE_VM) != 0 && (request.flags & CLONE_VFORK) == 0;
-  const int64_t result = shares_memory ? clone_thread(c, request, mask) : clone_native(c, request, mask);
+  const int64_t result = shares_memory ? clone_thread(c, request, mask) : clone_process(c, request, mask);
   c->app.gpr[kRax] = static_cast<uint64_t>(result);
   set_signal_mask(mask);
   return true;
@@ -165,17 +180,29 @@ bool finish_clone(ThreadContext* c, CloneRequest& request) {
 
 }  // namespace
 
+bool make_indirect_table() {
+  if (g_process.indirect_table != nullptr) unmap_engine_memory(g_process.indirect_table, border::kIndirectTableBytes);
+  void* table = map_engine_memory(border::kIndirectTableBytes, MAP_SHARED);
+  if (table == MAP_FAILED) return false;
+  g_process.indirect_table = static_cast<uint64_t*>(table);
+  return true;
+}
+
+bool map_only_indirect_window(uint32_t slot) {
+  std::fill(std::begin(g_windows), std::end(g_windows), false);
+  return g_windows[slot] = map_indirect_window(g_process.slot(slot));
+}
+
 ThreadContext* take_slot() {
   auto& used = g_process.header->slots_used;
-  static bool windows[border::kMaxThreads];   // an element belongs to who claimed the slot
   for (uint32_t k = 0; k < border::kMaxThreads; ++k) {
     ThreadContext* c = g_process.slot(k);
     if (!claim(c)) continue;
-    if (!windows[k] && !map_indirect_window(c)) {
+    if (!g_windows[k] && !map_indirect_window(c)) {
       release_unused_slot(c);
       return nullptr;
     }
-    windows[k] = true;
+    g_windows[k] = true;
     reset_context(c, k);
     uint32_t seen = used.load();
     while (seen < k + 1 && !used.compare_exchange_weak(seen, k + 1)) continue;
@@ -246,7 +273,7 @@ void start_thread(ThreadContext* c) {
   use_signal_stack(c, c->identity->signal_stack);
   c->tid = static_cast<uint32_t>(raw_syscall(SYS_gettid));
   c->ring.tid.store(c->tid);
-  append_event(c, border::Event::kThreadStart, {c->tid, c->parent_slot, c->app_fs_base});
+  append_event(c, border::Event::kThreadStart, {c->tid, c->parent_slot == ~0u ? ~0ull : c->parent_slot, c->app_fs_base});
   set_thread_state(c, border::ThreadState::kRunning);
   // The mask was blocked around the clone: what the parent had is the child's.
   set_signal_mask(c->app_mask);
@@ -276,25 +303,6 @@ void kill_thread(ThreadContext* c) {
   const auto state = g_process.tracing() ? border::ThreadState::kDead : border::ThreadState::kFree;
   c->ring.state.store(static_cast<uint32_t>(state), std::memory_order_seq_cst);
   for (;;) raw_syscall(SYS_getpid);   // the kernel ends the thread here, or when a full ring made it wait
-}
-
-void go_native(const NativeLaunch* launch) {
-  restore_native_actions();
-  g_process.going_native();
-  const stack_t& s = launch->frame->stack;
-  raw_syscall(SYS_sigaltstack, word(&s), 0);
-  const uint64_t frame = word(launch->frame), fs = launch->fs_base, gs = launch->gs_base;
-  asm volatile(
-      "wrgsbase %2\n"
-      "mov %0, %%rsp\n"
-      "wrfsbase %1\n"
-      "mov $15, %%eax\n"   // rt_sigreturn
-      "syscall\n"
-      "ud2"
-      :
-      : "r"(frame), "r"(fs), "r"(gs)
-      : "memory");
-  __builtin_unreachable();
 }
 
 }  // namespace simrun::engine

@@ -1,5 +1,6 @@
 // Threads and processes that the application makes. Each application thread runs under a C-library identity of its own in the engine
-// (identity.h); children of fork and vfork go on natively.
+// (identity.h); for child
+// processes see child_process.h.
 #pragma once
 
 #include <cstdint>
@@ -24,14 +25,12 @@ void end_thread(ThreadContext* context);
 // First C++ of a new thread, on its own engine stack; the dispatcher follows.
 void start_thread(ThreadContext* context);
 
-// What a child needs to leave the engine: in private memory, since the thread context is shared with the parent even after fork.
-struct NativeLaunch {
-  KernelUcontext* frame;     // inside a SignalFrame whose fpstate follows: rt_sigreturn does the rest
-  uint64_t fs_base, gs_base;
-};
-[[noreturn]] void go_native(const NativeLaunch* launch);
-
 // Takes a free slot of the shared mapping and prepares its context; nullptr when there is none.
 ThreadContext* take_slot();
+
+// A new, empty table of indirect targets in the place of the one that there may be; false: no memory. Its windows follow when slots are
+// taken; map_only_indirect_window says that just this slot's is there to be made.
+bool make_indirect_table();
+bool map_only_indirect_window(uint32_t slot);
 
 }  // namespace simrun::engine

@@ -1,0 +1,45 @@
+#include "instr/engine/syscalls/exec.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "instr/engine/context/process.h"
+#include "instr/engine/context/raw_syscall.h"
+#include "instr/engine/instrument/ring_writer.h"
+#include "instr/engine/signals/signals.h"
+#include "instr/engine/syscalls/resource_limits.h"
+#include "instr/engine/syscalls/syscalls.h"
+#include "instr/engine/threads/follow.h"
+
+namespace simrun::engine {
+namespace {
+
+// Not worth asking when there is no such file (a search along PATH makes such calls). And under a tracer without privileges the kernel
+// ignores set-user-ID bits (security/commoncap.c): such a program runs natively, as it must.
+bool can_be_followed(const ThreadContext* c) {
+  const uint64_t* g = c->app.gpr;
+  const bool at = g[kRax] == SYS_execveat;
+  struct stat s;
+  const uint64_t directory = at ? g[kRdi] : static_cast<uint64_t>(AT_FDCWD), path = at ? g[kRsi] : g[kRdi];
+  const uint64_t flags = at ? g[kR8] & (AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW) : 0;
+  if (raw_syscall(SYS_newfstatat, directory, path, word(&s), flags) != 0 || !S_ISREG(s.st_mode)) return false;
+  return (s.st_mode & (S_ISUID | S_ISGID)) == 0 || raw_syscall(SYS_geteuid) == 0;
+}
+
+}  // namespace
+
+bool do_exec(ThreadContext* c) {
+  const bool followed =
+      g_process.header->follow_children != 0 && can_be_followed(c) && ask_simulator(border::FollowKind::kExec);
+  append_event(c, border::Event::kExec, {followed});
+  ignore_faults_for_exec();
+  give_limits_to_kernel();
+  const bool done = pass_through(c);
+  take_limits_back();
+  own_faults_again();
+  if (followed) ask_simulator(border::FollowKind::kExecFailed);
+  append_event(c, border::Event::kExecFailed, {followed});
+  return done;
+}
+
+}  // namespace simrun::engine

@@ -1,0 +1,29 @@
+// What a child of fork or vfork does first. One that is followed makes itself a home: a shared mapping, a code cache and a table of indirect
+// targets of its own at the addresses of its parent's, and goes on in the engine, whose private memory fork has copied. Others leave
+// the engine and go on natively.
+#pragma once
+
+#include <cstdint>
+
+#include "instr/engine/context/thread_context.h"
+#include "instr/engine/signals/signals.h"
+
+namespace simrun::engine {
+
+// The state of a child, in private memory of the parent, of which a child of fork has a copy.
+struct ChildProcess {
+  uint64_t token;                      // 0: not to be followed
+  uint64_t shares_memory;              // vfork
+  uint64_t fs_base, gs_base;
+  uint64_t stack[8192];
+  SignalFrame frame;                   // an rt_sigreturn of it is the way out of the engine
+  alignas(64) uint8_t vectors[16 * 1024];
+  alignas(64) uint8_t context[sizeof(ThreadContext)];   // of the forking thread, with the child's registers
+
+  ThreadContext* thread() { return reinterpret_cast<ThreadContext*>(context); }
+};
+
+// First C++ of the child, on `child.stack`, with the segment bases of the parent's thread.
+[[noreturn]] void start_child_process(ChildProcess* child);
+
+}  // namespace simrun::engine

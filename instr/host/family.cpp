@@ -1,0 +1,327 @@
+#include "instr/host/family.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fnmatch.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <climits>
+#include <cstring>
+
+#include "base/user_error.h"
+#include "instr/host/elf_file.h"
+#include "instr/host/resource_limits.h"
+
+namespace simrun::host {
+namespace {
+
+using border::FollowKind;
+using border::FollowRequest;
+using border::FollowState;
+
+constexpr int kWatchOptions = PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD;
+constexpr int kThroughOptions = kWatchOptions | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE;
+constexpr int64_t kMissingMilliseconds = 5000;
+
+int64_t now_milliseconds() {
+  using namespace std::chrono;
+  return duration_cast<milliseconds>(steady_clock::now().time_since_epoch()).count();
+}
+
+void reply(FollowRequest& request, bool granted) {
+  request.state.store(static_cast<uint32_t>(granted ? FollowState::kGranted : FollowState::kRefused), std::memory_order_seq_cst);
+  syscall(SYS_futex, reinterpret_cast<uint32_t*>(&request.state), FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+}
+
+// Ended, reaped or not.
+bool is_gone(pid_t pid) {
+  const FileDescriptor file(open(fmt::format("/proc/{}/stat", pid).c_str(), O_RDONLY | O_CLOEXEC));
+  char text[512];
+  const ssize_t n = file ? read(file.get(), text, sizeof text - 1) : -1;
+  if (n <= 0) return true;
+  text[n] = 0;
+  const char* state = std::strrchr(text, ')');
+  return state == nullptr || state[2] == 'Z' || state[2] == 'X';
+}
+
+std::string link_of(const std::string& path) {
+  char text[4096];
+  const ssize_t n = readlink(path.c_str(), text, sizeof text);
+  return std::string(text, n > 0 ? static_cast<size_t>(n) : 0);
+}
+
+std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+// The file that the kernel was told to execute: a script's own name, not that of its interpreter (AT_EXECFN). Empty: not known.
+std::string executed_file(pid_t pid) {
+  const FileDescriptor auxv(open(fmt::format("/proc/{}/auxv", pid).c_str(), O_RDONLY | O_CLOEXEC));
+  const FileDescriptor memory(open(fmt::format("/proc/{}/mem", pid).c_str(), O_RDONLY | O_CLOEXEC));
+  if (!auxv || !memory) return "";
+  for (uint64_t entry[2]; read(auxv.get(), entry, sizeof entry) == sizeof entry && entry[0] != AT_NULL;) {
+    if (entry[0] != AT_EXECFN) continue;
+    char text[4096];
+    const ssize_t n = pread(memory.get(), text, sizeof text - 1, static_cast<off_t>(entry[1]));
+    text[n > 0 ? n : 0] = 0;
+    return text;
+  }
+  return "";
+}
+
+bool is_64_bit(pid_t pid) {
+  const FileDescriptor file(open(fmt::format("/proc/{}/exe", pid).c_str(), O_RDONLY | O_CLOEXEC));
+  ElfFile elf;
+  return file && read_elf(file.get(), elf) && elf.kind == ElfKind::kX8664;
+}
+
+int wait_for_stop(pid_t pid) {
+  int status = 0;
+  while (waitpid(pid, &status, __WALL) < 0)
+    if (errno != EINTR) return 0;
+  return status;
+}
+
+}  // namespace
+
+Family::Family(LaunchOptions options) : options_(std::move(options)) {
+  Launched first = launch(options_);
+  main_pid_ = first.pid;
+  warnings_ = first.warnings;
+  add(std::make_unique<Target>(std::move(first)), {});
+}
+
+Family::~Family() {
+  for (const Watched& w : watched_) ptrace(PTRACE_DETACH, w.tid, nullptr, nullptr);   // in vain unless stopped: then our end does it
+}
+
+void Family::add(std::unique_ptr<Target> target, const Birth& birth) {
+  members_.push_back({std::move(target), birth});
+  if (birth.kind == Birth::Kind::kForked && birth.token != 0) children_[{birth.parent, birth.token}] = ChildState::kFollowed;
+}
+
+void Family::poll() {
+  for (uint32_t i = 0; i < members_.size(); ++i) {
+    if (members_[i].target == nullptr) continue;
+    border::ProcessHeader& h = members_[i].target->header();
+    if (h.requests_posted.load(std::memory_order_relaxed) == 0) continue;
+    h.requests_posted.store(0, std::memory_order_seq_cst);   // before looking: a request that comes now is counted again
+    for (FollowRequest& r : h.requests)
+      if (r.state.load(std::memory_order_seq_cst) == static_cast<uint32_t>(FollowState::kPosted)) answer(i, r);
+  }
+  std::erase_if(watched_, [this](Watched& w) { return !handle_stops(w); });
+  watched_.insert(watched_.end(), found_.begin(), found_.end());
+  found_.clear();
+}
+
+void Family::answer(uint32_t parent, FollowRequest& r) {
+  const auto pid = static_cast<pid_t>(r.pid), tid = static_cast<pid_t>(r.tid);
+  if (closed_ && r.kind != FollowKind::kExecFailed) {
+    if (r.token != 0) children_[{parent, r.token}] = ChildState::kNative;
+    return reply(r, false);
+  }
+  switch (r.kind) {
+    case FollowKind::kForked: {
+      const bool followed = follow_forked(parent, r);
+      if (!followed) children_[{parent, r.token}] = ChildState::kNative;
+      return reply(r, followed);
+    }
+    case FollowKind::kVforked: {
+      const bool watched = watch(pid, tid, {Birth::Kind::kForked, parent, r.token, 0});
+      children_[{parent, r.token}] = watched ? ChildState::kPending : ChildState::kNative;
+      return reply(r, watched);
+    }
+    case FollowKind::kExec: return reply(r, watch(pid, tid, {Birth::Kind::kExecuted, parent, 0, 0}));
+    case FollowKind::kExecFailed: unwatch_failed_exec(tid); return reply(r, true);
+  }
+  reply(r, false);
+}
+
+bool Family::follow_forked(uint32_t parent, const FollowRequest& r) {
+  const auto pid = static_cast<pid_t>(r.pid);
+  const FileDescriptor file(open(fmt::format("/proc/{}/fd/{}", r.pid, r.descriptor).c_str(), O_RDWR | O_CLOEXEC));
+  struct stat s{};
+  const uint64_t bytes = members_[parent].target->header().mapping_bytes;
+  if (!file || fstat(file.get(), &s) != 0 || static_cast<uint64_t>(s.st_size) != bytes) return false;
+  try {
+    make_room(0, RLIMIT_AS, bytes);
+  } catch (const UserError& error) {
+    warnings_.push_back(fmt::format("child process {} is not followed: {}", pid, error.what()));
+    return false;
+  }
+  void* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file.get(), 0);
+  if (at == MAP_FAILED) return false;
+  LocalMapping mapping(at, bytes);
+  if (mapping.header().magic != border::kMagic || mapping.header().slots_used == 0) return false;
+  const uint32_t slot = mapping.header().slots_used - 1;
+  add(std::make_unique<Target>(pid, std::move(mapping), Target::Relation::kStranger), {Birth::Kind::kForked, parent, r.token, slot});
+  return true;
+}
+
+bool Family::watch(pid_t pid, pid_t tid, const Birth& birth) {
+  if (ptrace(PTRACE_SEIZE, tid, nullptr, kWatchOptions) != 0) {
+    warnings_.push_back(fmt::format("process {} is not followed: it cannot be traced ({})", pid, std::strerror(errno)));
+    return false;
+  }
+  watched_.push_back({pid, tid, birth, false});
+  return true;
+}
+
+void Family::unwatch_failed_exec(pid_t tid) {
+  const auto w = std::find_if(watched_.begin(), watched_.end(), [&](const Watched& x) { return x.tid == tid; });
+  if (w == watched_.end()) return;
+  ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr);
+  for (;;) {
+    const int status = wait_for_stop(tid);
+    if (!WIFSTOPPED(status)) break;
+    const bool ours = status >> 16 == PTRACE_EVENT_STOP;
+    if (ours) {
+      ptrace(PTRACE_DETACH, tid, nullptr, nullptr);
+      break;
+    }
+    ptrace(PTRACE_CONT, tid, nullptr, status >> 16 ? 0 : WSTOPSIG(status));
+  }
+  watched_.erase(w);
+}
+
+// Stops only for our own child, whose end main_runs() waits for.
+bool Family::handle_stops(Watched& w) {
+  for (const pid_t who : {w.tid, w.pid}) {
+    for (;;) {
+      siginfo_t info{};
+      const int kinds = WSTOPPED | WNOHANG | __WALL | (who == main_pid_ ? 0 : WEXITED);
+      if (waitid(P_PID, static_cast<id_t>(who), &info, kinds) != 0 || info.si_pid == 0) break;
+      const bool stopped = info.si_code == CLD_TRAPPED || info.si_code == CLD_STOPPED;
+      if (!stopped) {
+        if (who == w.tid) {
+          set_aside(w);
+          return false;
+        }
+        continue;
+      }
+      if (!handle_stop(w, who, info.si_status)) return false;
+    }
+    if (w.tid == w.pid) break;
+  }
+  if (w.tid == main_pid_ && !main_runs()) {
+    set_aside(w);
+    return false;
+  }
+  return true;
+}
+
+// `status`: a signal, with a ptrace event above it.
+bool Family::handle_stop(Watched& w, pid_t who, int status) {
+  const int event = status >> 8, signal = status & 0xff;
+  if (event == PTRACE_EVENT_EXEC) return take_image(w);
+  if (event == PTRACE_EVENT_STOP) {
+    const bool group_stop = signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
+    ptrace(group_stop ? PTRACE_LISTEN : PTRACE_CONT, who, nullptr, nullptr);
+  } else if (event != 0) {
+    unsigned long child = 0;
+    if (w.through && ptrace(PTRACE_GETEVENTMSG, who, nullptr, &child) == 0)
+      found_.push_back({static_cast<pid_t>(child), static_cast<pid_t>(child), w.birth, true});
+    ptrace(PTRACE_CONT, who, nullptr, nullptr);
+  } else {
+    ptrace(PTRACE_CONT, who, nullptr, signal & 0x80 ? 0 : signal);
+  }
+  return true;
+}
+
+// In its exec stop: the engine goes in, or it goes on without.
+bool Family::take_image(Watched& w) {
+  const pid_t pid = w.pid;
+  Birth birth = w.birth;
+  const bool replaces = birth.kind == Birth::Kind::kExecuted && !w.through;
+  Target* before = replaces ? members_[birth.parent].target.get() : nullptr;
+  const bool was_main = pid == main_pid_;
+  bool taken = false;
+  const bool wanted = !closed_ && matches(pid);
+  if (wanted && !is_64_bit(pid)) {
+    warnings_.push_back(fmt::format("process {} executed a 32-bit program ({}), which runs natively", pid,
+                                    link_of(fmt::format("/proc/{}/exe", pid))));
+  } else if (wanted) {
+    ptrace(PTRACE_SETOPTIONS, pid, nullptr, PTRACE_O_EXITKILL | kWatchOptions);
+    try {
+      LocalMapping mapping = take_over_image(pid, options_);
+      if (w.through) birth = {Birth::Kind::kLaunched, birth.parent, 0, 0};
+      if (was_main && before != nullptr) before->replace();
+      add(std::make_unique<Target>(pid, std::move(mapping), was_main ? Target::Relation::kChild : Target::Relation::kStranger), birth);
+      if (was_main) main_ = size() - 1;
+      taken = true;
+    } catch (const UserError& error) {
+      warnings_.push_back(fmt::format("process {} ({}) is not followed: {}", pid, base_name(link_of(fmt::format("/proc/{}/exe", pid))), error.what()));
+    }
+  }
+  if (taken) {
+    if (before != nullptr) before->replace();
+    return false;
+  }
+  set_aside(w);
+  ++native_images_;
+  if (before != nullptr && !was_main) before->replace();
+  if (before != nullptr && was_main) before->header().engine_state = 2;
+  if (!wanted && !closed_ && options_.follow_children != "*") {
+    // Its children may match.
+    w.tid = pid;
+    w.through = true;
+    ptrace(PTRACE_SETOPTIONS, pid, nullptr, kThroughOptions);
+    ptrace(PTRACE_CONT, pid, nullptr, nullptr);
+    return true;
+  }
+  ptrace(PTRACE_DETACH, pid, nullptr, nullptr);
+  return false;
+}
+
+void Family::set_aside(const Watched& w) {
+  if (!w.through && w.birth.kind == Birth::Kind::kForked) children_[{w.birth.parent, w.birth.token}] = ChildState::kNative;
+}
+
+// A pattern with a slash is for whole paths.
+bool Family::matches(pid_t pid) const {
+  const std::string& pattern = options_.follow_children;
+  if (pattern == "*") return true;
+  const bool whole = pattern.find('/') != std::string::npos;
+  for (const std::string& path : {link_of(fmt::format("/proc/{}/exe", pid)), executed_file(pid)})
+    if (fnmatch(pattern.c_str(), (whole ? path : base_name(path)).c_str(), 0) == 0) return true;
+  return false;
+}
+
+Family::ChildState Family::child(uint32_t parent, uint64_t token, pid_t pid) {
+  const auto known = children_.find({parent, token});
+  if (known != children_.end()) {
+    missing_since_.erase(pid);
+    if (known->second != ChildState::kPending) return known->second;
+    return ChildState::kPending;
+  }
+  const auto [since, first] = missing_since_.try_emplace(pid, now_milliseconds());
+  if (!first && (is_gone(pid) || now_milliseconds() - since->second > kMissingMilliseconds)) {
+    poll();   // it may have asked just before its end
+    if (!children_.contains({parent, token})) children_[{parent, token}] = ChildState::kNative;
+  }
+  return ChildState::kPending;
+}
+
+bool Family::main_runs() {
+  if (main_ended_) return false;
+  Target* main = members_[main_].target.get();
+  if (main != nullptr && main->running()) return true;
+  main_ended_ = true;
+  if (main != nullptr) main_status_ = main->wait_status();
+  return false;
+}
+
+void Family::forward_signal(int signal) {
+  if (!main_ended_) kill(main_pid_, signal);
+}
+
+}  // namespace simrun::host

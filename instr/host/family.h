@@ -1,0 +1,103 @@
+// All processes of one run: the launched one, and those of its children and images that are followed (docs/processes.md). Engines ask
+// through their headers; images on their way are watched by ptrace until their exec. One thread owns it: the one that launched.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "instr/host/launch.h"
+#include "instr/host/target.h"
+
+namespace simrun::host {
+
+class Family {
+ public:
+  // Where a followed process came from.
+  struct Birth {
+    enum class Kind { kLaunched, kForked, kExecuted } kind = Kind::kLaunched;
+    uint32_t parent = 0;     // index: who forked, or whose process it was
+    uint64_t token = 0;      // of the fork, 0 for none: as the parent's stream has it
+    uint32_t root_slot = 0;  // of its first thread
+  };
+  enum class ChildState { kPending, kFollowed, kNative };
+
+  // Launches the program. Throws UserError as launch() does.
+  explicit Family(LaunchOptions options);
+  ~Family();
+
+  // Answers what engines ask and takes over images whose exec has come; what is new has the highest indices. Cheap when there is
+  // nothing to do. What goes wrong with one process makes that process go on natively, and a warning.
+  void poll();
+
+  // From now on nothing new is followed.
+  void stop_following() { closed_ = true; }
+
+  // Processes that were ever followed.
+  uint32_t size() const { return static_cast<uint32_t>(members_.size()); }
+  Target& operator[](uint32_t index) { return *members_[index].target; }
+  const Birth& birth(uint32_t index) const { return members_[index].birth; }
+  bool is_forgotten(uint32_t index) const { return members_[index].target == nullptr; }
+  // Its streams have been read: gives its mapping back, but for that of the launched process, which is waited for through it.
+  void forget(uint32_t index) {
+    if (index != main_) members_[index].target.reset();
+  }
+
+  // What became of the child `pid` (as its parent's system call returned it) that `parent` announced with `token`.
+  ChildState child(uint32_t parent, uint64_t token, pid_t pid);
+
+  // The launched process, whatever it executes: its end is the end of the run.
+  bool main_runs();
+  int wait_status() const { return main_status_; }
+  void forward_signal(int signal);   // async-signal-safe
+
+  const std::vector<std::string>& warnings() const { return warnings_; }
+  // Programs that processes of ours executed and that run natively.
+  uint64_t native_images() const { return native_images_; }
+
+ private:
+  struct Member {
+    std::unique_ptr<Target> target;
+    Birth birth;
+  };
+  // A traced process on its way to an exec, running natively meanwhile.
+  struct Watched {
+    pid_t pid, tid;
+    Birth birth;
+    bool through;   // an image that is not to be followed itself: its children are watched too
+  };
+
+  void answer(uint32_t parent, border::FollowRequest& request);
+  bool follow_forked(uint32_t parent, const border::FollowRequest& request);
+  bool watch(pid_t pid, pid_t tid, const Birth& birth);
+  void unwatch_failed_exec(pid_t tid);
+  // False: it is no longer watched.
+  bool handle_stops(Watched& watched);
+  bool handle_stop(Watched& watched, pid_t who, int status);
+  bool take_image(Watched& watched);
+  bool matches(pid_t pid) const;
+  void set_aside(const Watched& watched);
+  void add(std::unique_ptr<Target> target, const Birth& birth);
+
+  LaunchOptions options_;
+  std::vector<Member> members_;
+  std::vector<Watched> watched_;
+  std::vector<Watched> found_;   // children of watched processes, to be added
+  std::map<std::pair<uint32_t, uint64_t>, ChildState> children_;   // by parent and token
+  std::map<pid_t, int64_t> missing_since_;                         // milliseconds, of announced children that nobody has seen
+  pid_t main_pid_ = 0;
+  uint32_t main_ = 0;
+  int main_status_ = 0;
+  bool main_ended_ = false;
+  uint64_t native_images_ = 0;
+  bool closed_ = false;
+  std::vector<std::string> warnings_;
+};
+
+}  // namespace simrun::host
