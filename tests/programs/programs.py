@@ -101,7 +101,7 @@ CASES = {
                   "die; print <$p>; exit 5"],
                  needs=["perl"], instructions=1_000_000),
     "gcc": Case(["gcc", "-O2", "-c", "program.c", "-o", "program.o"], needs=["gcc"],
-                prepare='cp "$SOURCES/compiled.c" program.c',
+                prepare="echo 'int scale(int x) { return 3 * x / 7; }' > program.c",
                 artefacts=["program.o"]),
     "cc1": bash("$(gcc -print-prog-name=cc1) -quiet -O2 program.c -o program.s && exit 4",
                 prepare='cp "$SOURCES/compiled.c" program.c',
