@@ -178,7 +178,7 @@ class Merge {
     if (payload >= words.size()) return false;
     thread.ring.consume_to(words.data() + 1 + payload);
     if constexpr (WantsEvents<Sink>) sink_.event(thread, words.first(1 + payload));
-    if constexpr (WantsEventsWithPaths<Sink>) sink_.event(thread, words.first(1 + payload), paths_);
+    if constexpr (WantsEventsWithPaths<Sink>) sink_.event(thread, words.first(1 + payload), *paths_[thread.process]);
     handle_event(thread, static_cast<border::Event>(static_cast<uint32_t>(words[0])), words.subspan(1, payload));
     return true;
   }
