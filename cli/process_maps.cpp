@@ -4,7 +4,6 @@
 
 #include <cstdio>
 #include <fstream>
-#include <iterator>
 #include <sstream>
 
 namespace simrun::cli {
@@ -28,8 +27,14 @@ std::vector<MapsEntry> parse_process_maps(const std::string& text) {
 }
 
 std::vector<MapsEntry> read_process_maps(pid_t pid) {
-  std::ifstream file(fmt::format("/proc/{}/maps", pid));
-  return parse_process_maps({std::istreambuf_iterator<char>(file), {}});
+  return parse_process_maps(read_process_file(pid, "maps"));
+}
+
+std::string read_process_file(pid_t pid, const char* name) {
+  const std::ifstream file(fmt::format("/proc/{}/{}", pid, name));
+  std::ostringstream whole;
+  whole << file.rdbuf();
+  return whole.str();
 }
 
 MappedModule module_around(const std::vector<MapsEntry>& maps, uint64_t address) {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <csignal>
 #include <ctime>
-#include <fstream>
-#include <iterator>
+
+#include "cli/process_maps.h"
 
 namespace simrun::cli {
 
@@ -13,8 +13,7 @@ namespace {
 constexpr uint32_t kDetached = 2, kFailed = 3;  // ProcessHeader::engine_state
 
 std::string command_line_of(pid_t pid) {
-  std::ifstream in("/proc/" + std::to_string(pid) + "/cmdline");
-  std::string text{std::istreambuf_iterator<char>(in), {}};
+  std::string text = read_process_file(pid, "cmdline");
   while (!text.empty() && text.back() == 0) text.pop_back();
   std::replace(text.begin(), text.end(), '\0', ' ');
   return text;

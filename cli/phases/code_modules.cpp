@@ -1,17 +1,14 @@
 #include "cli/phases/code_modules.h"
 
-#include <fmt/format.h>
-
 #include <cstdio>
-#include <fstream>
-#include <iterator>
 #include <sstream>
+
+#include "cli/process_maps.h"
 
 namespace simrun::cli {
 
 void CodeModules::look_at(pid_t pid) {
-  std::ifstream file(fmt::format("/proc/{}/maps", pid));
-  take({std::istreambuf_iterator<char>(file), {}});
+  take(read_process_file(pid, "maps"));
 }
 
 void CodeModules::take(const std::string& text) {
