@@ -9,6 +9,16 @@
 
 namespace simrun::traces {
 
+// Nothing stays of what the conversion wrote, complete or not.
+struct Removed {
+  std::string path;
+  ~Removed() {
+    std::error_code error;
+    std::filesystem::remove(path, error);
+    std::filesystem::remove(path + ".partial", error);
+  }
+};
+
 void fuzz(std::span<const uint8_t> input) {
   if (input.empty()) return;
   const auto formats = import_formats();
@@ -16,6 +26,7 @@ void fuzz(std::span<const uint8_t> input) {
   const FuzzedFile file(input.subspan(1));
   const NamedFuzzedFile named(file, endings[input[0] / formats.size() % std::size(endings)]);
   const std::string output = fmt::format("/tmp/simrun_fuzz_{}.trace", getpid());
+  const Removed at_the_end{output};
   try {
     Writer writer(output, {{"command", {"fuzz"}}}, {.workers = 1});
     formats[input[0] % formats.size()].read(named.path(), writer);
@@ -26,7 +37,6 @@ void fuzz(std::span<const uint8_t> input) {
     return;
   }
   use_trace(output);
-  std::filesystem::remove(output);
 }
 
 }  // namespace simrun::traces
