@@ -29,6 +29,17 @@ blob { threshold 0.5 sphere { <0, 2, 0>, 1, 1 } sphere { <0.7, 2.3, 0>, 1, 1 } p
 END
 """
 
+NGINX = r"""
+cat > nginx.conf <<'END'
+daemon off; master_process off; pid pid; error_log stderr;
+events { worker_connections 64; }
+http { access_log off; client_body_temp_path b; proxy_temp_path p; fastcgi_temp_path f; uwsgi_temp_path u;
+  scgi_temp_path s; server { listen unix:socket; root .; } }
+END
+head -c 50000 /dev/zero | tr '\0' x > file
+/usr/bin/python3 "$SOURCES/use_nginx.py" > load.out 2>&1 &
+"""
+
 
 def without_times(text):
     """openssl speed: counts and times are numbers, the rest must stay."""
@@ -147,4 +158,24 @@ CASES = {
                 "GIT_AUTHOR_DATE='1000000000 +0000' GIT_COMMITTER_DATE='1000000000 +0000' git commit -qm $i; done; "
                 "git log --format=%H; "
                 "git diff HEAD~2 | cat"),
+    "goroutines": Case(["./goroutines"], needs=["go"], prepare=COMPILED.format("goroutines.go",
+            "HOME=$SHARED GOFLAGS= go build goroutines.go"), threads=4),
+    "workers": Case(["node", "workers.js"], needs=["node"], prepare='cp "$SOURCES/workers.js" .', threads=4),
+    "java_threads": Case(["java", "-Xshare:auto", "-XX:+UseSerialGC", "-cp", ".", "Threads"], needs=["javac"],
+                         prepare=COMPILED.format("Threads.java", "javac Threads.java"), threads=8),
+    "luajit": Case(["luajit", "jit.lua"], needs=["luajit"], prepare='cp "$SOURCES/jit.lua" .'),
+    "ruby": Case(["ruby", "threads.rb"], needs=["ruby"], prepare='cp "$SOURCES/threads.rb" .', threads=5),
+    "lisp": Case(["sbcl", "--script", "conditions.lisp"], needs=["sbcl"], prepare='cp "$SOURCES/conditions.lisp" .',
+                 threads=5),
+    "musl": Case(["./other_libc"], needs=["musl-gcc"], prepare=COMPILED.format("other_libc.c",
+            "musl-gcc -O2 other_libc.c -o other_libc"), threads=9),
+    "musl_static": Case(["./other_libc"], needs=["musl-gcc"], prepare=COMPILED.format("other_libc.c",
+            "musl-gcc -O2 -static other_libc.c -o other_libc"), threads=9),
+    # Servers: the load comes from outside of the simulation.
+    "redis": Case(["redis-server", "--port", "0", "--unixsocket", "./socket", "--save", "", "--io-threads", "3",
+                   "--io-threads-do-reads", "yes"], needs=["redis-server", "redis-benchmark"],
+                  prepare='sh "$SOURCES/use_redis.sh" > load.out 2>&1 &', artefacts=["load.out"],
+                  shape=lambda text: b"", threads=3),
+    "nginx": Case(["/usr/sbin/nginx", "-p", ".", "-c", "nginx.conf"], needs=["/usr/sbin/nginx"], prepare=NGINX,
+                  artefacts=["load.out"], errors=False),
 }

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <map>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "instr/border/address_areas.h"
@@ -41,6 +42,15 @@ void after_change(ThreadContext* c, uint64_t from, uint64_t bytes, Note&& note) 
     note();
   }
   flush_if_translated(c, AppAddress{from}, AppAddress{from + bytes});
+}
+
+// What the view loses by the call that this thread is about to make, and the size of the segment that it detaches.
+thread_local std::vector<TakenOut> t_taken_out;
+thread_local uint64_t t_detached;
+
+std::vector<TakenOut> take_out_locked(uint64_t from, uint64_t bytes) {
+  const std::lock_guard lock(g_translation_lock);
+  return take_out(AppAddress{from}, bytes);
 }
 
 // --- Limits (mm/mmap.c, mm/mremap.c, mm/mprotect.c)
@@ -128,8 +138,11 @@ int64_t for_each_own_part(uint64_t from, uint64_t bytes, Part&& part) {
 
 int64_t unmap_around(ThreadContext* c, uint64_t from, uint64_t bytes) {
   return for_each_own_part(from, bytes, [&](uint64_t at, uint64_t size) {
+    const std::vector<TakenOut> there = take_out_locked(at, size);
     const int64_t result = raw_syscall(SYS_munmap, at, size);
-    if (result == 0) after_change(c, at, size, [&] { note_unmapped(AppAddress{at}, size); });
+    after_change(c, at, size, [&] {
+      if (result != 0) put_back(there);
+    });
     return result;
   });
 }
@@ -291,9 +304,39 @@ bool shows_writes_to_file(const uint64_t* a) {
 
 }  // namespace
 
+void before_mapping_call(uint64_t number, const uint64_t* a) {
+  t_detached = 0;
+  if (number == SYS_munmap) {
+    const uint64_t bytes = whole_pages(a[1]);
+    if ((a[0] & 4095) == 0 && a[0] + bytes > a[0]) t_taken_out = take_out_locked(a[0], bytes);
+  } else if (number == SYS_mremap && (a[3] & MREMAP_DONTUNMAP) == 0 && (a[0] & 4095) == 0 && a[0] + a[1] > a[0]) {
+    // Code that stays where it is must not be missing meanwhile.
+    const std::lock_guard lock(g_translation_lock);
+    t_taken_out = take_out(AppAddress{a[0]}, whole_pages(a[1]));
+    const auto is_code = [](const TakenOut& part) { return part.executable; };
+    if (std::any_of(t_taken_out.begin(), t_taken_out.end(), is_code)) put_back(std::exchange(t_taken_out, {}));
+  } else if (number == SYS_shmdt) {
+    const std::lock_guard lock(g_translation_lock);
+    const auto attached = g_attached.find(a[0]);
+    if (attached == g_attached.end()) return;
+    t_detached = attached->second;
+    t_taken_out = take_out(AppAddress{a[0]}, t_detached);
+    g_attached.erase(attached);
+  }
+}
+
+void undo_before_mapping_call(uint64_t number, const uint64_t* a) {
+  if (t_taken_out.empty()) return;
+  const std::lock_guard lock(g_translation_lock);
+  put_back(t_taken_out);
+  if (number == SYS_shmdt) g_attached[a[0]] = t_detached;
+  t_taken_out.clear();
+}
+
 void after_mapping_call(ThreadContext* c, uint64_t number, const uint64_t* a) {
   const uint64_t result = c->app.gpr[kRax];
-  if (is_error(result)) return;
+  if (is_error(result)) return undo_before_mapping_call(number, a);
+  const std::vector<TakenOut> taken_out = std::exchange(t_taken_out, {});
   const uint64_t bytes = whole_pages(a[1]);
   const AppAddress from{a[0]}, to{result};
   switch (number) {
@@ -303,11 +346,17 @@ void after_mapping_call(ThreadContext* c, uint64_t number, const uint64_t* a) {
         if (shows_writes_to_file(a)) note_file_may_change(to, bytes);
       });
     case SYS_munmap:
-      return after_change(c, a[0], bytes, [&] { note_unmapped(from, bytes); });
+      return after_change(c, a[0], bytes, [] {});
     case SYS_mprotect:
     case SYS_pkey_mprotect:
       return after_change(c, a[0], bytes, [&] { note_protected(from, bytes, a[2]); });
     case SYS_mremap:
+      if (!taken_out.empty()) {
+        TakenOut moved = taken_out.front();
+        moved.from = result;
+        moved.to = result + whole_pages(a[2]);
+        return after_change(c, result, whole_pages(a[2]), [&] { put_back({moved}); });
+      }
       after_change(c, a[0], bytes,
                    [&] { note_moved(from, bytes, to, whole_pages(a[2]), (a[3] & MREMAP_DONTUNMAP) != 0); });
       return after_change(c, result, whole_pages(a[2]), [] {});
@@ -330,19 +379,10 @@ void after_mapping_call(ThreadContext* c, uint64_t number, const uint64_t* a) {
         g_attached[result] = size;
       });
     }
-    case SYS_shmdt: {
-      uint64_t size;
-      {
-        const std::lock_guard lock(g_translation_lock);
-        const auto attached = g_attached.find(a[0]);
-        if (attached == g_attached.end()) return;
-        size = attached->second;
-      }
-      return after_change(c, a[0], size, [&] {
-        note_unmapped(from, size);
-        g_attached.erase(a[0]);
-      });
-    }
+    case SYS_shmdt:
+      if (t_detached != 0) flush_if_translated(c, from, from + t_detached);
+      t_detached = 0;
+      return;
     case SYS_remap_file_pages:
       return after_change(c, a[0], bytes, [] {});
     case SYS_personality: {

@@ -14,6 +14,11 @@ void start_mapping_calls();
 // Before the kernel does the call: true when the engine has answered it (`result`). `number` is any call.
 bool answer_mapping_call(ThreadContext* context, uint64_t number, int64_t& result);
 
+// Before the kernel does it: what the call unmaps leaves the view now, for another thread may be given the same addresses as soon as the
+// kernel is done. Undone when the call is not made after all.
+void before_mapping_call(uint64_t number, const uint64_t* arguments);
+void undo_before_mapping_call(uint64_t number, const uint64_t* arguments);
+
 // After the kernel has done it; `arguments` are the first five that it had.
 void after_mapping_call(ThreadContext* context, uint64_t number, const uint64_t* arguments);
 

@@ -94,7 +94,8 @@ bool watched_call(ThreadContext* c, uint64_t number) {
   before_read_call(c, number);
   uint64_t mask = 0;
   const bool masked = mask_of_call(c, number, mask);
-  if (!pass_through(c)) return false;
+  before_mapping_call(number, arguments);
+  if (!pass_through(c)) return undo_before_mapping_call(number, arguments), false;
   if (masked && c->app.gpr[kRax] == static_cast<uint64_t>(-EINTR) && c->pending.number.load(std::memory_order_relaxed) != 0) {
     c->call_mask = mask;
     c->has_call_mask = 1;

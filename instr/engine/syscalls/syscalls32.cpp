@@ -93,8 +93,13 @@ bool perform(ThreadContext* c, uint64_t number) {
   }
   const std::array<uint64_t, 5> arguments = {narrow(g[kRbx]), narrow(g[kRcx]), narrow(g[kRdx]), narrow(g[kRsi]),
                                              narrow(g[kRdi])};
-  if (!through_gate(c)) return false;
-  if (const uint64_t mapping = mapping_call(number)) after_mapping_call(c, mapping, arguments.data());
+  const uint64_t mapping = mapping_call(number);
+  if (mapping != 0) before_mapping_call(mapping, arguments.data());
+  if (!through_gate(c)) {
+    if (mapping != 0) undo_before_mapping_call(mapping, arguments.data());
+    return false;
+  }
+  if (mapping != 0) after_mapping_call(c, mapping, arguments.data());
   return true;
 }
 

@@ -195,6 +195,23 @@ void note_file_may_change(AppAddress from, uint64_t bytes) {
 
 void note_unmapped(AppAddress from, uint64_t bytes) { remove(raw(from), raw(from) + bytes); }
 
+std::vector<TakenOut> take_out(AppAddress from, uint64_t bytes) {
+  split(raw(from));
+  split(raw(from) + bytes);
+  std::vector<TakenOut> parts;
+  const auto first = g_mappings.lower_bound(raw(from)), last = g_mappings.lower_bound(raw(from) + bytes);
+  for (auto m = first; m != last; ++m) {
+    const Mapping& x = m->second;
+    parts.push_back({m->first, x.end, x.executable, x.writable, x.shared, x.stack, x.file_changes});
+  }
+  g_mappings.erase(first, last);
+  return parts;
+}
+
+void put_back(const std::vector<TakenOut>& parts) {
+  for (const TakenOut& p : parts) add(p.from, {p.to, p.executable, p.writable, p.shared, p.stack, p.file_changes});
+}
+
 void note_protected(AppAddress from, uint64_t bytes, uint64_t protection) {
   const uint64_t to = raw(from) + bytes;
   split(raw(from));

@@ -38,6 +38,15 @@ void note_read_implies_exec(bool implied);
 void note_mapped(AppAddress from, uint64_t bytes, uint64_t protection, uint64_t flags);
 void note_file_may_change(AppAddress from, uint64_t bytes);   // a private mapping, of a file that is open for writing
 void note_unmapped(AppAddress from, uint64_t bytes);
+
+// Before a call that unmaps: afterwards another thread may have something new there at once. If the call fails, what was there is put back.
+struct TakenOut {
+  uint64_t from, to;
+  bool executable, writable, shared, stack, file_changes;
+};
+std::vector<TakenOut> take_out(AppAddress from, uint64_t bytes);
+void put_back(const std::vector<TakenOut>& parts);
+
 void note_protected(AppAddress from, uint64_t bytes, uint64_t protection);
 // `stays`: MREMAP_DONTUNMAP, the old range is still mapped.
 void note_moved(AppAddress from, uint64_t old_bytes, AppAddress to, uint64_t new_bytes, bool stays);
