@@ -71,7 +71,7 @@ int main(void) {
   setitimer(ITIMER_REAL, &every, NULL);
   long rounds = 0;
   for (; !stop; ++rounds) {
-    round_of_threads(rounds % 1000);
+    round_of_threads(rounds % 50);
     if (rounds % 16 == 0) round_of_a_child();
   }
   printf("%ld rounds\n", rounds);

@@ -148,6 +148,23 @@ void enter_indirect_table(AppAddress pc, uint32_t indirect_entry) {
   __atomic_store_n(&g_process.indirect_table[indirect_index(pc, g_state->options.bmi2)], g_code_cache.address(indirect_entry), __ATOMIC_RELEASE);
 }
 
+// Emits the decoded superblock behind what is committed; returns the index of its descriptors (null mode has none).
+uint32_t emit_and_describe(Purpose purpose, bool flags_dead) {
+  State& s = *g_state;
+  const auto first_exit = static_cast<uint32_t>(kFirstExit + s.exits.size());
+  const auto emit = [&](uint32_t first_path) {
+    Assembler out = assembler_for(CodeCache::kHot), cold = assembler_for(CodeCache::kCold);
+    s.translator.translate(s.decoded, purpose, flags_dead, first_path, first_exit, out, cold, s.output);
+  };
+  if (s.options.mode == border::Mode::kNull) return emit(next_path_id()), 0;
+  if (const KnownDescriptors known = find_descriptors(s.decoded); known.exist()) {
+    emit(known.first_path);
+    if (describe(known, s.decoded, s.output)) return known.superblock;
+  }
+  emit(next_path_id());
+  return append_descriptors(s.decoded, s.output);
+}
+
 // `indirect`: the superblock is wanted by an indirect transfer, so its verification comes right before it.
 bool translate(AppAddress pc, bool indirect, Purpose purpose, uint32_t max_instructions) {
   State& s = *g_state;
@@ -162,11 +179,8 @@ bool translate(AppAddress pc, bool indirect, Purpose purpose, uint32_t max_instr
   const EntryLiveness live = entry_liveness(s.decoded, !s.decoded.changeable);
   const uint32_t indirect_entry = indirect ? emit_indirect_entry(pc, live.dead) : 0;
   const uint32_t start = g_code_cache.used(CodeCache::kHot), cold_start = g_code_cache.used(CodeCache::kCold);
-  Assembler out = assembler_for(CodeCache::kHot), cold = assembler_for(CodeCache::kCold);
-  const auto first_exit = static_cast<uint32_t>(kFirstExit + s.exits.size());
-  s.translator.translate(s.decoded, purpose, live.flags_dead, next_path_id(), first_exit, out, cold, s.output);
+  const uint32_t descriptor = emit_and_describe(purpose, live.flags_dead);
   CHECK(s.output.size <= bound && s.output.cold_size <= bound);
-  const uint32_t descriptor = s.options.mode != border::Mode::kNull ? append_descriptors(s.decoded, s.output) : 0;
   g_code_cache.commit(CodeCache::kHot, s.output.size);
   g_code_cache.commit(CodeCache::kCold, s.output.cold_size);
   record(start, cold_start, descriptor, indirect_entry, live, purpose);

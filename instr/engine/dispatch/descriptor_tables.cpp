@@ -1,5 +1,8 @@
 #include "instr/engine/dispatch/descriptor_tables.h"
 
+#include <cstring>
+#include <type_traits>
+#include <unordered_map>
 #include <vector>
 
 #include "instr/engine/context/process.h"
@@ -10,16 +13,80 @@ namespace {
 // More than one superblock can need.
 constexpr uint32_t kReserve = 4096;
 
-std::vector<uint32_t> g_last_path;   // by superblock
+struct PathIds {
+  uint32_t first, longest, count;
+};
+std::vector<PathIds> g_paths;                                  // by superblock
+std::unordered_map<uint64_t, uint32_t> g_newest_by_contents;   // superblock by the hash of its place and code
 
 template <typename T>
 T* table(uint64_t offset) {
   return reinterpret_cast<T*>(g_process.base + offset);
 }
 
+constexpr uint64_t mix(uint64_t hash, uint64_t value) { return (hash ^ value) * 0x9e3779b97f4a7c15u ^ hash >> 29; }
+
+uint64_t hash_of(const DecodedSuperblock& superblock) {
+  uint64_t hash = mix(raw(superblock.pc), superblock.count + (static_cast<uint64_t>(g_process.mode) << 32));
+  for (uint32_t k = 0; k < superblock.count; ++k) {
+    const Instruction& i = superblock.instructions[k];
+    uint64_t bytes[2] = {};
+    std::memcpy(bytes, i.bytes, i.length);
+    hash = mix(mix(hash, bytes[0]), bytes[1] + (raw(i.pc) << 8));
+  }
+  return hash;
+}
+
+bool same_code(const border::SuperblockDescriptor& known, const DecodedSuperblock& superblock) {
+  if (known.pc != raw(superblock.pc) || known.instructions != superblock.count) return false;
+  const border::ProcessHeader& h = *g_process.header;
+  const auto* instruction = table<border::InstructionDescriptor>(h.instructions_offset) + known.first_instruction;
+  const uint8_t* code = table<uint8_t>(h.code_offset) + known.first_code_byte;
+  for (uint32_t k = 0; k < superblock.count; ++k, ++instruction) {
+    const Instruction& i = superblock.instructions[k];
+    if (instruction->offset != i.pc - superblock.pc || instruction->length != i.length ||
+        std::memcmp(code, i.bytes, i.length) != 0)
+      return false;
+    code += i.length;
+  }
+  return true;
+}
+
 }  // namespace
 
+KnownDescriptors find_descriptors(const DecodedSuperblock& superblock) {
+  const auto found = g_newest_by_contents.find(hash_of(superblock));
+  if (found == g_newest_by_contents.end()) return {};
+  const auto& known = table<border::SuperblockDescriptor>(g_process.header->superblocks_offset)[found->second];
+  if (!same_code(known, superblock)) return {};
+  return {found->second, g_paths[found->second].first};
+}
+
+bool describe(KnownDescriptors known, const DecodedSuperblock& superblock, const TranslationOutput& output) {
+  const border::ProcessHeader& h = *g_process.header;
+  const auto& s = table<border::SuperblockDescriptor>(h.superblocks_offset)[known.superblock];
+  if (s.operands != output.operands.size() || g_paths[known.superblock].count != output.paths.size()) return false;
+  const auto* instruction = table<border::InstructionDescriptor>(h.instructions_offset) + s.first_instruction;
+  for (uint32_t k = 0; k < superblock.count; ++k)
+    if (instruction[k].flags != superblock.instructions[k].descriptor_flags ||
+        instruction[k].operands != output.operands_per_instruction[k])
+      return false;
+  const auto* operands = table<border::OperandDescriptor>(h.operands_offset) + s.first_operand;
+  static_assert(std::has_unique_object_representations_v<border::OperandDescriptor>);
+  if (s.operands != 0 && std::memcmp(operands, output.operands.data(), s.operands * sizeof *operands) != 0) return false;
+  const auto* path = table<border::PathDescriptor>(h.paths_offset) + known.first_path;
+  for (size_t k = 0; k < output.paths.size(); ++k, ++path) {
+    const auto& p = output.paths[k];
+    if (path->instructions != p.instructions || path->operands != p.operands || path->words != p.words ||
+        path->counts_entries != (k == output.entry_counter))
+      return false;
+  }
+  return true;
+}
+
 void start_descriptor_tables() {
+  g_paths.clear();
+  g_newest_by_contents.clear();
   border::ProcessHeader& h = *g_process.header;
   h.instructions = h.operands = h.superblocks = 0;
   h.paths.store(border::kFirstPath, std::memory_order_release);
@@ -62,8 +129,9 @@ uint32_t append_descriptors(const DecodedSuperblock& superblock, const Translati
     const bool counts_entries = path == h.paths + output.entry_counter;
     paths[path++] = {index, p.instructions, p.operands, p.words, counts_entries, 0};
   }
-  g_last_path.resize(index + 1, 0);
-  g_last_path[index] = longest;
+  g_paths.resize(index + 1);
+  g_paths[index] = {h.paths, longest, static_cast<uint32_t>(output.paths.size())};
+  g_newest_by_contents[hash_of(superblock)] = index;
   h.instructions.store(first_instruction + superblock.count, std::memory_order_relaxed);
   h.operands.store(static_cast<uint32_t>(first_operand + output.operands.size()), std::memory_order_relaxed);
   h.code_bytes.store(code_bytes, std::memory_order_relaxed);
@@ -72,6 +140,6 @@ uint32_t append_descriptors(const DecodedSuperblock& superblock, const Translati
   return index;
 }
 
-uint32_t last_path_of(uint32_t superblock) { return g_last_path[superblock]; }
+uint32_t last_path_of(uint32_t superblock) { return g_paths[superblock].longest; }
 
 }  // namespace simrun::engine

@@ -13,6 +13,18 @@ bool descriptor_tables_are_full();
 // Id that the first path of the next superblock will have.
 uint32_t next_path_id();
 
+// Descriptors of the same code at the same address: from before a flush, or of code that is generated again and again. The tables are never
+// emptied, so what is described already is not described a second time.
+struct KnownDescriptors {
+  uint32_t superblock = ~0u;
+  uint32_t first_path = 0;
+  bool exist() const { return superblock != ~0u; }
+};
+KnownDescriptors find_descriptors(const DecodedSuperblock& superblock);
+
+// Whether they describe this translation too: it may differ though the code is the same, by what else the translator looks at.
+bool describe(KnownDescriptors known, const DecodedSuperblock& superblock, const TranslationOutput& output);
+
 // Publishes a superblock with its paths; returns its index in the superblock table.
 uint32_t append_descriptors(const DecodedSuperblock& superblock, const TranslationOutput& output);
 
