@@ -36,6 +36,7 @@ Hierarchy::Hierarchy(const MachineConfig& config)
     : config_(checked(config)),
       line_shift_(std::countr_zero(config.line_bytes)),
       tree_(config_),
+      transfers_(config.cores),
       ports_(2 * config.cores) {
   for (uint32_t i = 0; i < ports_.size(); ++i) {
     ports_[i].node = tree_.level1(i / 2, i % 2 == 0 ? Side::kInstruction : Side::kData);
@@ -77,6 +78,13 @@ void Hierarchy::access_by_policy(Port& port, uint32_t core, Access kind, uint64_
 [[gnu::noinline]] void Hierarchy::miss_in_level1(Port& port, uint32_t core, Access kind, uint64_t line) {
   ++port.counts.misses[index(kind)];
   const Slot slot = tree_.miss(port.node, core, kind, line);
+  const CoherentTree::Service& service = tree_.service();
+  ++port.served[service.level][index(kind)];
+  if (service.supplier != kMemory) [[unlikely]] {
+    std::vector<uint64_t>& row = transfers_[core];
+    if (row.empty()) row.resize(cores());
+    ++row[tree_.node(service.supplier).first_core];
+  }
   if (slot == kNoSlot) return;
   if (port.cache->fill_is_hit()) [[likely]]
     port.cache->set_front(slot);
@@ -137,6 +145,9 @@ Statistics Hierarchy::statistics() const {
   }
   for (uint32_t core = 0; core < cores(); ++core) result.cores.push_back(core_statistics(core));
   result.memory = tree_.memory();
+  for (uint32_t to = 0; to < cores(); ++to)
+    for (uint32_t from = 0; from < transfers_[to].size(); ++from)
+      if (transfers_[to][from] != 0) result.transfers.push_back({to, from, transfers_[to][from]});
   return result;
 }
 
@@ -200,6 +211,13 @@ CoreStatistics Hierarchy::core_statistics(uint32_t core) const {
   result.read_modify_writes = references(Access::kReadModifyWrite);
   result.prefetches = references(Access::kPrefetch);
   result.flushes = references(Access::kFlush);
+  result.served.resize(config_.levels.size() + 1);
+  for (const Port* port : {&ports_[2 * core], &ports_[2 * core + 1]}) {
+    AccessCounts& level1 = result.served[0];
+    const RequestStatistics requests = to_statistics(port->counts);
+    level1 += requests.hits();
+    for (size_t level = 1; level < result.served.size(); ++level) add(result.served[level], port->served[level]);
+  }
   return result;
 }
 

@@ -57,6 +57,7 @@ class Hierarchy {
     Cache* cache = nullptr;
     NodeId node = 0;
     RequestCounters counts;
+    uint64_t served[kMaxLevels + 1][kAccessKinds] = {};  // misses, by the level that answered; the last: memory
     uint64_t extra_lines[kAccessKinds] = {};  // lines beyond the first of references that cross lines
   };
 
@@ -74,6 +75,7 @@ class Hierarchy {
   MachineConfig config_;
   uint32_t line_shift_;
   CoherentTree tree_;
+  std::vector<std::vector<uint64_t>> transfers_;  // [to core][from core], a row is empty until it is needed
   std::unique_ptr<Details> details_;
   std::vector<Port> ports_;  // [2 * core] for fetches, [2 * core + 1] for data
 };

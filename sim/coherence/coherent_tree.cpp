@@ -93,7 +93,6 @@ CoherentTree::Grant CoherentTree::serve(NodeId parent, uint32_t child_number, co
     if (is_write(request.kind) && !cache.exclusive(slot)) {
       ++cache.events.upgrades;
       obtain_exclusive(parent, slot);
-      service_.supplier = kMemory;
     }
   }
   return {add_sharer(cache, parent, slot, child_number, is_write(request.kind)).exclusive, false, slot};
@@ -252,7 +251,10 @@ CoherentTree::Sharing CoherentTree::add_sharer(Directory& directory, NodeId pare
       sharing.supplied = supply_from_owned(directory, parent, slot);
     sharing.exclusive = gives && directory.exclusive(slot) && !has_sharers(directory, slot);
   }
-  if (sharing.supplied && details_ != nullptr) details_->supplied_modified();
+  if (sharing.supplied) {
+    service_.supplier = last_modified_;
+    if (details_ != nullptr) details_->supplied_modified();
+  }
   set_sharer(directory, slot, child);
   directory.set_owned_by_child(slot, sharing.exclusive);
   return sharing;
@@ -267,7 +269,7 @@ bool CoherentTree::supply_from_owned(Directory& directory, NodeId parent, Slot s
     if (!is_domain_dirty(node, entry_of(node, line))) return;
     ++caches_[node].events.interventions;
     ++caches_[node].events.dirty_interventions;
-    service_.supplier = node;
+    last_modified_ = node;
   });
   return true;
 }

@@ -191,6 +191,7 @@ class CoherentTree {
   size_t levels_ = 0;
   uint64_t snoops_at_memory_ = 0;  // for each request there
   Service service_{0, kMemory};
+  NodeId last_modified_ = kMemory;  // the child that lost modified data last
   MemoryStatistics memory_;
   Details* details_ = nullptr;
 };

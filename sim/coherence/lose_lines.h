@@ -16,7 +16,7 @@ bool CoherentTree::remove_from_children(Directory& directory, NodeId parent, Slo
     clear_sharer(directory, slot, child_number);
     if (!remove_domain(child, line, reason)) return;
     any_modified = true;
-    if (reason == Loss::kCoherence) service_.supplier = child;
+    last_modified_ = child;
     if (data == Data::kMerge) {
       write_back(child, slot);
     } else if (data == Data::kPassThrough) {
@@ -35,7 +35,7 @@ bool CoherentTree::downgrade_owner(Directory& directory, NodeId parent, Slot slo
     const NodeId child = children_of(parent)[child_number];
     if (!downgrade_domain(child, directory.line(slot))) return;
     modified = true;
-    service_.supplier = child;
+    last_modified_ = child;
     if (coherence_ == Coherence::kMoesi) {
       directory.set_dirty_child(slot, true);
     } else if (data == Data::kMerge) {

@@ -1,6 +1,10 @@
 // Sums of counts.
 #include "sim/stats/statistics.h"
 
+#include <map>
+
+#include "base/check.h"
+
 namespace simrun::sim {
 
 CacheStatistics& CacheStatistics::operator+=(const CacheStatistics& o) {
@@ -32,6 +36,31 @@ CoreStatistics& CoreStatistics::operator+=(const CoreStatistics& o) {
   prefetches += o.prefetches;
   flushes += o.flushes;
   line_crossings += o.line_crossings;
+  if (served.size() < o.served.size()) served.resize(o.served.size());
+  for (size_t i = 0; i < o.served.size(); ++i) served[i] += o.served[i];
+  return *this;
+}
+
+Statistics& Statistics::operator+=(const Statistics& o) {
+  CHECK(levels.size() == o.levels.size() && cores.size() == o.cores.size());
+  for (size_t i = 0; i < levels.size(); ++i) {
+    levels[i].total += o.levels[i].total;
+    for (size_t j = 0; j < levels[i].caches.size(); ++j) {
+      CacheInstanceStatistics& cache = levels[i].caches[j];
+      const CacheInstanceStatistics& other = o.levels[i].caches[j];
+      cache.total += other.total;
+      for (size_t k = 0; k < cache.by_core.size(); ++k) cache.by_core[k] += other.by_core[k];
+      for (size_t k = 0; k < cache.sharing_degrees.size(); ++k) cache.sharing_degrees[k] += other.sharing_degrees[k];
+    }
+  }
+  for (size_t i = 0; i < cores.size(); ++i) cores[i] += o.cores[i];
+  memory += o.memory;
+  std::map<std::pair<uint32_t, uint32_t>, uint64_t> lines;
+  for (const Transfer& t : transfers) lines[{t.to, t.from}] += t.lines;
+  for (const Transfer& t : o.transfers) lines[{t.to, t.from}] += t.lines;
+  std::vector<Transfer> sum;
+  for (const auto& [cores_of, count] : lines) sum.push_back({cores_of.first, cores_of.second, count});
+  transfers = std::move(sum);
   return *this;
 }
 

@@ -95,6 +95,9 @@ struct CoreStatistics {
   uint64_t prefetches = 0;
   uint64_t flushes = 0;
   uint64_t line_crossings = 0;  // additional lines of references that cross lines, all kinds
+  // Accesses by the level that answered: [0] is level 1 (hits), the last is memory. What another cache handed over counts
+  // at the level where the request found that out.
+  std::vector<AccessCounts> served;
 
   bool operator==(const CoreStatistics&) const = default;
   CoreStatistics& operator+=(const CoreStatistics& o);
@@ -107,14 +110,30 @@ struct MemoryStatistics {
   uint64_t snoops_sent = 0;         // to the caches of the last level
 
   bool operator==(const MemoryStatistics&) const = default;
+  MemoryStatistics& operator+=(const MemoryStatistics& o) {
+    reads += o.reads, writes += o.writes, invalidations_sent += o.invalidations_sent, snoops_sent += o.snoops_sent;
+    return *this;
+  }
+};
+
+// Lines that caches handed over to a core's request: modified ones, and others where no array further on answers.
+struct Transfer {
+  uint32_t to = 0;    // core
+  uint32_t from = 0;  // the first core of the cache
+  uint64_t lines = 0;
+
+  bool operator==(const Transfer&) const = default;
 };
 
 struct Statistics {
   std::vector<LevelStatistics> levels;  // from the core toward memory; a split level gives instruction, then data
   std::vector<CoreStatistics> cores;
   MemoryStatistics memory;
+  std::vector<Transfer> transfers;  // by `to`, then `from`; none with 0 lines
 
   bool operator==(const Statistics&) const = default;
+  // Of the same machine, or of slices of it.
+  Statistics& operator+=(const Statistics& o);
 };
 
 }  // namespace simrun::sim

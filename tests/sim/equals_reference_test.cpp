@@ -40,6 +40,7 @@ void expect_equal(const Statistics& fast, const Statistics& reference) {
     EXPECT_TRUE(fast.levels[i] == reference.levels[i]) << fast.levels[i].name;
   }
   EXPECT_TRUE(fast.cores == reference.cores);
+  EXPECT_TRUE(fast.transfers == reference.transfers) << "who served whom";
   EXPECT_EQ(fast.memory.reads, reference.memory.reads);
   EXPECT_EQ(fast.memory.writes, reference.memory.writes);
   EXPECT_TRUE(fast == reference);

@@ -4,6 +4,7 @@
 namespace simrun::sim {
 
 ReferenceModel::ReferenceModel(const MachineConfig& config) : config_(config), cores_(config.cores) {
+  for (CoreStatistics& core : cores_) core.served.resize(config.levels.size() + 1);
   std::vector<Cache*> above;
   for (uint32_t level = 0; level < config.levels.size(); ++level) {
     const LevelConfig& l = config.levels[level];
@@ -160,12 +161,19 @@ void ReferenceModel::reference(Cache* cache, uint32_t core, Access kind, uint64_
   if (is_write(kind) && (cache->write_through || (!hit && !cache->write_allocate))) {
     pass_write(cache, core, kind, line, hit || cache->write_allocate);
     if (!hit && cache->write_allocate) place(cache, line, State::kShared);
+    count(cores_[core].served[hit ? 0 : service_level_], kind);
+    if (!hit && supplier_ != nullptr) ++transfers_[{core, supplier_->first_core}];
     return;
   }
-  if (!hit) {
+  if (hit) {
+    count(cores_[core].served[0], kind);
+  } else {
     const Grant grant = get(cache->parent, cache, core, kind, line);
+    count(cores_[core].served[service_level_], kind);
+    if (supplier_ != nullptr) ++transfers_[{core, supplier_->first_core}];
     place(cache, line, make_state(grant.exclusive, grant.dirty));
-  } else if (is_write(kind) && !exclusive(cache, line)) {
+  }
+  if (is_write(kind) && !exclusive(cache, line)) {
     ++cache->total().upgrades;
     make_exclusive(cache, line);
   }
@@ -177,7 +185,10 @@ ReferenceModel::Grant ReferenceModel::get(Cache* parent, Cache* child, uint32_t 
   if (parent == nullptr) return get_from_memory(child, kind, line);
   RequestStatistics& counts = parent->counts.by_core[core - parent->first_core];
   count(counts.accesses, kind);
-  if (parent->find(line) == nullptr) count(counts.misses, kind);
+  if (parent->find(line) == nullptr)
+    count(counts.misses, kind);
+  else
+    service_level_ = parent->level, supplier_ = nullptr;
   if (!parent->includes()) return get_from_not_inclusive(parent, child, core, kind, line);
   if (parent->find(line) == nullptr) {
     const Grant grant = get(parent->parent, parent, core, kind, line);
@@ -195,6 +206,7 @@ ReferenceModel::Grant ReferenceModel::get(Cache* parent, Cache* child, uint32_t 
 }
 
 ReferenceModel::Grant ReferenceModel::get_from_memory(Cache* child, Access kind, uint64_t line) {
+  service_level_ = static_cast<uint32_t>(config_.levels.size()), supplier_ = nullptr;
   if (last_level_.size() == 1) {
     ++memory_.reads;
     return {!child->write_through, false};
@@ -206,6 +218,7 @@ ReferenceModel::Grant ReferenceModel::get_from_memory(Cache* child, Access kind,
     Cache*& forwarder = forwarder_[line];
     if (!forwarded && forwarder != nullptr) {
       ++forwarder->total().clean_supplies;
+      supplier_ = forwarder;
       forwarded = true;
     }
     forwarder = is_write(kind) ? nullptr : child;
@@ -229,6 +242,7 @@ ReferenceModel::Grant ReferenceModel::get_from_not_inclusive(Cache* parent, Cach
     }
   } else if (any_child_holds(parent, line, nullptr) && config_.coherence != Coherence::kNone) {
     ++parent->total().supplied_by_children;
+    service_level_ = parent->level;
     Cache* first = nullptr;
     bool counted_elsewhere = false;  // as an intervention
     for (Cache* other : parent->children) {
@@ -237,6 +251,7 @@ ReferenceModel::Grant ReferenceModel::get_from_not_inclusive(Cache* parent, Cach
       if (exclusive(other, line) || dirty(other, line)) counted_elsewhere = true;
     }
     if (!counted_elsewhere) ++first->total().clean_supplies;
+    supplier_ = first;
   } else {
     const Grant grant = get(parent->parent, parent, core, kind, line);
     set_exclusive(parent, line, grant.exclusive);
@@ -263,7 +278,11 @@ ReferenceModel::Settled ReferenceModel::settle(Cache* parent, Cache* child, bool
   const bool may_be_alone =
       child->side != Side::kInstruction && !child->write_through && config_.coherence != Coherence::kMsi;
   if (config_.coherence == Coherence::kNone) return {write || may_be_alone, false};
-  if (write) return {true, take_from_others(parent, child, line)};
+  if (write) {
+    const bool was_dirty = take_from_others(parent, child, line);
+    if (was_dirty) supplier_ = last_modified_;
+    return {true, was_dirty};
+  }
   bool supplied = false;
   for (Cache* other : children_of(parent)) {
     if (other == child || !holds(other, line)) continue;
@@ -271,10 +290,12 @@ ReferenceModel::Settled ReferenceModel::settle(Cache* parent, Cache* child, bool
       const bool was_dirty = make_shared(other, line);
       if (was_dirty && config_.coherence != Coherence::kMoesi) write_back(other, line);
       supplied |= was_dirty;
+      if (was_dirty) supplier_ = other;
     } else if (dirty(other, line)) {
       ++other->total().interventions;
       ++other->total().dirty_interventions;
       supplied = true;
+      supplier_ = other;
     }
   }
   return {may_be_alone && exclusive(parent, line) && !any_child_holds(parent, line, child), supplied};
@@ -287,6 +308,7 @@ bool ReferenceModel::take_from_others(Cache* parent, Cache* child, uint64_t line
     ++(parent == nullptr ? memory_.invalidations_sent : parent->total().invalidations_sent);
     if (!remove(other, line, Loss::kCoherence)) continue;
     modified = true;
+    last_modified_ = other;
     const bool has_room = parent == nullptr || parent->includes() || parent->find(line) != nullptr;
     if (always_merge || (has_room && config_.coherence != Coherence::kMoesi)) write_back(other, line);
   }
@@ -372,6 +394,7 @@ void ReferenceModel::pass_write(Cache* child, uint32_t core, Access kind, uint64
   Cache* parent = child->parent;
   snoop(parent);
   if (parent == nullptr) {
+    service_level_ = static_cast<uint32_t>(config_.levels.size()), supplier_ = nullptr;
     ++memory_.writes;
     if (last_level_.size() > 1 && config_.coherence != Coherence::kNone) {
       take_from_others(nullptr, child, line, true);
@@ -382,6 +405,7 @@ void ReferenceModel::pass_write(Cache* child, uint32_t core, Access kind, uint64
   RequestStatistics& counts = parent->counts.by_core[core - parent->first_core];
   count(counts.accesses, kind);
   if (parent->find(line) != nullptr) {
+    service_level_ = parent->level, supplier_ = nullptr;
     ReferenceSet& set = parent->array.set(line);
     for (size_t way = 0; way < set.ways.size(); ++way)
       if (set.ways[way] && set.ways[way]->number == line) parent->array.hit(set, way);
@@ -505,6 +529,7 @@ Statistics ReferenceModel::statistics() const {
   }
   result.cores = cores_;
   result.memory = memory_;
+  for (const auto& [cores, lines] : transfers_) result.transfers.push_back({cores.first, cores.second, lines});
   return result;
 }
 

@@ -85,6 +85,10 @@ class ReferenceModel {
   std::map<uint64_t, Cache*> forwarder_;  // MESIF, at memory
   std::vector<CoreStatistics> cores_;
   MemoryStatistics memory_;
+  // The request under way: the level that answered; a cache that handed the line over, or null.
+  uint32_t service_level_ = 0;
+  const Cache *supplier_ = nullptr, *last_modified_ = nullptr;
+  std::map<std::pair<uint32_t, uint32_t>, uint64_t> transfers_;
 };
 
 }  // namespace simrun::sim
