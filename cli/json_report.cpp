@@ -1,6 +1,7 @@
 #include "cli/json_report.h"
 
 #include "configs/read_machine.h"
+#include "sim/stats/timing.h"
 
 namespace simrun::cli {
 
@@ -140,11 +141,32 @@ Json levels(const RunResult& r) {
   return list;
 }
 
+// By level, then memory.
+Json served_by(const RunResult& r, const sim::CoreStatistics& core) {
+  Json list = Json::array();
+  for (size_t level = 0; level < core.served.size(); ++level) {
+    const auto& levels = r.machine->levels;
+    Json json = {{"name", level < levels.size() ? levels[level].name : "memory"}};
+    json.update(accesses(core.served[level]));
+    json["upgrades"] = core.upgrades[level];
+    list.push_back(std::move(json));
+  }
+  return list;
+}
+
+Json transfers(const RunResult& r) {
+  Json list = Json::array();
+  for (const sim::Transfer& t : r.caches.transfers)
+    list.push_back({{"to_core", t.to}, {"from_core", t.from}, {"lines", t.lines}});
+  return list;
+}
+
 Json cores(const RunResult& r) {
   Json list = Json::array();
   const std::vector<uint64_t> by_core = r.instructions_by_core();
   for (uint32_t i = 0; i < r.caches.cores.size(); ++i) {
     const sim::CoreStatistics& c = r.caches.cores[i];
+    const sim::CoreTiming t = sim::timing_of(*r.machine, c, by_core.at(i));
     list.push_back({{"core", i},
                     {"instructions", by_core.at(i)},
                     {"fetches", c.fetches},
@@ -153,7 +175,18 @@ Json cores(const RunResult& r) {
                     {"read_modify_writes", c.read_modify_writes},
                     {"prefetches", c.prefetches},
                     {"flushes", c.flushes},
-                    {"line_crossings", c.line_crossings}});
+                    {"line_crossings", c.line_crossings},
+                    {"served_by", served_by(r, c)},
+                    {"handed_over", accesses(c.handed_over)},
+                    {"cycles", t.cycles},
+                    {"cpi", t.cpi},
+                    {"fetch_amat", t.fetch_amat},
+                    {"data_amat", t.data_amat},
+                    {"base_cycles", t.base_cycles},
+                    {"transfer_cycles", t.transfer_cycles},
+                    {"upgrade_cycles", t.upgrade_cycles}});
+    for (size_t level = 0; level < t.stall_cycles.size(); ++level)
+      list.back()["served_by"][level]["stall_cycles"] = t.stall_cycles[level];
   }
   return list;
 }
@@ -216,6 +249,7 @@ Json json_report(const RunResult& r) {
                                         {"writes", r.caches.memory.writes},
                                         {"invalidations_sent", r.caches.memory.invalidations_sent},
                                         {"snoops_sent", r.caches.memory.snoops_sent}});
+  json["transfers"] = transfers(r);
   json["engine"] = engine(r.engine);
   json["configuration"] = r.machine ? Json(configs::to_json(*r.machine)) : Json(nullptr);
   return json;

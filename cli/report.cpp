@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
+#include <set>
+
+#include "sim/stats/timing.h"
 
 namespace simrun::cli {
 
@@ -100,6 +103,45 @@ void put_caches(Buffer& out, const RunResult& r) {
       grouped(r.caches.memory.writes));
 }
 
+// Cores that ran: cycles, and where their data came from.
+void put_cycles(Buffer& out, const RunResult& r) {
+  if (!r.machine || r.machine->memory_latency == 0) return;
+  const std::vector<uint64_t> by_core = r.instructions_by_core();
+  std::string head = fmt::format("\n   {:<12}{:>16}{:>8}{:>8}{:>8}   {}", "estimate", "cycles", "CPI", "AMAT I",
+                                 "AMAT D", "stalls by");
+  for (size_t level = 1; level < r.machine->levels.size(); ++level)
+    head += fmt::format("{:>8}", r.machine->levels[level].name);
+  put(out, "{}  memory\n", head);
+  for (uint32_t core = 0; core < by_core.size(); ++core) {
+    if (by_core[core] == 0) continue;
+    const sim::CoreTiming t = sim::timing_of(*r.machine, r.caches.cores[core], by_core[core]);
+    put(out, "   {:<12}{:>16}{:>8.3f}{:>8.2f}{:>8.2f}   {:<9}", fmt::format("core {}", core),
+        grouped(static_cast<uint64_t>(t.cycles)), t.cpi, t.fetch_amat, t.data_amat, "");
+    for (size_t level = 1; level < t.stall_cycles.size(); ++level)
+      put(out, "{:>7.1f}%", t.cycles > 0 ? 100 * t.stall_cycles[level] / t.cycles : 0);
+    put(out, "\n");
+  }
+}
+
+// Who served whom, when few cores handed lines over.
+void put_transfers(Buffer& out, const RunResult& r) {
+  constexpr size_t kMostColumns = 8;
+  std::set<uint32_t> from, to;
+  for (const sim::Transfer& t : r.caches.transfers) from.insert(t.from), to.insert(t.to);
+  if (from.empty() || from.size() > kMostColumns || to.size() > 2 * kMostColumns) return;
+  put(out, "\n   {:<12}", "lines from");
+  for (const uint32_t core : from) put(out, "{:>14}", fmt::format("core {}", core));
+  for (const uint32_t receiver : to) {
+    put(out, "\n   {:<12}", fmt::format("  to core {}", receiver));
+    for (const uint32_t core : from) {
+      uint64_t lines = 0;
+      for (const sim::Transfer& t : r.caches.transfers) lines += t.to == receiver && t.from == core ? t.lines : 0;
+      put(out, "{:>14}", grouped(lines));
+    }
+  }
+  put(out, "\n");
+}
+
 void put_coherence(Buffer& out, const RunResult& r) {
   if (!r.machine) return;
   put(out, "\n   {:<12}{:>16}{:>16}{:>16}{:>16}{:>16}\n", "coherence", "upgrades", "invalidations", "interventions",
@@ -165,6 +207,8 @@ std::string text_report(const RunResult& r) {
   put_totals(out, r);
   put_caches(out, r);
   put_coherence(out, r);
+  put_transfers(out, r);
+  put_cycles(out, r);
   put_notes(out, r);
   std::string text = fmt::to_string(out);
   if (r.show_engine) text += engine_report(r);

@@ -24,6 +24,10 @@ Json count(const char* description, uint64_t least, uint64_t most) {
   return {{"type", "integer"}, {"minimum", least}, {"maximum", most}, {"description", description}};
 }
 
+Json number(const char* description, double otherwise, double most) {
+  return {{"type", "number"}, {"minimum", 0}, {"maximum", most}, {"default", otherwise}, {"description", description}};
+}
+
 Json choice(const char* description, const std::vector<std::string>& words) {
   return {{"enum", words}, {"default", words.front()}, {"description", description}};
 }
@@ -61,6 +65,14 @@ Json level() {
   return json;
 }
 
+Json core() {
+  return object({{"cpi", number("Cycles per instruction when level 1 answers every access", 1, 1000)},
+                 {"fetch_exposed", number("Share of a fetch's latency beyond level 1 that the core waits", 1, 1)},
+                 {"read_exposed", number("The same of a read", 1, 1)},
+                 {"write_exposed", number("The same of a write", 0, 1)}},
+                {});
+}
+
 }  // namespace
 
 Json machine_schema() {
@@ -72,8 +84,11 @@ Json machine_schema() {
                      {"requests", choice("Who is asked about a line: its holders, or all", kRequestsWords)}};
   properties["levels"] = {
       {"description", "From the core toward memory"}, {"type", "array"}, {"minItems", 1}, {"items", level()}};
-  properties["memory"] = object(
-      {{"latency", count("Cycles from the request of the core to data from memory", 0, kMostCycles)}}, {"latency"});
+  properties["core"] = core();
+  properties["memory"] =
+      object({{"latency", count("Cycles from the request of the core to data from memory", 0, kMostCycles)},
+              {"transfer_latency", count("Cycles more when another cache hands the line over", 0, kMostCycles)}},
+             {"latency"});
   Json schema = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
                  {"title", "Machine for simrun"},
                  {"description", "configs/README.md documents the keys"}};

@@ -40,7 +40,12 @@ nlohmann::json to_json(const sim::MachineConfig& machine) {
   json["requests"] = word(kRequestsWords, machine.requests);
   json["levels"] = nlohmann::json::array();
   for (const sim::LevelConfig& level : machine.levels) json["levels"].push_back(to_json(level));
-  json["memory"] = {{"latency", machine.memory_latency}};
+  const sim::CoreConfig& core = machine.core;
+  json["core"] = {{"cpi", core.cpi},
+                  {"fetch_exposed", core.fetch_exposed},
+                  {"read_exposed", core.read_exposed},
+                  {"write_exposed", core.write_exposed}};
+  json["memory"] = {{"latency", machine.memory_latency}, {"transfer_latency", machine.transfer_latency}};
   return json;
 }
 

@@ -17,8 +17,10 @@ namespace simrun::configs {
 
 namespace {
 
-const std::vector<std::string> kMachineKeys = {"name",      "description", "cores",  "line",
-                                               "coherence", "requests",    "levels", "memory"};
+const std::vector<std::string> kMachineKeys = {"name",     "description", "cores", "line", "coherence",
+                                               "requests", "levels",      "core",  "memory"};
+const std::vector<std::string> kMemoryKeys = {"latency", "transfer_latency"};
+const std::vector<std::string> kCoreKeys = {"cpi", "fetch_exposed", "read_exposed", "write_exposed"};
 const std::vector<std::string> kShapeKeys = {"size", "ways", "latency"};
 const std::vector<std::string> kLevelKeys = {"name", "shared_by",   "size",      "ways",  "latency",   "instruction",
                                              "data", "replacement", "inclusion", "write", "write_miss"};
@@ -67,11 +69,21 @@ sim::LevelConfig read_level(const std::string& file, const YAML::Node& node, siz
   return level;
 }
 
+sim::CoreConfig read_core(const StrictMap& map) {
+  sim::CoreConfig core;
+  if (map.has("cpi")) core.cpi = map.number("cpi");
+  if (map.has("fetch_exposed")) core.fetch_exposed = map.number("fetch_exposed");
+  if (map.has("read_exposed")) core.read_exposed = map.number("read_exposed");
+  if (map.has("write_exposed")) core.write_exposed = map.number("write_exposed");
+  return core;
+}
+
 // The node that a problem of the model's rules is about, or the nearest one around it.
 YAML::Mark locate(const YAML::Node& root, const sim::MachineProblem& problem) {
   YAML::Node node = root;
+  if (problem.level < 0 && !problem.part.empty() && root[problem.part]) node.reset(root[problem.part]);
   if (problem.level >= 0) node.reset(root["levels"][static_cast<size_t>(problem.level)]);
-  if (!problem.part.empty() && node[problem.part]) node.reset(node[problem.part]);
+  if (problem.level >= 0 && !problem.part.empty() && node[problem.part]) node.reset(node[problem.part]);
   if (node[problem.key]) node.reset(node[problem.key]);
   return node.Mark();
 }
@@ -94,8 +106,12 @@ sim::MachineConfig build_machine(const YAML::Node& root, const std::string& file
   const YAML::Node levels = map.required("levels");
   if (!levels.IsSequence()) map.fail("levels", "'levels' must be a list of levels, from the core toward memory");
   for (size_t i = 0; i < levels.size(); ++i) machine.levels.push_back(read_level(file, levels[i], i, machine.cores));
-  if (map.has("memory"))
-    machine.memory_latency = StrictMap(file, map.required("memory"), "memory", {"latency"}).count("latency");
+  if (map.has("core")) machine.core = read_core({file, map.required("core"), "core", kCoreKeys});
+  if (map.has("memory")) {
+    const StrictMap memory(file, map.required("memory"), "memory", kMemoryKeys);
+    machine.memory_latency = memory.count("latency");
+    if (memory.has("transfer_latency")) machine.transfer_latency = memory.count("transfer_latency");
+  }
   if (const auto problem = sim::find_problem(machine)) fail_at(file, locate(root, *problem), problem->message);
   return machine;
 }

@@ -127,6 +127,15 @@ uint32_t StrictMap::to_count(const std::string& key, const std::string& value) c
   return result;
 }
 
+double StrictMap::number(const std::string& key) const {
+  const std::string value = scalar(key, "a number");
+  double result = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), result);
+  if (error != std::errc{} || end != value.data() + value.size() || !(result >= 0) || !std::isfinite(result))
+    fail(key, fmt::format("'{}' of {} must be a number of at least 0, such as 0.25, not '{}'", key, what_, value));
+  return result;
+}
+
 uint64_t StrictMap::size(const std::string& key) const {
   const std::string value = scalar(key, "a size in bytes");
   double number = 0;

@@ -30,6 +30,8 @@ class StrictMap {
 
   std::string text(const std::string& key) const;
   uint32_t count(const std::string& key) const;
+  // A number of at least 0 with or without a fraction.
+  double number(const std::string& key) const;
   // Bytes: "64", "32KiB", "1.5 MiB", "1GiB".
   uint64_t size(const std::string& key) const;
   // One of `words`; the first when the key is missing. Returns its index.

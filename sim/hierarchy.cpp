@@ -53,7 +53,11 @@ inline void Hierarchy::access_ways(Port& port, uint32_t core, Access kind, uint6
   if (hit == Cache::Hit::kDone) [[likely]]
     return;
   if (hit == Cache::Hit::kMiss) return miss_in_level1(port, core, kind, line);
-  tree_.write_hit(port.node, slot, core, kind);  // sets the front again, now Modified
+  first_write(port, core, kind, slot);  // sets the front again, now Modified
+}
+
+[[gnu::noinline]] void Hierarchy::first_write(Port& port, uint32_t core, Access kind, Slot slot) {
+  if (tree_.write_hit(port.node, slot, core, kind)) ++port.upgrades[tree_.permission_level()];
 }
 
 void Hierarchy::access_behind_front(Port& port, uint32_t core, Access kind, uint64_t line) {
@@ -72,7 +76,7 @@ void Hierarchy::access_by_policy(Port& port, uint32_t core, Access kind, uint64_
   if (slot == kNoSlot) return miss_in_level1(port, core, kind, line);
   cache.touch(slot);
   cache.set_front(slot);
-  if (is_write(kind) && cache.state(slot) != State::kModified) tree_.write_hit(port.node, slot, core, kind);
+  if (is_write(kind) && cache.state(slot) != State::kModified) first_write(port, core, kind, slot);
 }
 
 [[gnu::noinline]] void Hierarchy::miss_in_level1(Port& port, uint32_t core, Access kind, uint64_t line) {
@@ -81,6 +85,7 @@ void Hierarchy::access_by_policy(Port& port, uint32_t core, Access kind, uint64_
   const CoherentTree::Service& service = tree_.service();
   ++port.served[service.level][index(kind)];
   if (service.supplier != kMemory) [[unlikely]] {
+    ++port.handed_over[index(kind)];
     std::vector<uint64_t>& row = transfers_[core];
     if (row.empty()) row.resize(cores());
     ++row[tree_.node(service.supplier).first_core];
@@ -212,11 +217,14 @@ CoreStatistics Hierarchy::core_statistics(uint32_t core) const {
   result.prefetches = references(Access::kPrefetch);
   result.flushes = references(Access::kFlush);
   result.served.resize(config_.levels.size() + 1);
+  result.upgrades.resize(config_.levels.size() + 1);
   for (const Port* port : {&ports_[2 * core], &ports_[2 * core + 1]}) {
     AccessCounts& level1 = result.served[0];
     const RequestStatistics requests = to_statistics(port->counts);
     level1 += requests.hits();
     for (size_t level = 1; level < result.served.size(); ++level) add(result.served[level], port->served[level]);
+    add(result.handed_over, port->handed_over);
+    for (size_t level = 0; level < result.upgrades.size(); ++level) result.upgrades[level] += port->upgrades[level];
   }
   return result;
 }

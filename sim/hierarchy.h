@@ -58,6 +58,8 @@ class Hierarchy {
     NodeId node = 0;
     RequestCounters counts;
     uint64_t served[kMaxLevels + 1][kAccessKinds] = {};  // misses, by the level that answered; the last: memory
+    uint64_t handed_over[kAccessKinds] = {};               // misses, answered by another cache
+    uint64_t upgrades[kMaxLevels + 1] = {};
     uint64_t extra_lines[kAccessKinds] = {};  // lines beyond the first of references that cross lines
   };
 
@@ -66,6 +68,7 @@ class Hierarchy {
   void access_by_policy(Port& port, uint32_t core, Access kind, uint64_t line);
   template <uint32_t kPadded>
   void access_ways(Port& port, uint32_t core, Access kind, uint64_t line);
+  void first_write(Port& port, uint32_t core, Access kind, Slot slot);
   void miss_in_level1(Port& port, uint32_t core, Access kind, uint64_t line);
   void access_lines(uint32_t core, Access kind, uint64_t first, uint64_t last);
   CacheInstanceStatistics instance_statistics(NodeId id) const;

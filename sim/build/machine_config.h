@@ -52,6 +52,14 @@ struct LevelConfig {
   bool operator==(const LevelConfig&) const = default;
 };
 
+// The clock of a core: docs/cache-model.md, "Cycles". No effect on any count.
+struct CoreConfig {
+  double cpi = 1;  // cycles per instruction when level 1 answers every access
+  // Shares of the latency of an access beyond level 1 for which the core stands still; 0 to 1.
+  double fetch_exposed = 1, read_exposed = 1, write_exposed = 0;
+  bool operator==(const CoreConfig&) const = default;
+};
+
 struct MachineConfig {
   std::string name;
   std::string description;
@@ -61,6 +69,8 @@ struct MachineConfig {
   Requests requests = Requests::kDirectory;
   std::vector<LevelConfig> levels;  // from the core toward memory
   uint32_t memory_latency = 0;      // cycles from the request of the core; no effect on any count
+  uint32_t transfer_latency = 0;    // cycles more when another cache hands the line over; no effect on any count
+  CoreConfig core;
   bool operator==(const MachineConfig&) const = default;
 };
 

@@ -137,6 +137,18 @@ std::optional<MachineProblem> find_level_problem(const MachineConfig& m, int ind
   return find_inclusion_problem(m, index);
 }
 
+std::optional<MachineProblem> find_core_problem(const MachineConfig& m) {
+  const auto problem = [](const char* key, double value, double most) -> std::optional<MachineProblem> {
+    if (value >= 0 && value <= most) return std::nullopt;
+    return MachineProblem{-1, "core", key, fmt::format("'{}' of core is {:g}; 0 to {:g} are possible", key, value, most)};
+  };
+  constexpr double kMostCpi = 1000;
+  if (auto p = problem("cpi", m.core.cpi, kMostCpi)) return p;
+  if (auto p = problem("fetch_exposed", m.core.fetch_exposed, 1)) return p;
+  if (auto p = problem("read_exposed", m.core.read_exposed, 1)) return p;
+  return problem("write_exposed", m.core.write_exposed, 1);
+}
+
 }  // namespace
 
 std::optional<MachineProblem> find_problem(const MachineConfig& m) {
@@ -151,6 +163,7 @@ std::optional<MachineProblem> find_problem(const MachineConfig& m) {
   if (m.levels.size() > kMaxLevels)
     return MachineProblem{-1, "", "levels",
                           fmt::format("{} cache levels; at most {} are possible", m.levels.size(), kMaxLevels)};
+  if (auto problem = find_core_problem(m)) return problem;
   for (size_t i = 0; i < m.levels.size(); ++i)
     if (auto problem = find_level_problem(m, static_cast<int>(i))) return problem;
   return std::nullopt;

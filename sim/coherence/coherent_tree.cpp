@@ -19,18 +19,20 @@ Slot CoherentTree::miss(NodeId node, uint32_t core, Access kind, uint64_t line) 
   return slot;
 }
 
-void CoherentTree::write_hit(NodeId node, Slot slot, uint32_t core, Access kind) {
+bool CoherentTree::write_hit(NodeId node, Slot slot, uint32_t core, Access kind) {
   Cache& cache = caches_[node];
   if (nodes_[node].write_through) {
     pass_write(node, {core, kind, cache.line(slot)}, true);
-    return;
+    return false;
   }
-  if (!is_exclusive(cache.state(slot))) {
+  const bool upgrade = !is_exclusive(cache.state(slot));
+  if (upgrade) {
     ++cache.events.upgrades;
     if (details_ != nullptr) details_->upgraded(node);
     obtain_exclusive(node, slot);
   }
   cache.set_state(slot, State::kModified);
+  return upgrade;
 }
 
 void CoherentTree::flush(uint64_t line) {
@@ -210,9 +212,12 @@ void CoherentTree::obtain_exclusive(NodeId node, Slot entry) {
     CHECK(directory_at_memory());  // else the last level holds every line exclusively
     memory_.snoops_sent += snoops_at_memory_;
     memory_directory_.set_forwarder(above, LineDirectory::kNoChild);
+    permission_level_ = static_cast<uint32_t>(levels_);
   } else if (!with_directory(n.parent, [&](auto& directory) { return directory.exclusive(above); })) {
     ++caches_[n.parent].events.upgrades;
     obtain_exclusive(n.parent, above);
+  } else {
+    permission_level_ = nodes_[n.parent].level;
   }
   with_directory(n.parent, [&](auto& directory) { take_from_siblings(directory, n.parent, above, n.child_number); });
   with_directory(node, [&](auto& directory) { directory.set_exclusive(entry, true); });

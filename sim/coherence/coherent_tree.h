@@ -65,9 +65,12 @@ class CoherentTree {
   // A reference of `core` missed in the level-1 cache `node`: brings the line there, with permission for `kind`.
   // Returns its slot, or kNoSlot when the cache does not take lines for writes.
   Slot miss(NodeId node, uint32_t core, Access kind, uint64_t line);
-  // A write of `core` found the line in `slot` of `node`, not Modified: makes it Modified, or passes the write on.
-  void write_hit(NodeId node, Slot slot, uint32_t core, Access kind);
+  // A write of `core` found the line in `slot` of `node`, not Modified: makes it Modified, or passes the write on. Returns
+  // whether it was an upgrade.
+  bool write_hit(NodeId node, Slot slot, uint32_t core, Access kind);
   const Service& service() const { return service_; }
+  // The level that had the permission which the last upgrade asked for; size of the machine's levels: memory.
+  uint32_t permission_level() const { return permission_level_; }
   // The line leaves every cache.
   void flush(uint64_t line);
 
@@ -191,6 +194,7 @@ class CoherentTree {
   size_t levels_ = 0;
   uint64_t snoops_at_memory_ = 0;  // for each request there
   Service service_{0, kMemory};
+  uint32_t permission_level_ = 0;
   NodeId last_modified_ = kMemory;  // the child that lost modified data last
   MemoryStatistics memory_;
   Details* details_ = nullptr;

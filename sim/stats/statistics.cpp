@@ -38,6 +38,9 @@ CoreStatistics& CoreStatistics::operator+=(const CoreStatistics& o) {
   line_crossings += o.line_crossings;
   if (served.size() < o.served.size()) served.resize(o.served.size());
   for (size_t i = 0; i < o.served.size(); ++i) served[i] += o.served[i];
+  handed_over += o.handed_over;
+  if (upgrades.size() < o.upgrades.size()) upgrades.resize(o.upgrades.size());
+  for (size_t i = 0; i < o.upgrades.size(); ++i) upgrades[i] += o.upgrades[i];
   return *this;
 }
 

@@ -98,6 +98,8 @@ struct CoreStatistics {
   // Accesses by the level that answered: [0] is level 1 (hits), the last is memory. What another cache handed over counts
   // at the level where the request found that out.
   std::vector<AccessCounts> served;
+  AccessCounts handed_over;        // of these, by another cache
+  std::vector<uint64_t> upgrades;  // of level 1, by the level that had the permission; indices as in `served`
 
   bool operator==(const CoreStatistics&) const = default;
   CoreStatistics& operator+=(const CoreStatistics& o);

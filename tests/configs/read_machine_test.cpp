@@ -154,6 +154,10 @@ const BadInput kBadInputs[] = {
     {"ExclusiveBelowWriteThrough", "cores: 4\nlevels:\n  - {name: L1, size: 1KiB, ways: 8, write: write-through}\n  - {name: L2, size: 1KiB, ways: 8, inclusion: exclusive}\n", "4:48", {"L2 must be inclusive", "L1", "write: write-through"}},
     {"NonInclusiveBelowNoAllocate", "cores: 4\nlevels:\n  - {name: L1, size: 1KiB, ways: 8, write_miss: no-allocate}\n  - {name: L2, size: 1KiB, ways: 8, inclusion: non-inclusive}\n", "4:48", {"L2 must be inclusive", "write_miss: no-allocate"}},
     {"TooManyLevels", "cores: 1\nlevels: [{name: a, size: 64, ways: 1}, {name: b, size: 64, ways: 1}, {name: c, size: 64, ways: 1}, {name: d, size: 64, ways: 1}, {name: e, size: 64, ways: 1}, {name: f, size: 64, ways: 1}, {name: g, size: 64, ways: 1}, {name: h, size: 64, ways: 1}, {name: i, size: 64, ways: 1}]\n", "2:9", {"9 cache levels", "at most 8"}},
+    {"CpiWord", "cores: 4\ncore: {cpi: fast}\n" L1, "2:13", {"'cpi'", "'fast'", "0.25"}},
+    {"CpiNegative", "cores: 4\ncore: {cpi: -1}\n" L1, "2:13", {"'-1'"}},
+    {"ExposedTooLarge", "cores: 4\ncore: {read_exposed: 1.5}\n" L1, "2:22", {"'read_exposed'", "1.5", "0 to 1"}},
+    {"CoreKey", "cores: 4\ncore: {cip: 1}\n" L1, "2:8", {"'cip'", "did you mean 'cpi'"}},
     {"MemoryKey", "cores: 4\nmemory: {lat: 3}\n" L1, "2:10", {"'lat'", "did you mean 'latency'"}},
 };
 

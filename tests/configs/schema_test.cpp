@@ -55,6 +55,8 @@ TEST(MachineSchema, KnowsTheKeysOfTheReader) {
   EXPECT_EQ(keys_of(level), keys_known_to_the_reader("cores: 1\nlevels: [{bogus: 1}]\n"));
   EXPECT_EQ(keys_of(level.at("properties").at("data")),
             keys_known_to_the_reader("cores: 1\nlevels: [{name: L1, instruction: {bogus: 1}, data: {}}]\n"));
+  EXPECT_EQ(keys_of(schema.at("properties").at("core")), 
+            keys_known_to_the_reader("cores: 1\nlevels: [{name: L1, size: 4096, ways: 4}]\ncore: {bogus: 1}\n"));
   EXPECT_EQ(keys_of(schema.at("properties").at("memory")),
             keys_known_to_the_reader("cores: 1\nlevels: [{name: L1, size: 4096, ways: 4}]\nmemory: {bogus: 1}\n"));
 }

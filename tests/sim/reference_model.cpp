@@ -4,7 +4,7 @@
 namespace simrun::sim {
 
 ReferenceModel::ReferenceModel(const MachineConfig& config) : config_(config), cores_(config.cores) {
-  for (CoreStatistics& core : cores_) core.served.resize(config.levels.size() + 1);
+  for (CoreStatistics& core : cores_) core.served.resize(config.levels.size() + 1), core.upgrades.resize(config.levels.size() + 1);
   std::vector<Cache*> above;
   for (uint32_t level = 0; level < config.levels.size(); ++level) {
     const LevelConfig& l = config.levels[level];
@@ -161,23 +161,32 @@ void ReferenceModel::reference(Cache* cache, uint32_t core, Access kind, uint64_
   if (is_write(kind) && (cache->write_through || (!hit && !cache->write_allocate))) {
     pass_write(cache, core, kind, line, hit || cache->write_allocate);
     if (!hit && cache->write_allocate) place(cache, line, State::kShared);
-    count(cores_[core].served[hit ? 0 : service_level_], kind);
-    if (!hit && supplier_ != nullptr) ++transfers_[{core, supplier_->first_core}];
+    if (hit)
+      count(cores_[core].served[0], kind);
+    else
+      count_service(core, kind);
     return;
   }
   if (hit) {
     count(cores_[core].served[0], kind);
   } else {
     const Grant grant = get(cache->parent, cache, core, kind, line);
-    count(cores_[core].served[service_level_], kind);
-    if (supplier_ != nullptr) ++transfers_[{core, supplier_->first_core}];
+    count_service(core, kind);
     place(cache, line, make_state(grant.exclusive, grant.dirty));
   }
   if (is_write(kind) && !exclusive(cache, line)) {
     ++cache->total().upgrades;
     make_exclusive(cache, line);
+    ++cores_[core].upgrades[permission_level_];
   }
   if (is_write(kind)) cache->find(line)->state = State::kModified;
+}
+
+void ReferenceModel::count_service(uint32_t core, Access kind) {
+  count(cores_[core].served[service_level_], kind);
+  if (supplier_ == nullptr) return;
+  count(cores_[core].handed_over, kind);
+  ++transfers_[{core, supplier_->first_core}];
 }
 
 ReferenceModel::Grant ReferenceModel::get(Cache* parent, Cache* child, uint32_t core, Access kind, uint64_t line) {
@@ -320,6 +329,7 @@ void ReferenceModel::make_exclusive(Cache* cache, uint64_t line) {
   Cache* parent = cache->parent;
   snoop(parent);
   if (parent == nullptr) forwarder_[line] = nullptr;
+  permission_level_ = parent == nullptr ? static_cast<uint32_t>(config_.levels.size()) : parent->level;
   if (!exclusive(parent, line)) {
     ++parent->total().upgrades;
     make_exclusive(parent, line);

@@ -65,6 +65,7 @@ class ReferenceModel {
   struct Settled {
     bool exclusive, supplied;
   };
+  void count_service(uint32_t core, Access kind);
   Settled settle(Cache* parent, Cache* child, bool write, uint64_t line);
   bool take_from_others(Cache* parent, Cache* child, uint64_t line, bool always_merge = false);
   void make_exclusive(Cache* cache, uint64_t line);
@@ -86,7 +87,7 @@ class ReferenceModel {
   std::vector<CoreStatistics> cores_;
   MemoryStatistics memory_;
   // The request under way: the level that answered; a cache that handed the line over, or null.
-  uint32_t service_level_ = 0;
+  uint32_t service_level_ = 0, permission_level_ = 0;
   const Cache *supplier_ = nullptr, *last_modified_ = nullptr;
   std::map<std::pair<uint32_t, uint32_t>, uint64_t> transfers_;
 };

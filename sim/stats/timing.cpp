@@ -1,0 +1,53 @@
+#include "sim/stats/timing.h"
+
+#include <numeric>
+
+namespace simrun::sim {
+
+namespace {
+
+double times(uint64_t count, double factor) { return static_cast<double>(count) * factor; }
+
+// Cycles from the request to data from `level` (size of the levels: memory).
+double latency_of(const MachineConfig& machine, size_t level, Side side) {
+  if (level == machine.levels.size()) return machine.memory_latency;
+  const LevelConfig& l = machine.levels[level];
+  return !l.split ? l.unified.latency : side == Side::kInstruction ? l.instruction.latency : l.data.latency;
+}
+
+double quotient(double part, uint64_t whole) { return whole == 0 ? 0 : part / static_cast<double>(whole); }
+
+}  // namespace
+
+CoreTiming timing_of(const MachineConfig& machine, const CoreStatistics& core, uint64_t instructions) {
+  const CoreConfig& c = machine.core;
+  CoreTiming timing;
+  uint64_t fetches = 0, data = 0;
+  double fetch_cycles = times(core.handed_over.fetches, machine.transfer_latency);
+  double data_cycles = times(core.handed_over.reads + core.handed_over.writes, machine.transfer_latency);
+  for (size_t level = 0; level < core.served.size(); ++level) {
+    const AccessCounts& a = core.served[level];
+    const double fetch_latency = latency_of(machine, level, Side::kInstruction);
+    const double data_latency = latency_of(machine, level, Side::kData);
+    fetches += a.fetches, data += a.reads + a.writes;
+    fetch_cycles += times(a.fetches, fetch_latency);
+    data_cycles += times(a.reads + a.writes, data_latency);
+    const double stall = times(a.fetches, fetch_latency * c.fetch_exposed) +
+                         times(a.reads, data_latency * c.read_exposed) +
+                         times(a.writes, data_latency * c.write_exposed);
+    timing.stall_cycles.push_back(level == 0 ? 0 : stall);
+    timing.upgrade_cycles += times(core.upgrades[level], data_latency * c.write_exposed);
+  }
+  timing.transfer_cycles = machine.transfer_latency * (times(core.handed_over.fetches, c.fetch_exposed) +
+                                                       times(core.handed_over.reads, c.read_exposed) +
+                                                       times(core.handed_over.writes, c.write_exposed));
+  timing.base_cycles = times(instructions, c.cpi);
+  timing.cycles = std::accumulate(timing.stall_cycles.begin(), timing.stall_cycles.end(), timing.base_cycles) +
+                  timing.transfer_cycles + timing.upgrade_cycles;
+  timing.cpi = quotient(timing.cycles, instructions);
+  timing.fetch_amat = quotient(fetch_cycles, fetches);
+  timing.data_amat = quotient(data_cycles, data);
+  return timing;
+}
+
+}  // namespace simrun::sim
