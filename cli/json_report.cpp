@@ -108,7 +108,12 @@ Json events(const sim::CacheStatistics& c) {
           {"supplied_by_children", c.supplied_by_children},
           {"victims_in", c.victims_in},
           {"writes_passed_on", c.writes_passed_on},
-          {"snoops_sent", c.snoops_sent}};
+          {"snoops_sent", c.snoops_sent},
+          {"prefetches_issued", c.prefetches_issued},
+          {"prefetches_redundant", c.prefetches_redundant},
+          {"prefetches_useful", c.prefetches_useful},
+          {"prefetches_late", c.prefetches_late},
+          {"prefetches_unused", c.prefetches_unused}};
 }
 
 const char* side_word(sim::Side side) {
@@ -140,6 +145,8 @@ Json levels(const RunResult& r) {
   }
   return list;
 }
+
+Json tlb(const sim::TlbCounts& c) { return {{"accesses", c.accesses}, {"misses", c.misses}, {"walks", c.walks}}; }
 
 // By level, then memory.
 Json served_by(const RunResult& r, const sim::CoreStatistics& core) {
@@ -184,6 +191,9 @@ Json cores(const RunResult& r) {
                     {"data_amat", t.data_amat},
                     {"base_cycles", t.base_cycles},
                     {"transfer_cycles", t.transfer_cycles},
+                    {"tlb_cycles", t.tlb_cycles},
+                    {"fetch_tlb", tlb(c.fetch_tlb)},
+                    {"data_tlb", tlb(c.data_tlb)},
                     {"upgrade_cycles", t.upgrade_cycles}});
     for (size_t level = 0; level < t.stall_cycles.size(); ++level)
       list.back()["served_by"][level]["stall_cycles"] = t.stall_cycles[level];

@@ -58,6 +58,28 @@ class ModelSink final {
   uint32_t line_shift_;
 };
 
+// The same for machines whose prefetchers go by instruction.
+class PcModelSink final {
+ public:
+  static constexpr bool kWantsReferences = true;
+  static constexpr bool kWantsPc = true;
+
+  explicit PcModelSink(sim::Hierarchy& model) : model_(model) {}
+
+  uint32_t start_thread(const channel::ThreadReport& thread) { return core_of_thread(thread.index, model_.cores()); }
+  void fetch(uint32_t core, uint64_t line, uint64_t pc) {
+    model_.set_pc(pc);
+    model_.access_line(core, sim::Access::kFetch, line);
+  }
+  void data(uint32_t core, channel::ReferenceKind kind, uint64_t address, uint32_t bytes, uint64_t pc) {
+    model_.set_pc(pc);
+    model_.access(core, access_of(kind), address, bytes);
+  }
+
+ private:
+  sim::Hierarchy& model_;
+};
+
 // The same with who made each reference, for a model that keeps details. The handle of a thread is its index.
 class DetailedModelSink final {
  public:

@@ -69,7 +69,8 @@ void put_totals(Buffer& out, const RunResult& r) {
   if (t.signals != 0) put(out, "   {:<16}{:>20}\n", "signals", grouped(t.signals));
   const double seconds = std::max(r.wall_seconds, 1e-9);
   if (r.mode == RunMode::kCount)
-    return put(out, "   wall time {:.3f} s: {:.1f} MIPS\n", r.wall_seconds, static_cast<double>(t.instructions) / seconds / 1e6);
+    return put(out, "   wall time {:.3f} s: {:.1f} MIPS\n", r.wall_seconds,
+               static_cast<double>(t.instructions) / seconds / 1e6);
   put(out, "   wall time {:.3f} s: {:.1f} MIPS, {:.1f} million references/s\n", r.wall_seconds,
       static_cast<double>(t.instructions) / seconds / 1e6,
       static_cast<double>(t.loads + t.stores + t.fetch_lines) / seconds / 1e6);
@@ -101,6 +102,33 @@ void put_caches(Buffer& out, const RunResult& r) {
   for (const auto& level : r.caches.levels) put_level(out, level, by_core, instructions);
   put(out, "   {:<12}{:>20} lines read, {} written back\n", "memory", grouped(r.caches.memory.reads),
       grouped(r.caches.memory.writes));
+}
+
+void put_prefetches(Buffer& out, const RunResult& r) {
+  bool headed = false;
+  for (const auto& level : r.caches.levels) {
+    const sim::CacheStatistics& c = level.total;
+    if (c.prefetches_issued == 0) continue;
+    if (!headed)
+      put(out, "\n   {:<12}{:>16}{:>16}{:>16}{:>12}{:>12}{:>12}\n", "prefetches", "issued", "useful", "unused",
+          "accuracy", "coverage", "late");
+    headed = true;
+    put(out, "   {:<12}{:>16}{:>16}{:>16}{:>11.1f}%{:>11.1f}%{:>11.1f}%\n", level.name, grouped(c.prefetches_issued),
+        grouped(c.prefetches_useful), grouped(c.prefetches_unused), per(c.prefetches_useful, c.prefetches_issued, 100),
+        per(c.prefetches_useful, c.prefetches_useful + c.requests.misses.demand(), 100),
+        per(c.prefetches_late, c.prefetches_useful, 100));
+  }
+}
+
+void put_tlbs(Buffer& out, const RunResult& r) {
+  if (!r.machine || !r.machine->tlb) return;
+  sim::TlbCounts fetches, data;
+  for (const sim::CoreStatistics& core : r.caches.cores) fetches += core.fetch_tlb, data += core.data_tlb;
+  const uint64_t instructions = r.totals().instructions;
+  put(out, "\n   {:<12}{:>16}{:>16}{:>16}{:>16}\n", "TLB", "accesses", "misses", "walks", "walks/1000 i.");
+  for (const auto& [name, c] : {std::pair("fetches", fetches), std::pair("data", data)})
+    put(out, "   {:<12}{:>16}{:>16}{:>16}{:>16.3f}\n", name, grouped(c.accesses), grouped(c.misses), grouped(c.walks),
+        per(c.walks, instructions, 1000));
 }
 
 // Cores that ran: cycles, and where their data came from.
@@ -208,6 +236,8 @@ std::string text_report(const RunResult& r) {
   put_caches(out, r);
   put_coherence(out, r);
   put_transfers(out, r);
+  put_prefetches(out, r);
+  put_tlbs(out, r);
   put_cycles(out, r);
   put_notes(out, r);
   std::string text = fmt::to_string(out);

@@ -25,8 +25,9 @@ namespace {
 RunResult simulate(const RunOptions& options) {
   sim::MachineConfig machine = configs::read_machine(options.config);
   sim::Hierarchy model(machine);
-  ModelSink sink(model);
-  RunResult result = ProgramRun(options.program, border::Mode::kTrace).into(sink, model.line_bytes());
+  ProgramRun run(options.program, border::Mode::kTrace);
+  const auto into = [&](auto sink) { return run.into(sink, model.line_bytes()); };
+  RunResult result = model.wants_pc() ? into(PcModelSink(model)) : into(ModelSink(model));
   result.machine = std::move(machine);
   result.caches = model.statistics();
   return result;

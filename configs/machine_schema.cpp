@@ -40,8 +40,35 @@ Json object(Json properties, const std::vector<std::string>& required) {
 
 constexpr uint64_t kMostCycles = UINT32_MAX;
 
+Json prefetchers() {
+  Json kind = choice("What it looks for", kPrefetchWords);
+  kind.erase("default");
+  Json one = object({{"kind", std::move(kind)},
+                     {"degree", count("Lines asked for at a time; by default 1", 1, 64)},
+                     {"distance", count("Of the first of them, in lines or strides; by default 1", 1, 64)}},
+                    {"kind"});
+  return {{"description", "Prefetchers of this cache"}, {"type", "array"}, {"items", std::move(one)}};
+}
+
+Json tlb_shape(bool has_latency) {
+  Json properties = {{"entries", count("Pages", 1, UINT32_MAX)}, {"ways", count("Pages of a set", 1, 126)}};
+  if (has_latency) properties["latency"] = count("Cycles more of a hit here", 0, kMostCycles);
+  return object(std::move(properties), {"entries", "ways"});
+}
+
+Json tlb() {
+  Json json = object({{"instruction", tlb_shape(false)},
+                      {"data", tlb_shape(false)},
+                      {"second", tlb_shape(true)},
+                      {"walk_latency", count("Cycles more of a miss everywhere", 0, kMostCycles)}},
+                     {"instruction", "data"});
+  json["description"] = "TLBs of each core";
+  return json;
+}
+
 Json shape_properties() {
-  return {{"size", size("Bytes of one cache: 32KiB, 1.5MiB, 4096; a multiple of ways x line")},
+  return {{"prefetch", prefetchers()},
+          {"size", size("Bytes of one cache: 32KiB, 1.5MiB, 4096; a multiple of ways x line")},
           {"ways", count("Lines of a set", 1, 126)},
           {"latency", count("Cycles from the request of the core to its data on a hit here", 0, kMostCycles)}};
 }
@@ -85,6 +112,9 @@ Json machine_schema() {
   properties["levels"] = {
       {"description", "From the core toward memory"}, {"type", "array"}, {"minItems", 1}, {"items", level()}};
   properties["core"] = core();
+  properties["page"] = size("Bytes of a page: a power of two; by default 4096");
+  properties["addresses"] = choice("What the caches are indexed by", kAddressesWords);
+  properties["tlb"] = tlb();
   properties["memory"] =
       object({{"latency", count("Cycles from the request of the core to data from memory", 0, kMostCycles)},
               {"transfer_latency", count("Cycles more when another cache hands the line over", 0, kMostCycles)}},

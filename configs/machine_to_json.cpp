@@ -12,7 +12,22 @@ const std::string& word(const std::vector<std::string>& words, Enum value) {
 }
 
 nlohmann::json to_json(const sim::CacheShape& shape) {
-  return {{"size", shape.size_bytes}, {"ways", shape.ways}, {"latency", shape.latency}};
+  nlohmann::json json = {{"size", shape.size_bytes}, {"ways", shape.ways}, {"latency", shape.latency}};
+  for (const sim::PrefetchConfig& p : shape.prefetch)
+    json["prefetch"].push_back(
+        {{"kind", word(kPrefetchWords, p.kind)}, {"degree", p.degree}, {"distance", p.distance}});
+  return json;
+}
+
+nlohmann::json to_json(const sim::TlbShape& shape) { return {{"entries", shape.entries}, {"ways", shape.ways}}; }
+
+nlohmann::json to_json(const sim::TlbConfig& tlb) {
+  nlohmann::json json = {
+      {"instruction", to_json(tlb.instruction)}, {"data", to_json(tlb.data)}, {"walk_latency", tlb.walk_latency}};
+  if (tlb.second.entries == 0) return json;
+  json["second"] = to_json(tlb.second);
+  json["second"]["latency"] = tlb.second_latency;
+  return json;
 }
 
 nlohmann::json to_json(const sim::LevelConfig& level) {
@@ -40,6 +55,9 @@ nlohmann::json to_json(const sim::MachineConfig& machine) {
   json["requests"] = word(kRequestsWords, machine.requests);
   json["levels"] = nlohmann::json::array();
   for (const sim::LevelConfig& level : machine.levels) json["levels"].push_back(to_json(level));
+  json["page"] = machine.page_bytes;
+  json["addresses"] = word(kAddressesWords, machine.addresses);
+  if (machine.tlb) json["tlb"] = to_json(*machine.tlb);
   const sim::CoreConfig& core = machine.core;
   json["core"] = {{"cpi", core.cpi},
                   {"fetch_exposed", core.fetch_exposed},

@@ -13,6 +13,8 @@ inline const std::vector<std::string> kInclusionWords = {"inclusive", "non-inclu
 inline const std::vector<std::string> kWriteWords = {"write-back", "write-through"};
 inline const std::vector<std::string> kWriteMissWords = {"allocate", "no-allocate"};
 inline const std::vector<std::string> kCoherenceWords = {"mesi", "msi", "moesi", "mesif", "none"};
+inline const std::vector<std::string> kPrefetchWords = {"next-line", "stride", "stream"};
+inline const std::vector<std::string> kAddressesWords = {"virtual", "first-touch"};
 inline const std::vector<std::string> kRequestsWords = {"directory", "snooping"};
 
 }  // namespace simrun::configs

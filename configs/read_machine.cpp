@@ -17,20 +17,56 @@ namespace simrun::configs {
 
 namespace {
 
-const std::vector<std::string> kMachineKeys = {"name",     "description", "cores", "line", "coherence",
-                                               "requests", "levels",      "core",  "memory"};
+const std::vector<std::string> kMachineKeys = {"name",   "description", "cores", "line", "coherence", "requests",
+                                               "levels", "core",        "page",  "tlb",  "addresses", "memory"};
+const std::vector<std::string> kPrefetchKeys = {"kind", "degree", "distance"};
+const std::vector<std::string> kTlbKeys = {"instruction", "data", "second", "walk_latency"};
+const std::vector<std::string> kTlbShapeKeys = {"entries", "ways"};
+const std::vector<std::string> kSecondTlbKeys = {"entries", "ways", "latency"};
 const std::vector<std::string> kMemoryKeys = {"latency", "transfer_latency"};
 const std::vector<std::string> kCoreKeys = {"cpi", "fetch_exposed", "read_exposed", "write_exposed"};
-const std::vector<std::string> kShapeKeys = {"size", "ways", "latency"};
-const std::vector<std::string> kLevelKeys = {"name", "shared_by",   "size",      "ways",  "latency",   "instruction",
-                                             "data", "replacement", "inclusion", "write", "write_miss"};
+const std::vector<std::string> kShapeKeys = {"size", "ways", "latency", "prefetch"};
+const std::vector<std::string> kLevelKeys = {"name", "shared_by", "size",        "ways",      "latency", "instruction",
+                                             "data", "prefetch",  "replacement", "inclusion", "write",   "write_miss"};
+
+std::vector<sim::PrefetchConfig> read_prefetchers(const StrictMap& map) {
+  const YAML::Node list = map.required("prefetch");
+  if (!list.IsSequence()) map.fail("prefetch", "'prefetch' must be a list of prefetchers, such as [{kind: stream}]");
+  std::vector<sim::PrefetchConfig> prefetchers;
+  for (const auto& entry : list) {
+    const StrictMap prefetcher(map.file(), entry, "a prefetcher", kPrefetchKeys);
+    sim::PrefetchConfig p;
+    prefetcher.required("kind");
+    p.kind = static_cast<sim::PrefetchKind>(prefetcher.choice("kind", kPrefetchWords));
+    if (prefetcher.has("degree")) p.degree = prefetcher.count("degree");
+    if (prefetcher.has("distance")) p.distance = prefetcher.count("distance");
+    prefetchers.push_back(p);
+  }
+  return prefetchers;
+}
 
 sim::CacheShape read_shape(const StrictMap& map) {
   sim::CacheShape shape;
   shape.size_bytes = map.size("size");
   shape.ways = map.count("ways");
   if (map.has("latency")) shape.latency = map.count("latency");
+  if (map.has("prefetch")) shape.prefetch = read_prefetchers(map);
   return shape;
+}
+
+sim::TlbShape read_tlb_shape(const StrictMap& map) { return {map.count("entries"), map.count("ways")}; }
+
+sim::TlbConfig read_tlb(const StrictMap& map) {
+  sim::TlbConfig tlb;
+  tlb.instruction = read_tlb_shape({map.file(), map.required("instruction"), "tlb instruction", kTlbShapeKeys});
+  tlb.data = read_tlb_shape({map.file(), map.required("data"), "tlb data", kTlbShapeKeys});
+  if (map.has("second")) {
+    const StrictMap second(map.file(), map.required("second"), "tlb second", kSecondTlbKeys);
+    tlb.second = read_tlb_shape(second);
+    if (second.has("latency")) tlb.second_latency = second.count("latency");
+  }
+  if (map.has("walk_latency")) tlb.walk_latency = map.count("walk_latency");
+  return tlb;
 }
 
 uint32_t read_shared_by(const StrictMap& map, uint32_t cores) {
@@ -103,6 +139,9 @@ sim::MachineConfig build_machine(const YAML::Node& root, const std::string& file
   }
   machine.coherence = static_cast<sim::Coherence>(map.choice("coherence", kCoherenceWords));
   machine.requests = static_cast<sim::Requests>(map.choice("requests", kRequestsWords));
+  if (map.has("page")) machine.page_bytes = map.size("page");
+  machine.addresses = static_cast<sim::Addresses>(map.choice("addresses", kAddressesWords));
+  if (map.has("tlb")) machine.tlb = read_tlb({file, map.required("tlb"), "tlb", kTlbKeys});
   const YAML::Node levels = map.required("levels");
   if (!levels.IsSequence()) map.fail("levels", "'levels' must be a list of levels, from the core toward memory");
   for (size_t i = 0; i < levels.size(); ++i) machine.levels.push_back(read_level(file, levels[i], i, machine.cores));

@@ -32,10 +32,10 @@ RequestStatistics to_statistics(const RequestCounters& counters) {
 
 }  // namespace
 
-Hierarchy::Hierarchy(const MachineConfig& config)
+Hierarchy::Hierarchy(const MachineConfig& config, Slice slice)
     : config_(checked(config)),
       line_shift_(std::countr_zero(config.line_bytes)),
-      tree_(config_),
+      tree_(config_, slice),
       transfers_(config.cores),
       ports_(2 * config.cores) {
   for (uint32_t i = 0; i < ports_.size(); ++i) {
@@ -43,6 +43,28 @@ Hierarchy::Hierarchy(const MachineConfig& config)
     ports_[i].cache = &tree_.cache(ports_[i].node);
     ports_[i].fronts = ports_[i].cache->fronts();
     ports_[i].set_mask = ports_[i].cache->set_mask();
+    ports_[i].way = ports_[i].cache->replacement() != Replacement::kLru ? Way::kPolicy
+                    : ports_[i].cache->padded_ways() == 8               ? Way::kLru8
+                                                                        : Way::kLru;
+  }
+  page_shift_ = config_.page_bytes > config_.line_bytes
+                    ? static_cast<uint32_t>(std::countr_zero(config_.page_bytes)) - line_shift_
+                    : 0;
+  if (config_.tlb)
+    for (uint32_t core = 0; core < config_.cores; ++core) tlbs_.emplace_back(*config_.tlb);
+  if (config_.addresses == Addresses::kFirstTouch) frames_.emplace(page_shift_);
+  send_ports_through();
+}
+
+void Hierarchy::send_ports_through() {
+  static const Cache::Front kNever;
+  for (const LevelConfig& level : config_.levels)
+    for (const CacheShape* shape : {&level.unified, &level.instruction, &level.data})
+      for (const PrefetchConfig& p : shape->prefetch) prefetches_ = true, wants_pc_ |= p.kind == PrefetchKind::kStride;
+  for (Port& port : ports_) {
+    if (tlbs_.empty() && !frames_ && !tree_.node(port.node).prefetches) continue;
+    port.way = Way::kThrough;
+    port.fronts = &kNever, port.set_mask = 0;
   }
 }
 
@@ -57,17 +79,49 @@ inline void Hierarchy::access_ways(Port& port, uint32_t core, Access kind, uint6
 }
 
 [[gnu::noinline]] void Hierarchy::first_write(Port& port, uint32_t core, Access kind, Slot slot) {
+  if (prefetches_) tree_.set_clock(clock_of(core));
   if (tree_.write_hit(port.node, slot, core, kind)) ++port.upgrades[tree_.permission_level()];
+  if (prefetches_ && port.way != Way::kThrough) prefetch();
 }
 
 void Hierarchy::access_behind_front(Port& port, uint32_t core, Access kind, uint64_t line) {
+  if (port.way == Way::kThrough) [[unlikely]]
+    return access_through(port, core, kind, line);
   if (kind == Access::kFlush) [[unlikely]]
     return tree_.flush(line);
-  if (port.cache->replacement() != Replacement::kLru) [[unlikely]]
-    return access_by_policy(port, core, kind, line);
-  if (port.cache->padded_ways() == 8) [[likely]]
+  if (port.way == Way::kLru8) [[likely]]
     return access_ways<8>(port, core, kind, line);
+  if (port.way == Way::kLru) return access_ways<0>(port, core, kind, line);
+  access_by_policy(port, core, kind, line);
+}
+
+void Hierarchy::access_array(Port& port, uint32_t core, Access kind, uint64_t line) {
+  if (port.cache->replacement() != Replacement::kLru) return access_by_policy(port, core, kind, line);
   access_ways<0>(port, core, kind, line);
+}
+
+void Hierarchy::access_through(Port& port, uint32_t core, Access kind, uint64_t line) {
+  if (!tlbs_.empty()) tlbs_[core].access(kind == Access::kFetch, line >> page_shift_);
+  if (frames_) line = frames_->translate(line);
+  if (kind == Access::kFlush) return tree_.flush(line);
+  if (tree_.node(port.node).prefetches) {
+    tree_.set_clock(clock_of(core));
+    tree_.observe_level1(port.node, core, kind, line, port.cache->find(line));
+  }
+  access_array(port, core, kind, line);
+  prefetch();
+}
+
+// Accesses of the core so far, the one under way included.
+uint64_t Hierarchy::clock_of(uint32_t core) const {
+  uint64_t sum = 0;
+  for (const Port* port : {&ports_[2 * core], &ports_[2 * core + 1]})
+    for (const uint64_t count : port->counts.accesses) sum += count;
+  return sum;
+}
+
+void Hierarchy::prefetch() {
+  if (tree_.wants_prefetches()) tree_.prefetch_wanted();
 }
 
 void Hierarchy::access_by_policy(Port& port, uint32_t core, Access kind, uint64_t line) {
@@ -81,6 +135,7 @@ void Hierarchy::access_by_policy(Port& port, uint32_t core, Access kind, uint64_
 
 [[gnu::noinline]] void Hierarchy::miss_in_level1(Port& port, uint32_t core, Access kind, uint64_t line) {
   ++port.counts.misses[index(kind)];
+  if (prefetches_) tree_.set_clock(clock_of(core));
   const Slot slot = tree_.miss(port.node, core, kind, line);
   const CoherentTree::Service& service = tree_.service();
   ++port.served[service.level][index(kind)];
@@ -90,11 +145,14 @@ void Hierarchy::access_by_policy(Port& port, uint32_t core, Access kind, uint64_
     if (row.empty()) row.resize(cores());
     ++row[tree_.node(service.supplier).first_core];
   }
-  if (slot == kNoSlot) return;
-  if (port.cache->fill_is_hit()) [[likely]]
-    port.cache->set_front(slot);
-  else
-    port.cache->clear_front(slot);
+  if (slot != kNoSlot) {
+    if (port.cache->fill_is_hit()) [[likely]]
+      port.cache->set_front(slot);
+    else
+      port.cache->clear_front(slot);
+  }
+  if (prefetches_ && port.way != Way::kThrough) [[unlikely]]
+    prefetch();
 }
 
 void Hierarchy::access_lines(uint32_t core, Access kind, uint64_t first, uint64_t last) {
@@ -104,6 +162,8 @@ void Hierarchy::access_lines(uint32_t core, Access kind, uint64_t first, uint64_
 }
 
 void Hierarchy::keep_details() {
+  if (frames_)
+    throw UserError(config_.name + ": details of lines are kept by virtual address; they need 'addresses: virtual'", 2);
   std::vector<CacheFacts> caches;
   for (NodeId id = 0; id < tree_.size(); ++id)
     caches.push_back({tree_.node(id).level, tree_.cache(id).sets() * tree_.cache(id).ways()});
@@ -116,6 +176,7 @@ void Hierarchy::keep_details() {
 
 void Hierarchy::access_detailed(uint32_t core, Access kind, uint64_t address, uint32_t bytes, const Origin& origin) {
   CHECK(details_ != nullptr);
+  tree_.set_pc(origin.pc);
   Port& port = ports_[2 * core + (kind != Access::kFetch)];
   const uint64_t end = address + (bytes != 0 ? bytes - 1 : 0);
   const uint64_t first = address >> line_shift_;
@@ -182,6 +243,13 @@ CacheInstanceStatistics Hierarchy::instance_statistics(NodeId id) const {
   result.total.supplied_by_children = e.supplied_by_children;
   result.total.victims_in = e.victims_in;
   result.total.writes_passed_on = e.writes_passed_on;
+  if (const PrefetchUnit* unit = tree_.prefetch_unit(id)) {
+    result.total.prefetches_issued = unit->issued;
+    result.total.prefetches_redundant = unit->redundant;
+    result.total.prefetches_useful = unit->useful;
+    result.total.prefetches_late = unit->late;
+    result.total.prefetches_unused = unit->unused;
+  }
   result.sharing_degrees = cache.sharing_degrees;
   for (const NodeId child : tree_.node(id).children) {
     // Every request that arrives asks all other children.
@@ -218,6 +286,7 @@ CoreStatistics Hierarchy::core_statistics(uint32_t core) const {
   result.flushes = references(Access::kFlush);
   result.served.resize(config_.levels.size() + 1);
   result.upgrades.resize(config_.levels.size() + 1);
+  if (!tlbs_.empty()) result.fetch_tlb = tlbs_[core].fetches(), result.data_tlb = tlbs_[core].data();
   for (const Port* port : {&ports_[2 * core], &ports_[2 * core + 1]}) {
     AccessCounts& level1 = result.served[0];
     const RequestStatistics requests = to_statistics(port->counts);

@@ -7,6 +7,7 @@
 #include <bit>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,13 +16,16 @@
 #include "sim/coherence/coherent_tree.h"
 #include "sim/detail/details.h"
 #include "sim/stats/statistics.h"
+#include "sim/tlb/first_touch.h"
+#include "sim/tlb/tlb.h"
 #include "sim/vocabulary.h"
 
 namespace simrun::sim {
 
 class Hierarchy {
  public:
-  explicit Hierarchy(const MachineConfig& config);
+  // Of a slice it takes the lines whose number is slice.number modulo slice.count, by number / count.
+  explicit Hierarchy(const MachineConfig& config, Slice slice = {});
 
   uint32_t cores() const { return config_.cores; }
   uint32_t line_bytes() const { return config_.line_bytes; }
@@ -30,9 +34,16 @@ class Hierarchy {
   // One reference of `core` (below cores()) within one line. `line` = byte address / line_bytes(), with an
   // address-space id in its top bits if there are several spaces.
   void access_line(uint32_t core, Access kind, uint64_t line);
+  // A line of a reference that began on another line.
+  void access_further_line(uint32_t core, Access kind, uint64_t line) {
+    ++ports_[2 * core + (kind != Access::kFetch)].extra_lines[index(kind)];
+    access_line(core, kind, line);
+  }
   // One reference to the bytes [address, address + bytes): an access to each line it touches, lowest first. No bytes:
   // the line of `address`. A range that would pass the end of the address space is cut there.
   void access(uint32_t core, Access kind, uint64_t address, uint32_t bytes);
+
+  void tell_of_requests(RequestObserver* observer) { tree_.tell_of_requests(observer); }
 
   // From now on, tables per line, instruction and thread, misses by class: only of references made by
   // access_detailed(), so call it before the first reference. Costs about 100 ns for each.
@@ -40,6 +51,10 @@ class Hierarchy {
   // Null unless they are kept.
   const Details* details() const { return details_.get(); }
   void tell_of_sites(SiteObserver* observer) { details_->tell_of_sites(observer); }
+  // A prefetcher wants to know which instruction makes a reference: set_pc() before it, unless access_detailed() is
+  // used.
+  bool wants_pc() const { return wants_pc_; }
+  void set_pc(uint64_t pc) { tree_.set_pc(pc); }
   // As access(), with who made the reference.
   void access_detailed(uint32_t core, Access kind, uint64_t address, uint32_t bytes, const Origin& origin);
 
@@ -50,21 +65,34 @@ class Hierarchy {
   bool check_invariants(std::string* why = nullptr) const { return tree_.check_invariants(why); }
 
  private:
+  // How the accesses of a port go on behind the front.
+  enum class Way : uint8_t {
+    kLru8,     // LRU with at most 8 ways
+    kLru,      // more ways
+    kPolicy,   // another policy
+    kThrough,  // no front answers: a TLB, a translation or a prefetcher of level 1 sees every access
+  };
   // A core's way into level 1, for fetches or for data.
   struct alignas(64) Port {
     const Cache::Front* fronts = nullptr;  // of the cache: here for one load less
     uint64_t set_mask = 0;
     Cache* cache = nullptr;
     NodeId node = 0;
+    Way way = Way::kLru;
     RequestCounters counts;
     uint64_t served[kMaxLevels + 1][kAccessKinds] = {};  // misses, by the level that answered; the last: memory
-    uint64_t handed_over[kAccessKinds] = {};               // misses, answered by another cache
+    uint64_t handed_over[kAccessKinds] = {};             // misses, answered by another cache
     uint64_t upgrades[kMaxLevels + 1] = {};
     uint64_t extra_lines[kAccessKinds] = {};  // lines beyond the first of references that cross lines
   };
 
   // An access that is counted, but may change something.
   void access_behind_front(Port& port, uint32_t core, Access kind, uint64_t line);
+  void access_array(Port& port, uint32_t core, Access kind, uint64_t line);
+  void access_through(Port& port, uint32_t core, Access kind, uint64_t line);
+  void send_ports_through();
+  uint64_t clock_of(uint32_t core) const;
+  void prefetch();
   void access_by_policy(Port& port, uint32_t core, Access kind, uint64_t line);
   template <uint32_t kPadded>
   void access_ways(Port& port, uint32_t core, Access kind, uint64_t line);
@@ -80,6 +108,10 @@ class Hierarchy {
   CoherentTree tree_;
   std::vector<std::vector<uint64_t>> transfers_;  // [to core][from core], a row is empty until it is needed
   std::unique_ptr<Details> details_;
+  uint32_t page_shift_;    // binary logarithm of the lines of a page
+  std::vector<Tlb> tlbs_;  // by core; empty: none
+  std::optional<FirstTouch> frames_;
+  bool prefetches_ = false, wants_pc_ = false;
   std::vector<Port> ports_;  // [2 * core] for fetches, [2 * core + 1] for data
 };
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,12 +31,37 @@ enum class WriteMiss : uint8_t { kAllocate, kNoAllocate };
 enum class Coherence : uint8_t { kMesi, kMsi, kMoesi, kMesif, kNone };
 enum class Requests : uint8_t { kDirectory, kSnooping };  // who is asked about a line: its holders, or all
 
+enum class PrefetchKind : uint8_t { kNextLine, kStride, kStream };
+enum class Addresses : uint8_t { kVirtual, kFirstTouch };  // first touch: pages get frames in the order of their use
+
+struct PrefetchConfig {
+  PrefetchKind kind = PrefetchKind::kNextLine;
+  uint32_t degree = 1;    // lines asked for at a time
+  uint32_t distance = 1;  // of the first of them, in lines or strides
+  bool operator==(const PrefetchConfig&) const = default;
+};
+
 // One cache array. `size_bytes` = sets x ways x line bytes.
 struct CacheShape {
   uint64_t size_bytes = 0;
   uint32_t ways = 0;
   uint32_t latency = 0;  // cycles from the request of the core to its data on a hit here; no effect on any count
+  std::vector<PrefetchConfig> prefetch = {};
   bool operator==(const CacheShape&) const = default;
+};
+
+struct TlbShape {
+  uint32_t entries = 0;  // 0: there is none
+  uint32_t ways = 0;
+  bool operator==(const TlbShape&) const = default;
+};
+
+// Of each core. Latencies in cycles, on top of the access itself; no effect on any count.
+struct TlbConfig {
+  TlbShape instruction, data, second;
+  uint32_t second_latency = 0;  // of a hit there
+  uint32_t walk_latency = 0;    // of a miss everywhere
+  bool operator==(const TlbConfig&) const = default;
 };
 
 struct LevelConfig {
@@ -67,6 +93,9 @@ struct MachineConfig {
   uint32_t line_bytes = 64;
   Coherence coherence = Coherence::kMesi;
   Requests requests = Requests::kDirectory;
+  uint64_t page_bytes = 4096;
+  Addresses addresses = Addresses::kVirtual;
+  std::optional<TlbConfig> tlb;
   std::vector<LevelConfig> levels;  // from the core toward memory
   uint32_t memory_latency = 0;      // cycles from the request of the core; no effect on any count
   uint32_t transfer_latency = 0;    // cycles more when another cache hands the line over; no effect on any count

@@ -57,6 +57,24 @@ std::optional<MachineProblem> find_shape_problem(const MachineConfig& m, int ind
   return std::nullopt;
 }
 
+std::optional<MachineProblem> find_prefetch_problem(const MachineConfig& m, int index, const Part& part) {
+  constexpr uint32_t kMost = 64;
+  const std::string what = part_name(m.levels[index], part);
+  const auto problem = [&](std::string message) {
+    return MachineProblem{index, part.name, "prefetch", std::move(message)};
+  };
+  if (!part.shape->prefetch.empty() && index > 0 && m.levels[index].inclusion == Inclusion::kExclusive)
+    return problem(
+        fmt::format("{} is exclusive: it is filled only by what leaves the level above; prefetch there", what));
+  for (const PrefetchConfig& p : part.shape->prefetch) {
+    if (p.degree == 0 || p.degree > kMost)
+      return problem(fmt::format("a prefetcher of {} has degree {}; 1 to {} are possible", what, p.degree, kMost));
+    if (p.distance == 0 || p.distance > kMost)
+      return problem(fmt::format("a prefetcher of {} has distance {}; 1 to {} are possible", what, p.distance, kMost));
+  }
+  return std::nullopt;
+}
+
 // An inclusive cache smaller than one that it includes would keep that one from ever being full.
 std::optional<MachineProblem> find_inclusion_problem(const MachineConfig& m, int index) {
   if (index == 0 || m.levels[index].inclusion != Inclusion::kInclusive) return std::nullopt;
@@ -131,16 +149,41 @@ std::optional<MachineProblem> find_level_problem(const MachineConfig& m, int ind
         index, "", "instruction",
         fmt::format("{} is split below the unified {}: instructions and data can no longer be told apart there",
                     level.name, m.levels[index - 1].name)};
-  for (const Part& part : parts_of(level))
+  for (const Part& part : parts_of(level)) {
     if (auto problem = find_shape_problem(m, index, part)) return problem;
+    if (auto problem = find_prefetch_problem(m, index, part)) return problem;
+  }
   if (auto problem = find_policy_problem(m, index)) return problem;
   return find_inclusion_problem(m, index);
+}
+
+std::optional<MachineProblem> find_page_problem(const MachineConfig& m) {
+  constexpr uint64_t kMostPage = uint64_t{1} << 40;
+  if (!std::has_single_bit(m.page_bytes) || m.page_bytes < m.line_bytes || m.page_bytes > kMostPage)
+    return MachineProblem{-1, "", "page",
+                          fmt::format("a page of {} bytes; a power of two from the line's {} bytes on is possible",
+                                      m.page_bytes, m.line_bytes)};
+  if (!m.tlb) return std::nullopt;
+  const auto problem = [](const char* part, const TlbShape& shape) -> std::optional<MachineProblem> {
+    if (shape.ways == 0 || shape.ways > kMaxWays)
+      return MachineProblem{-1, "tlb", part,
+                            fmt::format("the {} TLB has {} ways; 1 to {} are possible", part, shape.ways, kMaxWays)};
+    if (shape.entries == 0 || shape.entries % shape.ways != 0)
+      return MachineProblem{-1, "tlb", part,
+                            fmt::format("the {} TLB has {} entries, which is no multiple of its {} ways", part,
+                                        shape.entries, shape.ways)};
+    return std::nullopt;
+  };
+  if (auto p = problem("instruction", m.tlb->instruction)) return p;
+  if (auto p = problem("data", m.tlb->data)) return p;
+  return m.tlb->second.entries == 0 && m.tlb->second.ways == 0 ? std::nullopt : problem("second", m.tlb->second);
 }
 
 std::optional<MachineProblem> find_core_problem(const MachineConfig& m) {
   const auto problem = [](const char* key, double value, double most) -> std::optional<MachineProblem> {
     if (value >= 0 && value <= most) return std::nullopt;
-    return MachineProblem{-1, "core", key, fmt::format("'{}' of core is {:g}; 0 to {:g} are possible", key, value, most)};
+    return MachineProblem{-1, "core", key,
+                          fmt::format("'{}' of core is {:g}; 0 to {:g} are possible", key, value, most)};
   };
   constexpr double kMostCpi = 1000;
   if (auto p = problem("cpi", m.core.cpi, kMostCpi)) return p;
@@ -164,6 +207,7 @@ std::optional<MachineProblem> find_problem(const MachineConfig& m) {
     return MachineProblem{-1, "", "levels",
                           fmt::format("{} cache levels; at most {} are possible", m.levels.size(), kMaxLevels)};
   if (auto problem = find_core_problem(m)) return problem;
+  if (auto problem = find_page_problem(m)) return problem;
   for (size_t i = 0; i < m.levels.size(); ++i)
     if (auto problem = find_level_problem(m, static_cast<int>(i))) return problem;
   return std::nullopt;

@@ -25,6 +25,8 @@ Cache::Cache(const Options& options)
       sets_(options.sets),
       ways_(options.ways),
       sharer_words_((options.children + 63) / 64),
+      slices_(options.slices),
+      slice_(options.slice),
       replacement_(options.replacement),
       name_(options.name) {
   CHECK(ways_ >= 1 && ways_ <= kMaxWays && sets_ >= 1 && sets_ * padded_ways_ < kNoSlot);

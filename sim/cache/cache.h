@@ -54,6 +54,8 @@ class Cache {
     // Where the directory of the children is: in the slots of the lines, or elsewhere (LineDirectory). If elsewhere,
     // the parent slot of a line is its entry there.
     bool holds_directory = true;
+    // Of a slice: its set i is set i * slices + slice of the cache.
+    uint32_t slices = 1, slice = 0;
   };
   explicit Cache(const Options& options);
   Cache(Cache&&) noexcept = default;  // no copies: blocks_ and tags_ point into the storage
@@ -172,7 +174,7 @@ class Cache {
   void touch_by_policy(Slot slot);
   Slot victim_by_policy(uint64_t line);
   SetView set_view(uint64_t set) {
-    return {block(set).ages, ways_, padded_ways_, policy_words_.data() + set, set, &shared_policy_};
+    return {block(set).ages, ways_, padded_ways_, policy_words_.data() + set, set * slices_ + slice_, &shared_policy_};
   }
 
   // kPadded: padded_ways_ if known when compiling, else 0.
@@ -198,6 +200,7 @@ class Cache {
   std::vector<Slot> parent_slots_;
   std::vector<uint64_t> sharers_;
   std::vector<uint64_t> visitors_;  // empty with fewer than two children
+  uint32_t slices_, slice_;
   Replacement replacement_;
   bool fill_is_hit_ = true;
   std::vector<uint64_t> policy_words_;  // by set; empty for LRU

@@ -16,9 +16,11 @@ const CacheShape& shape_of(const LevelConfig& level, Side side) {
 
 }  // namespace
 
-CoherentTree::CoherentTree(const MachineConfig& config) : coherence_(config.coherence), levels_(config.levels.size()) {
+CoherentTree::CoherentTree(const MachineConfig& config, Slice slice)
+    : coherence_(config.coherence), levels_(config.levels.size()) {
   build_nodes(config);
-  build_caches(config);
+  build_caches(config, slice);
+  build_prefetchers(config);
   for (const Node& node : nodes_) directories_.emplace_back(static_cast<uint32_t>(node.children.size()));
   if (config.requests == Requests::kSnooping) snoops_at_memory_ = roots_.size() - 1;
   memory_directory_ = LineDirectory(static_cast<uint32_t>(roots_.size()));
@@ -64,7 +66,7 @@ void CoherentTree::build_nodes(const MachineConfig& config) {
           level1_[side == Side::kData].push_back(id);
 }
 
-void CoherentTree::build_caches(const MachineConfig& config) {
+void CoherentTree::build_caches(const MachineConfig& config, Slice slice) {
   caches_.reserve(nodes_.size());
   for (const Node& node : nodes_) {
     const LevelConfig& level = config.levels[node.level];
@@ -72,11 +74,13 @@ void CoherentTree::build_caches(const MachineConfig& config) {
     const char* side = node.side == Side::kUnified ? "" : node.side == Side::kInstruction ? "I" : "D";
     caches_.emplace_back(Cache::Options{
         .name = level.name + side + "." + std::to_string(node.first_core / node.cores),
-        .sets = shape.size_bytes / (uint64_t{config.line_bytes} * shape.ways),
+        .sets = shape.size_bytes / (uint64_t{config.line_bytes} * shape.ways) / slice.count,
         .ways = shape.ways,
         .children = static_cast<uint32_t>(node.children.size()),
         .replacement = level.replacement,
         .holds_directory = node.holds_directory(),
+        .slices = slice.count,
+        .slice = slice.number,
     });
     caches_.back().first_core = node.first_core;
     caches_.back().requests.resize(node.cores);

@@ -82,10 +82,13 @@ CoherentTree::Grant CoherentTree::serve(NodeId parent, uint32_t child_number, co
   Cache& cache = caches_[parent];
   RequestCounters& counts = cache.requests[request.core - cache.first_core];
   ++counts.accesses[index(request.kind)];
+  show_request(parent, request);
   if (!nodes_[parent].holds_directory()) [[unlikely]]
     return serve_tracked(parent, child_number, request);
   Slot slot = cache.find(request.line);
-  if (details_ != nullptr) details_->request(parent, slot != kNoSlot);
+  if (nodes_[parent].prefetches) [[unlikely]]
+    observe(parent, request, slot);
+  if (Details* details = details_of_request()) details->request(parent, slot != kNoSlot);
   if (slot == kNoSlot) {
     ++counts.misses[index(request.kind)];
     slot = allocate(parent, request);
@@ -133,7 +136,8 @@ CoherentTree::Grant CoherentTree::serve_tracked(NodeId parent, uint32_t child_nu
   const bool write = is_write(request.kind);
   Slot entry = directory.find(request.line);
   const Slot data = entry != kNoSlot ? directory.data(entry) : kNoSlot;
-  if (details_ != nullptr) details_->request(parent, data != kNoSlot);
+  if (nodes_[parent].prefetches) observe(parent, request, data);
+  if (Details* details = details_of_request()) details->request(parent, data != kNoSlot);
   Grant grant{false, false, kNoSlot};
   if (data != kNoSlot) {
     service_ = {nodes_[parent].level, kMemory};
@@ -258,7 +262,7 @@ CoherentTree::Sharing CoherentTree::add_sharer(Directory& directory, NodeId pare
   }
   if (sharing.supplied) {
     service_.supplier = last_modified_;
-    if (details_ != nullptr) details_->supplied_modified();
+    if (Details* details = details_of_request()) details->supplied_modified();
   }
   set_sharer(directory, slot, child);
   directory.set_owned_by_child(slot, sharing.exclusive);

@@ -22,16 +22,30 @@
 #include "sim/cache/cache.h"
 #include "sim/coherence/line_directory.h"
 #include "sim/detail/details.h"
+#include "sim/prefetch/prefetch_unit.h"
 
 namespace simrun::sim {
 
 using NodeId = uint32_t;  // of a cache; children have lower numbers than their parents
 inline constexpr NodeId kMemory = ~NodeId{0};
 
+// Which part of a machine's sets is simulated (sim/parallel/sliced_model.h).
+struct Slice {
+  uint32_t count = 1;
+  uint32_t number = 0;
+};
+
+class RequestObserver {
+ public:
+  virtual ~RequestObserver() = default;
+  virtual void request(uint32_t level, Side side, uint32_t core, Access kind, uint64_t line) = 0;
+};
+
 class CoherentTree {
  public:
   // `config` must have passed find_problem() (sim/build/validate_machine.h).
-  explicit CoherentTree(const MachineConfig& config);
+  // Of a slice it holds the lines whose number is slice.number modulo slice.count, by number / count.
+  explicit CoherentTree(const MachineConfig& config, Slice slice = {});
 
   // A cache and its place in the tree.
   struct Node {
@@ -44,6 +58,7 @@ class CoherentTree {
     Inclusion inclusion = Inclusion::kInclusive;
     bool write_through = false;
     bool write_allocate = true;
+    bool prefetches = false;
 
     bool holds_directory() const { return inclusion == Inclusion::kInclusive; }
   };
@@ -65,18 +80,33 @@ class CoherentTree {
   // A reference of `core` missed in the level-1 cache `node`: brings the line there, with permission for `kind`.
   // Returns its slot, or kNoSlot when the cache does not take lines for writes.
   Slot miss(NodeId node, uint32_t core, Access kind, uint64_t line);
-  // A write of `core` found the line in `slot` of `node`, not Modified: makes it Modified, or passes the write on. Returns
-  // whether it was an upgrade.
+  // A write of `core` found the line in `slot` of `node`, not Modified: makes it Modified, or passes the write on.
+  // Returns whether it was an upgrade.
   bool write_hit(NodeId node, Slot slot, uint32_t core, Access kind);
   const Service& service() const { return service_; }
   // The level that had the permission which the last upgrade asked for; size of the machine's levels: memory.
   uint32_t permission_level() const { return permission_level_; }
+  // Prefetching: the address of the instruction that makes the next references, and the clock of its core (accesses of
+  // level 1 so far).
+  void set_pc(uint64_t pc) { pc_ = pc; }
+  void set_clock(uint64_t clock) { clock_ = clock; }
+  // Level 1: a reference arrives and finds the line in `slot` or not. Further levels see theirs by themselves.
+  void observe_level1(NodeId node, uint32_t core, Access kind, uint64_t line, Slot slot) {
+    observe(node, {core, kind, line}, slot);
+  }
+  // What the prefetchers wanted during the last access; to be called when that is finished.
+  bool wants_prefetches() const { return !wanted_.empty(); }
+  void prefetch_wanted();
+  // Null unless the cache has prefetchers.
+  const PrefetchUnit* prefetch_unit(NodeId node) const { return prefetch_units_[node].get(); }
   // The line leaves every cache.
   void flush(uint64_t line);
 
   const MemoryStatistics& memory() const { return memory_; }
   // Null, or who wants to know of everything; must outlive this.
   void tell(Details* details) { details_ = details; }
+  // Null, or who wants to know of the requests that reach the levels behind level 1; must outlive this.
+  void tell_of_requests(RequestObserver* observer) { request_observer_ = observer; }
   bool check_invariants(std::string* why) const;
 
  private:
@@ -104,7 +134,7 @@ class CoherentTree {
   static constexpr uint32_t kNobody = ~uint32_t{0};
 
   void build_nodes(const MachineConfig& config);
-  void build_caches(const MachineConfig& config);
+  void build_caches(const MachineConfig& config, Slice slice);
   bool directory_at_memory() const { return roots_.size() > 1; }
   const std::vector<NodeId>& children_of(NodeId parent) const {
     return parent == kMemory ? roots_ : nodes_[parent].children;
@@ -143,6 +173,23 @@ class CoherentTree {
   Data data_of_losers(NodeId parent, Slot slot);
   template <class Directory>
   bool supply_from_owned(Directory& directory, NodeId parent, Slot slot);
+
+  // Prefetching (prefetch.cpp).
+  struct Wanted {
+    NodeId node;
+    uint32_t core;
+    uint64_t line;
+  };
+  void build_prefetchers(const MachineConfig& config);
+  void observe(NodeId node, const Request& request, Slot slot);
+  void forget_mark(NodeId node, Slot slot);
+  void prefetch_line(const Wanted& wanted);
+  void show_request(NodeId node, const Request& r) {
+    if (request_observer_ != nullptr) [[unlikely]]
+      request_observer_->request(nodes_[node].level, nodes_[node].side, r.core, r.kind, r.line);
+  }
+  // Who is to be told of the request under way; nobody of a prefetch.
+  Details* details_of_request() const { return prefetching_ ? nullptr : details_; }
 
   // Writes that a cache does not keep to itself (pass_writes.cpp). `keeps`: the child holds the line afterwards.
   Slot pass_write(NodeId child, const Request& request, bool keeps);
@@ -197,7 +244,13 @@ class CoherentTree {
   uint32_t permission_level_ = 0;
   NodeId last_modified_ = kMemory;  // the child that lost modified data last
   MemoryStatistics memory_;
+  std::vector<std::unique_ptr<PrefetchUnit>> prefetch_units_;  // by node
+  std::vector<uint32_t> latency_[2];                           // by level, then memory; of fetches, of data
+  std::vector<Wanted> wanted_;
+  bool prefetching_ = false;
+  uint64_t pc_ = 0, clock_ = 0;
   Details* details_ = nullptr;
+  RequestObserver* request_observer_ = nullptr;
 };
 
 }  // namespace simrun::sim

@@ -15,7 +15,9 @@ Slot CoherentTree::pass_write(NodeId child, const Request& request, bool keeps) 
   const Node& n = nodes_[node];
   RequestCounters& counts = cache.requests[request.core - cache.first_core];
   ++counts.accesses[index(request.kind)];
+  show_request(node, request);
   Slot slot = cache.find(request.line);
+  if (n.prefetches) observe(node, request, slot);
   if (details_ != nullptr) details_->request(node, slot != kNoSlot);
   if (slot != kNoSlot) {
     service_ = {n.level, kMemory};

@@ -72,7 +72,8 @@ void Details::end() {
   place_ = {LineTable::kNoSite, LineTable::kNoSite};
   if (kind_ != Access::kFetch && kind_ != Access::kPrefetch)
     place_ = LineTable::add(*state.record, origin_, kind_, offset_, bytes_, mask_);
-  if (site_observer_ != nullptr && place_.site != LineTable::kNoSite && state.record->sites[place_.site].references == 1)
+  if (site_observer_ != nullptr && place_.site != LineTable::kNoSite &&
+      state.record->sites[place_.site].references == 1)
     site_observer_->new_site(*state.record, place_.site);
   pc_ = &pcs_[{origin_.process, origin_.pc}];
   if (origin_.thread >= threads_.size()) threads_.resize(origin_.thread + 1);

@@ -25,6 +25,11 @@ CacheStatistics& CacheStatistics::operator+=(const CacheStatistics& o) {
   victims_in += o.victims_in;
   writes_passed_on += o.writes_passed_on;
   snoops_sent += o.snoops_sent;
+  prefetches_issued += o.prefetches_issued;
+  prefetches_redundant += o.prefetches_redundant;
+  prefetches_useful += o.prefetches_useful;
+  prefetches_late += o.prefetches_late;
+  prefetches_unused += o.prefetches_unused;
   return *this;
 }
 
@@ -39,6 +44,8 @@ CoreStatistics& CoreStatistics::operator+=(const CoreStatistics& o) {
   if (served.size() < o.served.size()) served.resize(o.served.size());
   for (size_t i = 0; i < o.served.size(); ++i) served[i] += o.served[i];
   handed_over += o.handed_over;
+  fetch_tlb += o.fetch_tlb;
+  data_tlb += o.data_tlb;
   if (upgrades.size() < o.upgrades.size()) upgrades.resize(o.upgrades.size());
   for (size_t i = 0; i < o.upgrades.size(); ++i) upgrades[i] += o.upgrades[i];
   return *this;

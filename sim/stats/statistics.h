@@ -59,6 +59,12 @@ struct CacheStatistics {
   uint64_t victims_in = 0;              // lines taken from above because they left there (exclusive)
   uint64_t writes_passed_on = 0;        // writes handed toward memory (write-through, no allocation)
   uint64_t snoops_sent = 0;             // to caches directly above, when requests are not sent by a directory
+  // By the prefetchers of this cache; docs/cache-model.md.
+  uint64_t prefetches_issued = 0;
+  uint64_t prefetches_redundant = 0;  // wanted, but the line was here
+  uint64_t prefetches_useful = 0;     // issued, and used before the line was lost
+  uint64_t prefetches_late = 0;       // of these, used before the data would have come
+  uint64_t prefetches_unused = 0;     // issued, and lost unused
 
   bool operator==(const CacheStatistics&) const = default;
   CacheStatistics& operator+=(const CacheStatistics& o);
@@ -86,6 +92,19 @@ struct LevelStatistics {
   bool operator==(const LevelStatistics&) const = default;
 };
 
+// One core's fetches or data at its first-level TLB.
+struct TlbCounts {
+  uint64_t accesses = 0;  // lines
+  uint64_t misses = 0;    // of the first level
+  uint64_t walks = 0;     // of these, also of the second
+
+  bool operator==(const TlbCounts&) const = default;
+  TlbCounts& operator+=(const TlbCounts& o) {
+    accesses += o.accesses, misses += o.misses, walks += o.walks;
+    return *this;
+  }
+};
+
 // References as the program made them: one that crosses lines counts once here and once per line in level 1.
 struct CoreStatistics {
   uint64_t fetches = 0;
@@ -95,11 +114,12 @@ struct CoreStatistics {
   uint64_t prefetches = 0;
   uint64_t flushes = 0;
   uint64_t line_crossings = 0;  // additional lines of references that cross lines, all kinds
-  // Accesses by the level that answered: [0] is level 1 (hits), the last is memory. What another cache handed over counts
-  // at the level where the request found that out.
+  // Accesses by the level that answered: [0] is level 1 (hits), the last is memory. What another cache handed over
+  // counts at the level where the request found that out.
   std::vector<AccessCounts> served;
   AccessCounts handed_over;        // of these, by another cache
   std::vector<uint64_t> upgrades;  // of level 1, by the level that had the permission; indices as in `served`
+  TlbCounts fetch_tlb, data_tlb;   // all 0 without TLBs
 
   bool operator==(const CoreStatistics&) const = default;
   CoreStatistics& operator+=(const CoreStatistics& o);

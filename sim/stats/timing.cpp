@@ -41,9 +41,15 @@ CoreTiming timing_of(const MachineConfig& machine, const CoreStatistics& core, u
   timing.transfer_cycles = machine.transfer_latency * (times(core.handed_over.fetches, c.fetch_exposed) +
                                                        times(core.handed_over.reads, c.read_exposed) +
                                                        times(core.handed_over.writes, c.write_exposed));
+  if (machine.tlb) {
+    const auto tlb_cycles = [&](const TlbCounts& t) {
+      return times(t.misses - t.walks, machine.tlb->second_latency) + times(t.walks, machine.tlb->walk_latency);
+    };
+    timing.tlb_cycles = tlb_cycles(core.fetch_tlb) * c.fetch_exposed + tlb_cycles(core.data_tlb) * c.read_exposed;
+  }
   timing.base_cycles = times(instructions, c.cpi);
   timing.cycles = std::accumulate(timing.stall_cycles.begin(), timing.stall_cycles.end(), timing.base_cycles) +
-                  timing.transfer_cycles + timing.upgrade_cycles;
+                  timing.transfer_cycles + timing.upgrade_cycles + timing.tlb_cycles;
   timing.cpi = quotient(timing.cycles, instructions);
   timing.fetch_amat = quotient(fetch_cycles, fetches);
   timing.data_amat = quotient(data_cycles, data);

@@ -1,5 +1,5 @@
-// Cycles and average access times from counts: docs/cache-model.md, "Cycles". A sum over counts, so it costs a simulation
-// nothing, and it grows with every latency.
+// Cycles and average access times from counts: docs/cache-model.md, "Cycles". A sum over counts, so it costs a
+// simulation nothing, and it grows with every latency.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,14 @@ namespace simrun::sim {
 
 struct CoreTiming {
   double cycles = 0;
-  double cpi = 0;                     // cycles per instruction; 0 without instructions
-  double fetch_amat = 0;              // average cycles from request to data of fetches,
-  double data_amat = 0;               // of reads and writes; 0 without accesses
-  double base_cycles = 0;             // instructions x cpi of the machine
-  std::vector<double> stall_cycles;   // by the level that answered, as in CoreStatistics::served; [0] is 0
-  double transfer_cycles = 0;         // stalls: what handing over took more
-  double upgrade_cycles = 0;          // stalls: writes that asked for permission
+  double cpi = 0;                    // cycles per instruction; 0 without instructions
+  double fetch_amat = 0;             // average cycles from request to data of fetches,
+  double data_amat = 0;              // of reads and writes; 0 without accesses
+  double base_cycles = 0;            // instructions x cpi of the machine
+  std::vector<double> stall_cycles;  // by the level that answered, as in CoreStatistics::served; [0] is 0
+  double transfer_cycles = 0;        // stalls: what handing over took more
+  double tlb_cycles = 0;             // stalls: second-level TLB and page walks
+  double upgrade_cycles = 0;         // stalls: writes that asked for permission
 };
 
 CoreTiming timing_of(const MachineConfig& machine, const CoreStatistics& core, uint64_t instructions);

@@ -158,6 +158,16 @@ const BadInput kBadInputs[] = {
     {"CpiNegative", "cores: 4\ncore: {cpi: -1}\n" L1, "2:13", {"'-1'"}},
     {"ExposedTooLarge", "cores: 4\ncore: {read_exposed: 1.5}\n" L1, "2:22", {"'read_exposed'", "1.5", "0 to 1"}},
     {"CoreKey", "cores: 4\ncore: {cip: 1}\n" L1, "2:8", {"'cip'", "did you mean 'cpi'"}},
+    {"PageNoPowerOfTwo", "cores: 4\npage: 5000\n" L1, "2:7", {"5000 bytes", "power of two"}},
+    {"Addresses", "cores: 4\naddresses: real\n" L1, "2:12", {"'real'", "first-touch"}},
+    {"TlbWithoutData", "cores: 4\ntlb: {instruction: {entries: 8, ways: 8}}\n" L1, "2:6", {"tlb lacks the key 'data'"}},
+    {"TlbWays", "cores: 4\ntlb: {instruction: {entries: 8, ways: 3}, data: {entries: 8, ways: 8}}\n" L1, "2:20", {"instruction TLB", "8 entries", "3 ways"}},
+    {"TlbKey", "cores: 4\ntlb: {l2: 3}\n" L1, "2:7", {"'l2'", "in tlb"}},
+    {"PrefetchNotAList", "cores: 4\nlevels:\n  - {name: L1, size: 1KiB, ways: 8, prefetch: stream}\n", "3:47", {"must be a list"}},
+    {"PrefetchKind", "cores: 4\nlevels:\n  - {name: L1, size: 1KiB, ways: 8, prefetch: [{kind: magic}]}\n", "3:55", {"'magic'", "next-line"}},
+    {"PrefetchWithoutKind", "cores: 4\nlevels:\n  - {name: L1, size: 1KiB, ways: 8, prefetch: [{degree: 2}]}\n", "3:48", {"lacks the key 'kind'"}},
+    {"PrefetchDegree", "cores: 4\nlevels:\n  - {name: L1, size: 1KiB, ways: 8, prefetch: [{kind: stream, degree: 0}]}\n", "3:47", {"degree 0"}},
+    {"PrefetchIntoExclusive", "cores: 4\nlevels:\n  - {name: L1, size: 1KiB, ways: 8}\n  - {name: L2, size: 2KiB, ways: 8, inclusion: exclusive, prefetch: [{kind: stream}]}\n", "4:69", {"L2 is exclusive", "prefetch there"}},
     {"MemoryKey", "cores: 4\nmemory: {lat: 3}\n" L1, "2:10", {"'lat'", "did you mean 'latency'"}},
 };
 

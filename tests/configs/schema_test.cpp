@@ -55,7 +55,16 @@ TEST(MachineSchema, KnowsTheKeysOfTheReader) {
   EXPECT_EQ(keys_of(level), keys_known_to_the_reader("cores: 1\nlevels: [{bogus: 1}]\n"));
   EXPECT_EQ(keys_of(level.at("properties").at("data")),
             keys_known_to_the_reader("cores: 1\nlevels: [{name: L1, instruction: {bogus: 1}, data: {}}]\n"));
-  EXPECT_EQ(keys_of(schema.at("properties").at("core")), 
+  const auto& tlb = schema.at("properties").at("tlb");
+  const std::string base = "cores: 1\nlevels: [{name: L1, size: 4096, ways: 4}]\ntlb: ";
+  EXPECT_EQ(keys_of(tlb), keys_known_to_the_reader(base + "{bogus: 1}\n"));
+  EXPECT_EQ(keys_of(tlb.at("properties").at("data")), keys_known_to_the_reader(base + "{instruction: {bogus: 1}}\n"));
+  EXPECT_EQ(keys_of(tlb.at("properties").at("second")),
+            keys_known_to_the_reader(base + "{instruction: {entries: 1, ways: 1}, data: {entries: 1, ways: 1}, "
+                                            "second: {bogus: 1}}\n"));
+  EXPECT_EQ(keys_of(level.at("properties").at("prefetch").at("items")),
+            keys_known_to_the_reader("cores: 1\nlevels: [{name: L1, size: 4096, ways: 4, prefetch: [{bogus: 1}]}]\n"));
+  EXPECT_EQ(keys_of(schema.at("properties").at("core")),
             keys_known_to_the_reader("cores: 1\nlevels: [{name: L1, size: 4096, ways: 4}]\ncore: {bogus: 1}\n"));
   EXPECT_EQ(keys_of(schema.at("properties").at("memory")),
             keys_known_to_the_reader("cores: 1\nlevels: [{name: L1, size: 4096, ways: 4}]\nmemory: {bogus: 1}\n"));

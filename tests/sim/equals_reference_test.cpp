@@ -24,7 +24,9 @@ std::string print(const CacheStatistics& s) {
       << s.invalidations_sent << " received " << s.invalidations_received << " downgrades " << s.downgrades
       << " interventions " << s.interventions << " dirty " << s.dirty_interventions << " clean " << s.clean_supplies
       << " by children " << s.supplied_by_children << " victims in " << s.victims_in << " passed on "
-      << s.writes_passed_on << " snoops " << s.snoops_sent;
+      << s.writes_passed_on << " snoops " << s.snoops_sent << " prefetches " << s.prefetches_issued << " redundant "
+      << s.prefetches_redundant << " useful " << s.prefetches_useful << " late " << s.prefetches_late << " unused "
+      << s.prefetches_unused;
   return out.str();
 }
 
@@ -65,6 +67,8 @@ void compare(MachineConfig (*make_machine)(std::mt19937_64&)) {
     const std::vector<Reference> stream = random_stream(random, machine, 200 + random() % 1500);
     for (size_t i = 0; i < stream.size(); ++i) {
       const Reference& r = stream[i];
+      fast.set_pc(r.address % 7);
+      reference.set_pc(r.address % 7);
       fast.access(r.core, r.kind, r.address, r.bytes);
       reference.access(r.core, r.kind, r.address, r.bytes);
       std::string why;
@@ -87,6 +91,8 @@ void compare(MachineConfig (*make_machine)(std::mt19937_64&)) {
 
 TEST(EqualsReference, RandomMachinesAndStreams) { compare(random_machine); }
 TEST(EqualsReference, RandomPoliciesAndProtocols) { compare(random_machine_with_policies); }
+
+TEST(EqualsReference, RandomPrefetchersAndTlbs) { compare(random_machine_with_everything); }
 
 // The machine that people use, on streams long enough to fill its levels.
 TEST(EqualsReference, DeepMachineLongStream) {

@@ -94,6 +94,28 @@ MachineConfig random_machine_with_policies(std::mt19937_64& random) {
   }
 }
 
+MachineConfig random_machine_with_everything(std::mt19937_64& random) {
+  MachineConfig m = random_machine_with_policies(random);
+  const auto tlb_shape = [&] {
+    const uint32_t ways = one_of<uint32_t>(random, {1, 2, 4, 12});
+    return TlbShape{ways * one_of<uint32_t>(random, {1, 2, 3, 8}), ways};
+  };
+  m.page_bytes = std::max<uint64_t>(one_of<uint64_t>(random, {512, 4096, 16384}), m.line_bytes);
+  if (below(random, 3) == 0) m.addresses = Addresses::kFirstTouch;
+  if (below(random, 2) == 0) m.tlb = TlbConfig{tlb_shape(), tlb_shape(), {}, 7, 30};
+  if (m.tlb && below(random, 2) == 0) m.tlb->second = tlb_shape();
+  for (LevelConfig& level : m.levels)
+    for (CacheShape* shape : {&level.unified, &level.instruction, &level.data}) {
+      shape->latency = static_cast<uint32_t>(below(random, 50));
+      if (level.inclusion == Inclusion::kExclusive) continue;
+      for (uint64_t n = below(random, 3); n > 0; --n)
+        shape->prefetch.push_back({static_cast<PrefetchKind>(below(random, 3)), one_of<uint32_t>(random, {1, 1, 2, 4}),
+                                   one_of<uint32_t>(random, {1, 1, 2, 3})});
+    }
+  m.memory_latency = 100;
+  return m;
+}
+
 std::vector<Reference> random_stream(std::mt19937_64& random, const MachineConfig& machine, size_t length) {
   const uint64_t lines = one_of<uint64_t>(random, {2, 8, 40, 150, 600});
   const uint64_t spread = one_of<uint64_t>(random, {1, 1, 3, 64});  // lines far apart meet in few sets

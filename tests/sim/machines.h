@@ -48,6 +48,8 @@ std::string describe(const MachineConfig& machine);
 MachineConfig random_machine(std::mt19937_64& random);
 // The same with every policy, protocol and inclusion that is allowed together.
 MachineConfig random_machine_with_policies(std::mt19937_64& random);
+// The same with prefetchers, TLBs, pages, latencies.
+MachineConfig random_machine_with_everything(std::mt19937_64& random);
 // References of all cores with some locality to few lines, so that all of sharing, conflict and reuse happens.
 std::vector<Reference> random_stream(std::mt19937_64& random, const MachineConfig& machine, size_t length);
 

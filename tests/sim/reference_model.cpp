@@ -3,8 +3,12 @@
 
 namespace simrun::sim {
 
-ReferenceModel::ReferenceModel(const MachineConfig& config) : config_(config), cores_(config.cores) {
-  for (CoreStatistics& core : cores_) core.served.resize(config.levels.size() + 1), core.upgrades.resize(config.levels.size() + 1);
+ReferenceModel::ReferenceModel(const MachineConfig& config)
+    : config_(config), clocks_(config.cores), cores_(config.cores) {
+  if (config.tlb)
+    tlbs_.assign(config.cores, {{config.tlb->instruction, {}}, {config.tlb->data, {}}, {config.tlb->second, {}}});
+  for (CoreStatistics& core : cores_)
+    core.served.resize(config.levels.size() + 1), core.upgrades.resize(config.levels.size() + 1);
   std::vector<Cache*> above;
   for (uint32_t level = 0; level < config.levels.size(); ++level) {
     const LevelConfig& l = config.levels[level];
@@ -20,6 +24,8 @@ ReferenceModel::ReferenceModel(const MachineConfig& config) : config_(config), c
         cache->level = level, cache->side = side, cache->first_core = core, cache->cores = l.cores_per_cache;
         cache->counts.name = cache->name, cache->counts.first_core = core;
         cache->counts.by_core.resize(l.cores_per_cache);
+        if (!shape.prefetch.empty())
+          cache->predictor = std::make_unique<PrefetchPredictor>(shape.prefetch, config.line_bytes);
         for (Cache* child : above)
           if (child->first_core >= core && child->first_core < core + l.cores_per_cache &&
               (!l.split || child->side == side)) {
@@ -104,11 +110,76 @@ void ReferenceModel::access(uint32_t core, Access kind, uint64_t address, uint32
   if (last < first) last = ~uint64_t{0} / config_.line_bytes;
   c.line_crossings += last - first;
   for (uint64_t line = first; line <= last; ++line) {
+    ++clocks_[core];
+    const uint64_t translated = translate(core, kind, line);
     if (kind == Access::kFlush)
-      flush(line);
+      flush(translated);
     else
-      reference(level1(core, kind == Access::kFetch), core, kind, line);
+      reference(level1(core, kind == Access::kFetch), core, kind, translated);
+    for (size_t i = 0; i < wanted_.size(); ++i) prefetch(wanted_[i].cache, wanted_[i].core, wanted_[i].line);
+    wanted_.clear();
   }
+}
+
+bool ReferenceModel::Pages::touch(uint64_t page) {
+  std::vector<uint64_t>& set = sets[page % (shape.entries / shape.ways)];
+  bool found = false;
+  for (size_t i = 0; i < set.size(); ++i)
+    if (set[i] == page) {
+      set.erase(set.begin() + static_cast<ptrdiff_t>(i));
+      found = true;
+      break;
+    }
+  set.insert(set.begin(), page);
+  if (set.size() > shape.ways) set.pop_back();
+  return found;
+}
+
+uint64_t ReferenceModel::translate(uint32_t core, Access kind, uint64_t line) {
+  const uint64_t lines_of_page = std::max<uint64_t>(config_.page_bytes / config_.line_bytes, 1);
+  const uint64_t page = line / lines_of_page;
+  if (config_.tlb) {
+    CoreTlb& tlb = tlbs_[core];
+    TlbCounts& counts = kind == Access::kFetch ? cores_[core].fetch_tlb : cores_[core].data_tlb;
+    ++counts.accesses;
+    if (!(kind == Access::kFetch ? tlb.instruction : tlb.data).touch(page)) {
+      ++counts.misses;
+      if (config_.tlb->second.entries == 0 || !tlb.second.touch(page)) ++counts.walks;
+    }
+  }
+  if (config_.addresses != Addresses::kFirstTouch) return line;
+  if (!frames_.contains(page)) frames_.emplace(page, frames_.size());
+  return frames_[page] * lines_of_page + line % lines_of_page;
+}
+
+uint64_t ReferenceModel::latency(Side side, uint32_t level) const {
+  if (level == config_.levels.size()) return config_.memory_latency;
+  const LevelConfig& l = config_.levels[level];
+  return (!l.split ? l.unified : side == Side::kInstruction ? l.instruction : l.data).latency;
+}
+
+void ReferenceModel::observe(Cache* cache, uint32_t core, Access kind, uint64_t line) {
+  if (cache->predictor == nullptr || kind == Access::kPrefetch) return;
+  bool is_new = cache->find(line) == nullptr;
+  if (const auto mark = cache->marks.find(line); mark != cache->marks.end()) {
+    is_new = true;
+    ++cache->total().prefetches_useful;
+    if (mark->second.first == core && clocks_[core] < mark->second.second) ++cache->total().prefetches_late;
+    cache->marks.erase(mark);
+  }
+  for (const uint64_t wanted : cache->predictor->observe(line, pc_, is_new)) wanted_.push_back({cache, core, wanted});
+}
+
+void ReferenceModel::prefetch(Cache* cache, uint32_t core, uint64_t line) {
+  if (holds(cache, line)) {
+    ++cache->total().prefetches_redundant;
+    return;
+  }
+  ++cache->total().prefetches_issued;
+  const Grant grant = get(cache->parent, cache, core, Access::kPrefetch, line);
+  if (!cache->includes()) set_exclusive(cache, line, grant.exclusive);
+  place(cache, line, make_state(cache->includes() && grant.exclusive, grant.dirty));
+  cache->marks[line] = {core, clocks_[core] + latency(cache->side, service_level_)};
 }
 
 void ReferenceModel::access_line(uint32_t core, Access kind, uint64_t line) {
@@ -158,6 +229,7 @@ void ReferenceModel::reference(Cache* cache, uint32_t core, Access kind, uint64_
   for (size_t way = 0; way < set.ways.size(); ++way)
     if (set.ways[way] && set.ways[way]->number == line) cache->array.hit(set, way), hit = true;
   if (!hit) count(counts.misses, kind);
+  observe(cache, core, kind, line);
   if (is_write(kind) && (cache->write_through || (!hit && !cache->write_allocate))) {
     pass_write(cache, core, kind, line, hit || cache->write_allocate);
     if (!hit && cache->write_allocate) place(cache, line, State::kShared);
@@ -194,6 +266,7 @@ ReferenceModel::Grant ReferenceModel::get(Cache* parent, Cache* child, uint32_t 
   if (parent == nullptr) return get_from_memory(child, kind, line);
   RequestStatistics& counts = parent->counts.by_core[core - parent->first_core];
   count(counts.accesses, kind);
+  observe(parent, core, kind, line);
   if (parent->find(line) == nullptr)
     count(counts.misses, kind);
   else
@@ -414,6 +487,7 @@ void ReferenceModel::pass_write(Cache* child, uint32_t core, Access kind, uint64
   }
   RequestStatistics& counts = parent->counts.by_core[core - parent->first_core];
   count(counts.accesses, kind);
+  observe(parent, core, kind, line);
   if (parent->find(line) != nullptr) {
     service_level_ = parent->level, supplier_ = nullptr;
     ReferenceSet& set = parent->array.set(line);
@@ -473,6 +547,7 @@ void ReferenceModel::take_out(Cache* cache, uint64_t line) {
     ++cache->counts.sharing_degrees[cache->visitors[line].size()];
   }
   cache->visitors.erase(line);
+  cache->total().prefetches_unused += cache->marks.erase(line);
   for (size_t way = 0; way < set.ways.size(); ++way)
     if (set.ways[way] && set.ways[way]->number == line) {
       cache->array.removed(set, way);

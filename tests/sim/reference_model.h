@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sim/build/machine_config.h"
+#include "sim/prefetch/prefetch_unit.h"
 #include "sim/stats/statistics.h"
 #include "tests/sim/reference_replacement.h"
 
@@ -18,6 +19,7 @@ class ReferenceModel {
  public:
   explicit ReferenceModel(const MachineConfig& config);
   void access(uint32_t core, Access kind, uint64_t address, uint32_t bytes);
+  void set_pc(uint64_t pc) { pc_ = pc; }
   void access_line(uint32_t core, Access kind, uint64_t line);
   Statistics statistics() const;
 
@@ -35,6 +37,9 @@ class ReferenceModel {
     Cache* parent = nullptr;                              // null: memory
     std::vector<Cache*> children;
     CacheInstanceStatistics counts;
+    // Prefetching. Lines brought and not used yet: the core, when the data would be here.
+    std::unique_ptr<PrefetchPredictor> predictor;
+    std::map<uint64_t, std::pair<uint32_t, uint64_t>> marks;
 
     CacheStatistics& total() { return counts.total; }
     bool includes() const { return inclusion == Inclusion::kInclusive; }
@@ -80,7 +85,33 @@ class ReferenceModel {
   void put_dirty(Cache* cache, uint64_t line);
   void flush(uint64_t line);
 
+  // Prefetching: a demand access arrives at `cache`; the line comes for a prefetcher.
+  void observe(Cache* cache, uint32_t core, Access kind, uint64_t line);
+  void prefetch(Cache* cache, uint32_t core, uint64_t line);
+  uint64_t latency(Side side, uint32_t level) const;
+
+  struct Wanted {
+    Cache* cache;
+    uint32_t core;
+    uint64_t line;
+  };
+  // Pages, the most recent first, by set.
+  struct Pages {
+    TlbShape shape;
+    std::map<uint64_t, std::vector<uint64_t>> sets;
+    bool touch(uint64_t page);
+  };
+  struct CoreTlb {
+    Pages instruction, data, second;
+  };
+  uint64_t translate(uint32_t core, Access kind, uint64_t line);
+
   MachineConfig config_;
+  std::vector<Wanted> wanted_;
+  std::vector<CoreTlb> tlbs_;
+  std::map<uint64_t, uint64_t> frames_;
+  std::vector<uint64_t> clocks_;  // lines accessed by each core
+  uint64_t pc_ = 0;
   std::vector<std::unique_ptr<Cache>> caches_;
   std::vector<Cache*> last_level_;
   std::map<uint64_t, Cache*> forwarder_;  // MESIF, at memory

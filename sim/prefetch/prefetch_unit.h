@@ -1,0 +1,59 @@
+// The prefetchers of one cache: what they are shown, which lines they want, and what became of the lines that they
+// brought. To add a prefetcher: a class with observe() as NextLine's in a file of its own, a name in PrefetchKind
+// (sim/build/machine_config.h), a line in the constructor below, a word in configs/machine_words.h.
+#pragma once
+
+#include <cstdint>
+#include <variant>
+#include <vector>
+
+#include "sim/prefetch/next_line.h"
+#include "sim/prefetch/stream.h"
+#include "sim/prefetch/stride.h"
+
+namespace simrun::sim {
+
+// What the prefetchers of a cache ask for: the algorithms alone.
+class PrefetchPredictor {
+ public:
+  PrefetchPredictor(const std::vector<PrefetchConfig>& configs, uint32_t line_bytes)
+      : page_lines_(line_bytes < kPage ? kPage / line_bytes : 1) {
+    for (const PrefetchConfig& config : configs) {
+      if (config.kind == PrefetchKind::kNextLine) prefetchers_.emplace_back(prefetch::NextLine(config));
+      if (config.kind == PrefetchKind::kStride) prefetchers_.emplace_back(prefetch::Stride(config));
+      if (config.kind == PrefetchKind::kStream) prefetchers_.emplace_back(prefetch::Stream(config));
+    }
+  }
+
+  // A demand access arrived. `is_new`: it missed, or is the first use of a prefetched line. The lines to fetch; none
+  // beyond the 4 KiB page of `line`, as the hardware does not know what lies there.
+  const std::vector<uint64_t>& observe(uint64_t line, uint64_t pc, bool is_new) {
+    wanted_.clear();
+    for (auto& p : prefetchers_) std::visit([&](auto& kind) { kind.observe(line, pc, is_new, wanted_); }, p);
+    std::erase_if(wanted_, [&](uint64_t l) { return l == line || l / page_lines_ != line / page_lines_; });
+    return wanted_;
+  }
+
+ private:
+  static constexpr uint32_t kPage = 4096;
+  uint64_t page_lines_;
+  std::vector<std::variant<prefetch::NextLine, prefetch::Stride, prefetch::Stream>> prefetchers_;
+  std::vector<uint64_t> wanted_;
+};
+
+struct PrefetchUnit {
+  PrefetchUnit(const std::vector<PrefetchConfig>& configs, uint32_t line_bytes, uint64_t slots)
+      : predictor(configs, line_bytes), marks(slots) {}
+
+  // A line that was prefetched and not used since.
+  struct Mark {
+    bool set = false;
+    uint32_t core = 0;
+    uint64_t ready = 0;  // on the clock of `core`: when the data would be here
+  };
+  PrefetchPredictor predictor;
+  std::vector<Mark> marks;  // by slot
+  uint64_t issued = 0, redundant = 0, useful = 0, late = 0, unused = 0;
+};
+
+}  // namespace simrun::sim

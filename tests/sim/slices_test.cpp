@@ -1,0 +1,124 @@
+// Slices add up to the serial run, machines of a sweep count what they count alone, to the last counter.
+#include <gtest/gtest.h>
+
+#include "base/user_error.h"
+#include "sim/build/validate_machine.h"
+#include "sim/parallel/model_sweep.h"
+#include "sim/parallel/sliced_model.h"
+#include "sim/stats/broken_law.h"
+#include "tests/sim/machines.h"
+
+namespace simrun::sim {
+namespace {
+
+TEST(Slices, EqualTheSerialRun) {
+  uint32_t cut = 0;
+  for (uint64_t seed = 1; cut < 150; ++seed) {
+    std::mt19937_64 random(seed);
+    const MachineConfig machine = random_machine_with_policies(random);
+    const uint32_t threads = 2 + static_cast<uint32_t>(random() % 3);
+    if (!SlicedModel::find_obstacle(machine, threads).empty()) continue;
+    ++cut;
+    SCOPED_TRACE(describe(machine));
+    Hierarchy serial(machine);
+    SlicedModel sliced(machine, threads);
+    EXPECT_GE(sliced.slices(), threads);
+    for (const Reference& r : random_stream(random, machine, 3000)) {
+      serial.access(r.core, r.kind, r.address, r.bytes);
+      sliced.access(r.core, r.kind, r.address, r.bytes);
+    }
+    EXPECT_TRUE(serial.statistics() == sliced.statistics());
+    std::string why;
+    EXPECT_TRUE(sliced.check_invariants(&why)) << why;
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+TEST(Slices, LongStreamAndStatisticsInBetween) {
+  MachineConfig machine = small_machine(4);
+  machine.levels[2].replacement = Replacement::kRandom;
+  Hierarchy serial(machine);
+  SlicedModel sliced(machine, 4);
+  std::mt19937_64 random(9);
+  for (int i = 0; i < 300'000; ++i) {
+    const auto core = static_cast<uint32_t>(random() % 4);
+    const auto kind = static_cast<Access>(random() % 6);
+    const uint64_t address = random() % (200 << 10);
+    serial.access(core, kind, address, 8);
+    sliced.access(core, kind, address, 8);
+    if (i % 100'000 == 777) {
+      ASSERT_TRUE(serial.statistics() == sliced.statistics()) << i;
+    }
+  }
+  EXPECT_TRUE(serial.statistics() == sliced.statistics());
+  EXPECT_EQ(find_broken_law(machine, serial.statistics()), "");
+}
+
+TEST(Slices, SaysWhatCannotBeCut) {
+  const auto obstacle = [](auto change) {
+    MachineConfig m = small_machine(2);
+    change(m);
+    return SlicedModel::find_obstacle(m, 2);
+  };
+  EXPECT_EQ(obstacle([](MachineConfig&) {}), "");
+  EXPECT_NE(obstacle([](MachineConfig& m) { m.levels[1].replacement = Replacement::kDrrip; }).find("drrip"),
+            std::string::npos);
+  EXPECT_NE(obstacle([](MachineConfig& m) { m.levels[1].unified.prefetch = {{}}; }).find("prefetchers"),
+            std::string::npos);
+  EXPECT_NE(obstacle([](MachineConfig& m) {
+              m.tlb = TlbConfig{{4, 4}, {4, 4}, {}, 0, 0};
+            }).find("TLB"),
+            std::string::npos);
+  EXPECT_NE(obstacle([](MachineConfig& m) {
+              m.levels[2].unified = {5 * 64 * 64, 64, 0};
+            }).find("sets"),
+            std::string::npos);
+  MachineConfig m = small_machine(1);
+  m.levels[1].replacement = Replacement::kDip;
+  EXPECT_THROW(SlicedModel(m, 2), UserError);
+}
+
+TEST(Sweep, EachMachineCountsWhatItCountsAlone) {
+  std::mt19937_64 random(11);
+  std::vector<MachineConfig> machines;
+  while (machines.size() < 9) {
+    MachineConfig m = random_machine_with_everything(random);
+    m.cores = 4, m.line_bytes = 64;
+    if (!find_problem(m)) machines.push_back(m);
+  }
+  ModelSweep sweep(machines, 3);
+  std::vector<std::unique_ptr<Hierarchy>> alone;
+  for (const MachineConfig& m : machines) alone.push_back(std::make_unique<Hierarchy>(m));
+  for (const Reference& r : random_stream(random, machines[0], 30'000)) {
+    sweep.set_pc(r.address % 5);
+    sweep.access(r.core, r.kind, r.address, r.bytes);
+    for (auto& model : alone) model->set_pc(r.address % 5), model->access(r.core, r.kind, r.address, r.bytes);
+  }
+  const std::vector<Statistics> all = sweep.statistics();
+  ASSERT_EQ(all.size(), machines.size());
+  for (size_t i = 0; i < all.size(); ++i) EXPECT_TRUE(all[i] == alone[i]->statistics()) << describe(machines[i]);
+  std::string why;
+  EXPECT_TRUE(sweep.check_invariants(&why)) << why;
+  machines[1].line_bytes = 128;
+  EXPECT_THROW(ModelSweep(machines, 2), UserError);
+}
+
+TEST(Laws, HoldForEverything) {
+  for (uint64_t seed = 1; seed <= 300; ++seed) {
+    std::mt19937_64 random(seed * 31);
+    const MachineConfig machine = random_machine_with_everything(random);
+    SCOPED_TRACE(describe(machine));
+    Hierarchy h(machine);
+    for (const Reference& r : random_stream(random, machine, 1500)) {
+      h.set_pc(r.address % 5);
+      h.access(r.core, r.kind, r.address, r.bytes);
+    }
+    ASSERT_EQ(find_broken_law(machine, h.statistics()), "");
+  }
+  Statistics wrong = Hierarchy(small_machine(1)).statistics();
+  wrong.levels[2].total.write_backs_out = 3;
+  EXPECT_NE(find_broken_law(small_machine(1), wrong), "");
+}
+
+}  // namespace
+}  // namespace simrun::sim
