@@ -161,6 +161,13 @@ Json served_by(const RunResult& r, const sim::CoreStatistics& core) {
   return list;
 }
 
+Json memory(const sim::MemoryStatistics& m) {
+  return {{"reads", m.reads},
+          {"writes", m.writes},
+          {"invalidations_sent", m.invalidations_sent},
+          {"snoops_sent", m.snoops_sent}};
+}
+
 Json transfers(const RunResult& r) {
   Json list = Json::array();
   for (const sim::Transfer& t : r.caches.transfers)
@@ -228,6 +235,51 @@ Json speed(const RunResult& r) {
           {"million_references_per_second", static_cast<double>(t.loads + t.stores + t.fetch_lines) / seconds / 1e6}};
 }
 
+// What a machine counted, and the machine.
+void put_model(Json& json, const RunResult& r) {
+  json["levels"] = levels(r);
+  json["cores"] = cores(r);
+  json["memory"] = r.machine ? memory(r.caches.memory) : Json(nullptr);
+  json["transfers"] = transfers(r);
+  json["configuration"] = r.machine ? Json(configs::to_json(*r.machine)) : Json(nullptr);
+}
+
+Json intervals(const RunResult& r) {
+  Json list = Json::array();
+  for (const sim::Interval& interval : r.intervals) {
+    const sim::CoreTiming timing = sim::timing_of(*r.machine, interval.cores, interval.instructions);
+    Json json = {{"instructions", interval.instructions}, {"cpi", timing.cpi}, {"levels", Json::object()}};
+    for (size_t i = 0; i < interval.levels.size(); ++i) {
+      Json level = requests(interval.levels[i].requests, interval.instructions);
+      level.update(events(interval.levels[i]));
+      json["levels"][r.caches.levels[i].name] = std::move(level);
+    }
+    json["memory"] = memory(interval.memory);
+    list.push_back(std::move(json));
+  }
+  return list;
+}
+
+Json miss_curve(const sim::MissCurve& c) {
+  Json json = {{"level", c.level},           {"caches", c.caches},           {"accesses", c.accesses},
+               {"compulsory", c.compulsory}, {"invalidated", c.invalidated}, {"points", Json::array()}};
+  for (const sim::MissCurve::Point& point : c.points)
+    json["points"].push_back(
+        {{"bytes", point.bytes}, {"misses", point.misses}, {"miss_rate", ratio(point.misses, c.accesses)}});
+  return json;
+}
+
+Json sweep(const RunResult& r) {
+  Json list = Json::array();
+  for (const SweepPoint& point : r.sweep) {
+    Json json = {{"settings", Json::object()}};
+    for (const auto& [key, value] : point.settings) json["settings"][key] = value;
+    put_model(json, r.with(point));
+    list.push_back(std::move(json));
+  }
+  return list;
+}
+
 }  // namespace
 
 Json json_report(const RunResult& r) {
@@ -253,15 +305,11 @@ Json json_report(const RunResult& r) {
                      {"discarded_words", r.drained_words}};
   json["processes"] = processes(r);
   json["threads"] = threads(r);
-  json["levels"] = levels(r);
-  json["cores"] = cores(r);
-  json["memory"] = null_if(!r.machine, {{"reads", r.caches.memory.reads},
-                                        {"writes", r.caches.memory.writes},
-                                        {"invalidations_sent", r.caches.memory.invalidations_sent},
-                                        {"snoops_sent", r.caches.memory.snoops_sent}});
-  json["transfers"] = transfers(r);
+  put_model(json, r);
+  json["intervals"] = intervals(r);
+  json["miss_curve"] = r.miss_curve ? miss_curve(*r.miss_curve) : Json(nullptr);
+  json["sweep"] = sweep(r);
   json["engine"] = engine(r.engine);
-  json["configuration"] = r.machine ? Json(configs::to_json(*r.machine)) : Json(nullptr);
   return json;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/run_result.h"
+#include "cli/run_watch.h"
 #include "instr/channel/reference.h"
 #include "instr/channel/thread_statistics.h"
 #include "sim/hierarchy.h"
@@ -32,12 +33,16 @@ constexpr uint32_t kProcessShift = 48;
 constexpr uint64_t untagged(uint64_t address) { return address & ((uint64_t{1} << kProcessShift) - 1); }
 
 // A thread's handle: its core, and its process above.
-class ModelSink final {
+// Model: sim::Hierarchy, or what has access_line(), access(), cores() and line_bytes() as that. A thread's handle: its
+// core, and its process above.
+template <class Model>
+class BasicModelSink {
  public:
   static constexpr bool kWantsReferences = true;
 
-  explicit ModelSink(sim::Hierarchy& model)
-      : model_(model), line_shift_(static_cast<uint32_t>(std::countr_zero(model.line_bytes()))) {}
+  // `watch`: null, or who is told how far the run is.
+  explicit BasicModelSink(Model& model, RunWatch* watch = nullptr)
+      : model_(model), line_shift_(static_cast<uint32_t>(std::countr_zero(model.line_bytes()))), watch_(watch) {}
 
   uint32_t start_thread(const channel::ThreadReport& thread) {
     return core_of_thread(thread.index, model_.cores()) | thread.process << kCoreBits;
@@ -48,36 +53,40 @@ class ModelSink final {
   void data(uint32_t handle, channel::ReferenceKind kind, uint64_t address, uint32_t bytes) {
     model_.access(core(handle), access_of(kind), address ^ process(handle) << kProcessShift, bytes);
   }
+  template <class Thread>
+  void words(Thread&, const uint64_t*, const uint64_t*, uint64_t /*paths*/, uint64_t instructions) {
+    if (watch_ != nullptr) watch_->advance(instructions);
+  }
+
+ protected:
+  Model& model_;
 
  private:
   static constexpr uint32_t kCoreBits = 16;
   static uint32_t core(uint32_t handle) { return handle & ((1u << kCoreBits) - 1); }
   static uint64_t process(uint32_t handle) { return handle >> kCoreBits; }
 
-  sim::Hierarchy& model_;
   uint32_t line_shift_;
+  RunWatch* watch_;
 };
 
+using ModelSink = BasicModelSink<sim::Hierarchy>;
+
 // The same for machines whose prefetchers go by instruction.
-class PcModelSink final {
+template <class Model>
+class PcModelSink final : public BasicModelSink<Model> {
  public:
-  static constexpr bool kWantsReferences = true;
   static constexpr bool kWantsPc = true;
+  using BasicModelSink<Model>::BasicModelSink;
 
-  explicit PcModelSink(sim::Hierarchy& model) : model_(model) {}
-
-  uint32_t start_thread(const channel::ThreadReport& thread) { return core_of_thread(thread.index, model_.cores()); }
-  void fetch(uint32_t core, uint64_t line, uint64_t pc) {
-    model_.set_pc(pc);
-    model_.access_line(core, sim::Access::kFetch, line);
+  void fetch(uint32_t handle, uint64_t line, uint64_t pc) {
+    this->model_.set_pc(pc);
+    BasicModelSink<Model>::fetch(handle, line);
   }
-  void data(uint32_t core, channel::ReferenceKind kind, uint64_t address, uint32_t bytes, uint64_t pc) {
-    model_.set_pc(pc);
-    model_.access(core, access_of(kind), address, bytes);
+  void data(uint32_t handle, channel::ReferenceKind kind, uint64_t address, uint32_t bytes, uint64_t pc) {
+    this->model_.set_pc(pc);
+    BasicModelSink<Model>::data(handle, kind, address, bytes);
   }
-
- private:
-  sim::Hierarchy& model_;
 };
 
 // The same with who made each reference, for a model that keeps details. The handle of a thread is its index.

@@ -4,10 +4,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <iterator>
 #include <set>
 
+#include "sim/build/validate_machine.h"
 #include "sim/stats/timing.h"
 
 namespace simrun::cli {
@@ -201,6 +203,42 @@ void put_notes(Buffer& out, const RunResult& r) {
     put(out, "   note: {} words at the ends of streams were cut off amid a block\n", t.truncated_words);
 }
 
+void put_miss_curve(Buffer& out, const RunResult& r) {
+  if (!r.miss_curve) return;
+  const sim::MissCurve& c = *r.miss_curve;
+  put(out, "\n   {} of any size ({} cache{}, fully associative), {} accesses, {} compulsory, {} invalidated\n", c.level,
+      c.caches, c.caches == 1 ? "" : "s", grouped(c.accesses), grouped(c.compulsory), grouped(c.invalidated));
+  for (const sim::MissCurve::Point& point : c.points)
+    if (std::has_single_bit(point.bytes) && point.bytes >= 1024)
+      put(out, "   {:>12}{:>20} misses{:>11.3f}%\n", sim::format_size(point.bytes), grouped(point.misses),
+          per(point.misses, c.accesses, 100));
+}
+
+// A row for each machine: misses for 1000 instructions of each level, lines from memory, CPI.
+void put_sweep(Buffer& out, const RunResult& r) {
+  if (r.sweep.empty()) return;
+  size_t width = 8;
+  const auto name = [](const SweepPoint& point) {
+    std::string text;
+    for (const auto& [key, value] : point.settings) text += fmt::format("{}{}={}", text.empty() ? "" : " ", key, value);
+    return text;
+  };
+  for (const SweepPoint& point : r.sweep) width = std::max(width, name(point).size());
+  const uint64_t instructions = r.totals().instructions;
+  put(out, "\n   {:<{}}", "MPKI", width);
+  for (const auto& level : r.sweep[0].caches.levels) put(out, "{:>11}", level.name);
+  put(out, "{:>18}{:>9}\n", "lines read", "CPI");
+  for (const SweepPoint& point : r.sweep) {
+    put(out, "   {:<{}}", name(point), width);
+    for (const auto& level : point.caches.levels)
+      put(out, "{:>11.3f}", per(level.total.requests.misses.demand(), instructions, 1000));
+    sim::CoreStatistics cores;
+    for (const sim::CoreStatistics& core : point.caches.cores) cores += core;
+    put(out, "{:>18}{:>9.3f}\n", grouped(point.caches.memory.reads),
+        sim::timing_of(point.machine, cores, instructions).cpi);
+  }
+}
+
 }  // namespace
 
 std::string grouped(uint64_t number) {
@@ -238,6 +276,8 @@ std::string text_report(const RunResult& r) {
   put_transfers(out, r);
   put_prefetches(out, r);
   put_tlbs(out, r);
+  put_miss_curve(out, r);
+  put_sweep(out, r);
   put_cycles(out, r);
   put_notes(out, r);
   std::string text = fmt::to_string(out);

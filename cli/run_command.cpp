@@ -5,33 +5,21 @@
 #include <memory>
 #include <optional>
 
+#include "cli/hdf5_report.h"
 #include "cli/json_report.h"
-#include "cli/model_sink.h"
 #include "cli/output_file.h"
 #include "cli/print_error.h"
 #include "cli/report.h"
 #include "cli/run_options.h"
 #include "cli/run_program.h"
+#include "cli/simulate.h"
 #include "cli/sub_commands.h"
 #include "cli/terminal_signals.h"
-#include "configs/read_machine.h"
 #include "instr/channel/counting_sink.h"
-#include "sim/hierarchy.h"
 
 namespace simrun::cli {
 
 namespace {
-
-RunResult simulate(const RunOptions& options) {
-  sim::MachineConfig machine = configs::read_machine(options.config);
-  sim::Hierarchy model(machine);
-  ProgramRun run(options.program, border::Mode::kTrace);
-  const auto into = [&](auto sink) { return run.into(sink, model.line_bytes()); };
-  RunResult result = model.wants_pc() ? into(PcModelSink(model)) : into(ModelSink(model));
-  result.machine = std::move(machine);
-  result.caches = model.statistics();
-  return result;
-}
 
 RunResult count(const RunOptions& options) {
   channel::CountingSink sink;
@@ -51,25 +39,41 @@ RunResult run(const RunOptions& options) {
   return ProgramRun(options.program, mode).discarding();
 }
 
-void report(const RunOptions& options, const RunResult& result, OutputFile* json) {
+// The result files that were asked for; made before the run, so that a path that cannot be written is found early.
+struct ResultFiles {
+  explicit ResultFiles(const RunOptions& o) {
+    if (!o.json_file.empty()) json.emplace(o.json_file);
+    if (!o.hdf5_file.empty()) hdf5.emplace(o.hdf5_file);
+    if (!o.csv_file.empty()) csv.emplace(o.csv_file);
+  }
+  void commit(const RunResult& result) {
+    if (!json && !hdf5 && !csv) return;
+    const nlohmann::ordered_json report = json_report(result);
+    if (json) json->commit(report.dump(2) + "\n");
+    if (hdf5) hdf5->commit(hdf5_report(report));
+    if (csv) csv->commit(csv_report(report));
+  }
+  std::optional<OutputFile> json, hdf5, csv;
+};
+
+void report(const RunOptions& options, const RunResult& result, ResultFiles& files) {
   for (const std::string& warning : result.warnings) print_error("simrun: warning: {}\n", warning);
   if (!result.error.empty()) print_error("simrun: error: {}\n", result.error);
   if (!options.program.quiet || result.show_engine)
     print_error("{}", options.program.quiet ? engine_report(result) : text_report(result));
   std::fflush(stderr);
-  if (json != nullptr) json->commit(json_report(result).dump(2) + "\n");
+  files.commit(result);
 }
 
 }  // namespace
 
 int run_command(const std::vector<std::string>& words) {
   const RunOptions options = parse_run_options(words);
-  std::optional<OutputFile> json;
-  if (!options.json_file.empty()) json.emplace(options.json_file);
+  ResultFiles files(options);
   RunResult result = run(options);
   result.mode = options.mode;
   result.show_engine = options.engine_statistics;
-  report(options, result, json ? &*json : nullptr);
+  report(options, result, files);
   if (result.signal != 0) end_by_signal(result.signal);
   return result.error.empty() ? result.exit_code : 1;
 }

@@ -35,6 +35,8 @@ constexpr const char* kExamples =
       Translation only: what does running from the code cache cost?
   simrun sharing --config l3_8core.yaml -- ./parallel_program
       The lines that its threads fight over, with variables, source lines and the fix (docs/sharing.md).
+  simrun --config l3_8core --sweep L2.size=256KiB,512KiB,1MiB --sweep L2.replacement=lru,srrip -- ./solver
+      Six machines over one run.
   simrun config l3_8core.yaml
       The machine as a picture; --config host simulates the one that this runs on.
   source <(simrun completion bash)
@@ -50,12 +52,44 @@ std::string commands_and_examples() {
   return text + "\n" + kExamples;
 }
 
+void add_model_options(CLI::App& run, RunOptions& o) {
+  run.add_option("--interval", o.interval, "Counts over time: for each N instructions of all threads")
+      ->check(CLI::Range(uint64_t{1000}, uint64_t{1} << 50).description(""))
+      ->type_name("N")
+      ->group("Model");
+  run.add_option("--sim-threads", o.sim_threads, "Host threads that simulate: one machine in slices, or a sweep")
+      ->check(CLI::Range(1, 256).description(""))
+      ->type_name("N")
+      ->group("Model");
+  run.add_option(
+         "--sweep", o.sweeps,
+         "Simulate a machine for each value of a key, all in one run: L2.size=256KiB,512KiB; again: combinations")
+      ->type_name("KEY=V1,V2,...")
+      ->group("Model");
+  run.add_option("--miss-curve", o.miss_curve, "Misses of every size of a level (L1D, L2, ...), fully associative")
+      ->type_name("LEVEL")
+      ->group("Model");
+  run.add_flag("--check", o.check, "Check the model's state and balances now and then (slow)")->group("Model");
+}
+
+void check_model_options(const CommandLine& line, const RunOptions& o) {
+  const bool any = !o.sweeps.empty() || !o.miss_curve.empty() || o.interval != 0 || o.sim_threads != 0 || o.check;
+  if (any && o.mode != RunMode::kSim)
+    line.usage_error("--interval, --sim-threads, --sweep, --miss-curve and --check need the cache model (--mode sim)");
+  if (!o.sweeps.empty() && (!o.miss_curve.empty() || o.interval != 0))
+    line.usage_error("--sweep does not go with --miss-curve or --interval");
+  if (!o.miss_curve.empty() && o.sim_threads > 1) line.usage_error("--miss-curve is made by one thread");
+}
+
 void add_options(CLI::App& run, RunOptions& o, std::string& statistics) {
   run.add_option("-c,--config", o.config, "Machine to simulate: a YAML file, or the name of one that comes with simrun")
       ->type_name("FILE");
   run.add_option("-j,--json", o.json_file, "Write the results as JSON (docs/results.md)")->type_name("FILE");
+  run.add_option("--hdf5", o.hdf5_file, "Write the results as HDF5 (docs/results-hdf5.md)")->type_name("FILE");
+  run.add_option("--csv", o.csv_file, "Write the results as CSV, a row for each number")->type_name("FILE");
   run.add_option("--mode", o.mode,
-                 "null: translate only; count: count instructions; trace: instructions and references; sim: simulate the caches")
+                 "null: translate only; count: count instructions; trace: instructions and references; sim: simulate "
+                 "the caches")
       ->transform(CLI::CheckedTransformer(kModes).description(""))
       ->type_name("null|count|trace|sim")
       ->default_str("sim");
@@ -63,6 +97,7 @@ void add_options(CLI::App& run, RunOptions& o, std::string& statistics) {
       ->check(CLI::IsMember({"engine"}).description(""))
       ->type_name("engine");
   add_program_options(run, o.program);
+  add_model_options(run, o);
   run.add_flag("--discard", o.discard, "With --mode trace: throw the stream away unread (what tracing alone costs)")
       ->group("Engine");
 }
@@ -81,6 +116,7 @@ RunOptions parse_run_options(const Words& words) {
   if (o.mode == RunMode::kSim && o.config.empty())
     line.usage_error("which machine? Give --config FILE, for example: simrun --config l3_8core.yaml -- " +
                      o.program.command[0]);
+  check_model_options(line, o);
   if (o.discard && o.mode != RunMode::kTrace) line.usage_error("--discard goes with --mode trace");
   return o;
 }

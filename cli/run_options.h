@@ -19,7 +19,12 @@ struct RunOptions {
   ProgramOptions program;
   RunMode mode = RunMode::kSim;
   std::string config;     // path or bare name; needed by kSim
-  std::string json_file;  // empty: none
+  std::string json_file, hdf5_file, csv_file;  // empty: none
+  std::vector<std::string> sweeps;             // KEY=VALUE,VALUE,...
+  std::string miss_curve;                      // a level; empty: none
+  uint64_t interval = 0;                       // instructions; 0: none
+  uint32_t sim_threads = 0;                    // 0: not given
+  bool check = false;
   bool engine_statistics = false;
   bool discard = false;  // kTrace: throw the stream away unread
 };

@@ -10,6 +10,8 @@
 #include "instr/channel/merge.h"
 #include "instr/channel/thread_statistics.h"
 #include "sim/build/machine_config.h"
+#include "sim/curves/curve_model.h"
+#include "sim/stats/interval_series.h"
 #include "sim/stats/statistics.h"
 
 namespace simrun::cli {
@@ -33,6 +35,13 @@ struct ProcessReport {
   std::string command;  // when it was let in
 };
 
+// One machine of a sweep.
+struct SweepPoint {
+  std::vector<std::pair<std::string, std::string>> settings;  // key, value
+  sim::MachineConfig machine;
+  sim::Statistics caches;
+};
+
 struct RunResult {
   std::vector<std::string> command;
   RunMode mode = RunMode::kSim;
@@ -51,12 +60,22 @@ struct RunResult {
   uint64_t drained_words = 0;                 // thrown away (discard, or after an error)
   std::optional<sim::MachineConfig> machine;  // kSim
   sim::Statistics caches;                     // kSim
+  std::vector<SweepPoint> sweep;              // instead of the two
+  std::vector<sim::Interval> intervals;
+  std::optional<sim::MissCurve> miss_curve;
   EngineCounts engine;  // of all processes
   bool show_engine = false;
 
   channel::ThreadStatistics totals() const;
   // Instructions that ran on each core. Threads are put on cores by core_of_thread().
   std::vector<uint64_t> instructions_by_core() const;
+  // The same run with the machine of a sweep.
+  RunResult with(const SweepPoint& point) const {
+    RunResult one = *this;
+    one.machine = point.machine, one.caches = point.caches;
+    one.sweep.clear();
+    return one;
+  }
   int shell_status() const { return signal != 0 ? 128 + signal : exit_code; }
 };
 

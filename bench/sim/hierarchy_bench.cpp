@@ -5,31 +5,11 @@
 #include <random>
 #include <vector>
 
+#include "bench/sim/streams.h"
 #include "sim/hierarchy.h"
 
 namespace simrun::sim {
 namespace {
-
-constexpr uint64_t kLine = 64;
-constexpr size_t kStream = 1 << 16;
-
-// l3_8core.yaml with any number of cores.
-MachineConfig machine(uint32_t cores) {
-  MachineConfig m;
-  m.name = "bench";
-  m.cores = cores;
-  m.levels.resize(3);
-  m.levels[0].name = "L1", m.levels[0].split = true;
-  m.levels[0].instruction = m.levels[0].data = {32 << 10, 8, 4};
-  m.levels[1].name = "L2", m.levels[1].unified = {512 << 10, 8, 14};
-  m.levels[2].name = "L3", m.levels[2].unified = {16 << 20, 16, 42}, m.levels[2].cores_per_cache = cores;
-  return m;
-}
-
-struct Reference {
-  uint64_t line;
-  Access kind;
-};
 
 void run(benchmark::State& state, Hierarchy& hierarchy, const std::vector<Reference>& stream) {
   for (const Reference& r : stream) hierarchy.access_line(0, r.kind, r.line);  // warm
@@ -50,10 +30,8 @@ BENCHMARK(sequential)->ArgName("KiB")->Arg(16)->Arg(256)->Arg(8 << 10)->Arg(64 <
 
 // Random lines of a working set, a quarter of them stores.
 void random_lines(benchmark::State& state) {
-  const uint64_t lines = (static_cast<uint64_t>(state.range(0)) << 10) / kLine;
   std::mt19937_64 random(1);
-  std::vector<Reference> stream(lines > kStream ? 16 * kStream : kStream);
-  for (Reference& r : stream) r = {random() % lines, random() % 4 == 0 ? Access::kStore : Access::kLoad};
+  const std::vector<Reference> stream = random_stream(random, static_cast<uint64_t>(state.range(0)) << 10);
   Hierarchy hierarchy(machine(1));
   run(state, hierarchy, stream);
 }
@@ -79,17 +57,9 @@ void matrix_multiply(benchmark::State& state) {
 }
 BENCHMARK(matrix_multiply)->ArgName("n")->Arg(40)->Arg(64);
 
-// The hard case of hits: no pattern in lines or kinds that a branch predictor could learn; a fetch per line of code
-// that loops, stack and table accesses, 97 % hits in level 1.
 void mixed_hits(benchmark::State& state) {
   std::mt19937_64 random(2);
-  std::vector<Reference> stream;
-  for (size_t i = 0; i < kStream; ++i) {
-    if (i % 3 == 0) stream.push_back({1 << 20 | (i / 12) % 64, Access::kFetch});
-    const uint64_t r = random() % 100;
-    const uint64_t line = r < 60 ? 1 << 21 | r / 20 : r < 97 ? 1 << 22 | random() % 200 : 1 << 23 | random() % 4000;
-    stream.push_back({line, i % 4 == 0 ? Access::kStore : Access::kLoad});
-  }
+  const std::vector<Reference> stream = mixed_stream(random);
   Hierarchy hierarchy(machine(1));
   run(state, hierarchy, stream);
 }

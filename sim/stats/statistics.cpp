@@ -7,47 +7,69 @@
 
 namespace simrun::sim {
 
+namespace {
+
+constexpr uint64_t CacheStatistics::*kCacheCounts[] = {&CacheStatistics::evictions,
+                                                       &CacheStatistics::write_backs_out,
+                                                       &CacheStatistics::write_backs_in,
+                                                       &CacheStatistics::back_invalidations,
+                                                       &CacheStatistics::flushed_lines,
+                                                       &CacheStatistics::upgrades,
+                                                       &CacheStatistics::invalidations_sent,
+                                                       &CacheStatistics::invalidations_received,
+                                                       &CacheStatistics::downgrades,
+                                                       &CacheStatistics::interventions,
+                                                       &CacheStatistics::dirty_interventions,
+                                                       &CacheStatistics::clean_supplies,
+                                                       &CacheStatistics::supplied_by_children,
+                                                       &CacheStatistics::victims_in,
+                                                       &CacheStatistics::writes_passed_on,
+                                                       &CacheStatistics::snoops_sent,
+                                                       &CacheStatistics::prefetches_issued,
+                                                       &CacheStatistics::prefetches_redundant,
+                                                       &CacheStatistics::prefetches_useful,
+                                                       &CacheStatistics::prefetches_late,
+                                                       &CacheStatistics::prefetches_unused};
+
+constexpr uint64_t CoreStatistics::*kCoreCounts[] = {
+    &CoreStatistics::fetches,       &CoreStatistics::loads,
+    &CoreStatistics::stores,        &CoreStatistics::read_modify_writes,
+    &CoreStatistics::prefetches,    &CoreStatistics::flushes,
+    &CoreStatistics::line_crossings};
+
+}  // namespace
+
 CacheStatistics& CacheStatistics::operator+=(const CacheStatistics& o) {
   requests += o.requests;
-  evictions += o.evictions;
-  write_backs_out += o.write_backs_out;
-  write_backs_in += o.write_backs_in;
-  back_invalidations += o.back_invalidations;
-  flushed_lines += o.flushed_lines;
-  upgrades += o.upgrades;
-  invalidations_sent += o.invalidations_sent;
-  invalidations_received += o.invalidations_received;
-  downgrades += o.downgrades;
-  interventions += o.interventions;
-  dirty_interventions += o.dirty_interventions;
-  clean_supplies += o.clean_supplies;
-  supplied_by_children += o.supplied_by_children;
-  victims_in += o.victims_in;
-  writes_passed_on += o.writes_passed_on;
-  snoops_sent += o.snoops_sent;
-  prefetches_issued += o.prefetches_issued;
-  prefetches_redundant += o.prefetches_redundant;
-  prefetches_useful += o.prefetches_useful;
-  prefetches_late += o.prefetches_late;
-  prefetches_unused += o.prefetches_unused;
+  for (auto count : kCacheCounts) this->*count += o.*count;
+  return *this;
+}
+
+CacheStatistics& CacheStatistics::operator-=(const CacheStatistics& o) {
+  requests = {requests.accesses - o.requests.accesses, requests.misses - o.requests.misses};
+  for (auto count : kCacheCounts) this->*count -= o.*count;
   return *this;
 }
 
 CoreStatistics& CoreStatistics::operator+=(const CoreStatistics& o) {
-  fetches += o.fetches;
-  loads += o.loads;
-  stores += o.stores;
-  read_modify_writes += o.read_modify_writes;
-  prefetches += o.prefetches;
-  flushes += o.flushes;
-  line_crossings += o.line_crossings;
+  for (auto count : kCoreCounts) this->*count += o.*count;
   if (served.size() < o.served.size()) served.resize(o.served.size());
   for (size_t i = 0; i < o.served.size(); ++i) served[i] += o.served[i];
+  if (upgrades.size() < o.upgrades.size()) upgrades.resize(o.upgrades.size());
+  for (size_t i = 0; i < o.upgrades.size(); ++i) upgrades[i] += o.upgrades[i];
   handed_over += o.handed_over;
   fetch_tlb += o.fetch_tlb;
   data_tlb += o.data_tlb;
-  if (upgrades.size() < o.upgrades.size()) upgrades.resize(o.upgrades.size());
-  for (size_t i = 0; i < o.upgrades.size(); ++i) upgrades[i] += o.upgrades[i];
+  return *this;
+}
+
+CoreStatistics& CoreStatistics::operator-=(const CoreStatistics& o) {
+  for (auto count : kCoreCounts) this->*count -= o.*count;
+  for (size_t i = 0; i < o.served.size(); ++i) served[i] = served[i] - o.served[i];
+  for (size_t i = 0; i < o.upgrades.size(); ++i) upgrades[i] -= o.upgrades[i];
+  handed_over = handed_over - o.handed_over;
+  fetch_tlb -= o.fetch_tlb;
+  data_tlb -= o.data_tlb;
   return *this;
 }
 

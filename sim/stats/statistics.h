@@ -68,6 +68,7 @@ struct CacheStatistics {
 
   bool operator==(const CacheStatistics&) const = default;
   CacheStatistics& operator+=(const CacheStatistics& o);
+  CacheStatistics& operator-=(const CacheStatistics& o);
 };
 
 struct CacheInstanceStatistics {
@@ -103,6 +104,10 @@ struct TlbCounts {
     accesses += o.accesses, misses += o.misses, walks += o.walks;
     return *this;
   }
+  TlbCounts& operator-=(const TlbCounts& o) {
+    accesses -= o.accesses, misses -= o.misses, walks -= o.walks;
+    return *this;
+  }
 };
 
 // References as the program made them: one that crosses lines counts once here and once per line in level 1.
@@ -123,6 +128,7 @@ struct CoreStatistics {
 
   bool operator==(const CoreStatistics&) const = default;
   CoreStatistics& operator+=(const CoreStatistics& o);
+  CoreStatistics& operator-=(const CoreStatistics& o);  // an earlier state of the same
 };
 
 struct MemoryStatistics {
@@ -134,6 +140,10 @@ struct MemoryStatistics {
   bool operator==(const MemoryStatistics&) const = default;
   MemoryStatistics& operator+=(const MemoryStatistics& o) {
     reads += o.reads, writes += o.writes, invalidations_sent += o.invalidations_sent, snoops_sent += o.snoops_sent;
+    return *this;
+  }
+  MemoryStatistics& operator-=(const MemoryStatistics& o) {
+    reads -= o.reads, writes -= o.writes, invalidations_sent -= o.invalidations_sent, snoops_sent -= o.snoops_sent;
     return *this;
   }
 };

@@ -50,7 +50,33 @@ RunResult result_of_a_run() {
   for (uint32_t i = 0; i < 20; ++i) sink.data(i % 2, channel::ReferenceKind::kStore, 0x1000, 8);
   sink.fetch(0, 0x10);
   r.caches = model.statistics();
+  sim::IntervalSeries series;
+  series.take(2'000'000, r.caches);
+  r.intervals = series.intervals();
+  r.miss_curve = sim::MissCurve{"L1D", 2, 20, 1, 19, {{64, 20}}};
   return r;
+}
+
+TEST(TextReport, SweepAndCurve) {
+  RunResult r = result_of_a_run();
+  r.sweep = {{{{"L2.size", "64KiB"}}, *r.machine, r.caches}, {{{"L2.size", "1MiB"}}, *r.machine, r.caches}};
+  r.machine.reset();
+  r.caches = {};
+  r.intervals.clear();
+  const std::string text = text_report(r);
+  EXPECT_NE(text.find("L2.size=64KiB"), std::string::npos);
+  EXPECT_NE(text.find("L1D of any size"), std::string::npos);
+  const auto json = json_report(r);
+  EXPECT_TRUE(json.at("levels").empty());
+  EXPECT_EQ(json.at("sweep").at(1).at("settings").at("L2.size"), "1MiB");
+  EXPECT_EQ(json.at("sweep").at(1).at("levels").at(1).at("misses"), 20);
+}
+
+TEST(JsonReport, Intervals) {
+  const auto json = json_report(result_of_a_run());
+  ASSERT_EQ(json.at("intervals").size(), 1u);
+  EXPECT_EQ(json.at("intervals").at(0).at("instructions"), 2'000'000);
+  EXPECT_EQ(json.at("intervals").at(0).at("levels").at("L1D").at("misses"), 20);
 }
 
 TEST(CoreOfThread, RoundRobin) {
@@ -144,7 +170,8 @@ void collect_keys(const nlohmann::ordered_json& json, std::set<std::string>& key
   if (json.is_object())
     for (const auto& [key, value] : json.items()) {
       keys.insert(key);
-      if (key != "configuration") collect_keys(value, keys);  // documented in configs/README.md
+      // `configuration` is documented in configs/README.md; intervals have keys of levels, by the names of these.
+      if (key != "configuration" && key != "intervals") collect_keys(value, keys);
     }
   if (json.is_array())
     for (const auto& value : json) collect_keys(value, keys);

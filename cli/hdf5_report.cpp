@@ -1,0 +1,196 @@
+// JSON to HDF5 by four rules (docs/results-hdf5.md): an object is a group; a value in it an attribute; a list of
+// numbers or words a data set; a list of objects a group of columns, or, when all have different names, of groups.
+#include "cli/hdf5_report.h"
+
+#include <fmt/format.h>
+#include <hdf5.h>
+
+#include <set>
+#include <vector>
+
+#include "base/user_error.h"
+
+namespace simrun::cli {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// An HDF5 identifier with its close function.
+class Handle {
+ public:
+  Handle(hid_t id, herr_t (*close)(hid_t)) : id_(id), close_(close) {
+    if (id < 0) throw UserError("HDF5: an object cannot be created");
+  }
+  ~Handle() { close_(id_); }
+  Handle(const Handle&) = delete;
+  Handle& operator=(const Handle&) = delete;
+  operator hid_t() const { return id_; }
+
+ private:
+  hid_t id_;
+  herr_t (*close_)(hid_t);
+};
+
+void require(herr_t status) {
+  if (status < 0) throw UserError("HDF5: writing failed");
+}
+
+enum class Kind { kInteger, kReal, kText, kNone };
+
+Kind kind_of(const Json& value) {
+  if (value.is_boolean() || value.is_number_unsigned() || (value.is_number_integer() && value.get<int64_t>() >= 0))
+    return Kind::kInteger;
+  if (value.is_number()) return Kind::kReal;
+  return value.is_string() || value.is_null() ? Kind::kText : Kind::kNone;
+}
+
+Kind common_kind(const std::vector<const Json*>& values) {
+  std::set<Kind> kinds;
+  for (const Json* value : values) kinds.insert(kind_of(*value));
+  if (kinds == std::set{Kind::kInteger, Kind::kReal}) return Kind::kReal;
+  return kinds.size() == 1 ? *kinds.begin() : Kind::kNone;
+}
+
+hid_t type_of(Kind kind) {
+  if (kind == Kind::kInteger) return H5Tcopy(H5T_NATIVE_UINT64);
+  if (kind == Kind::kReal) return H5Tcopy(H5T_NATIVE_DOUBLE);
+  const hid_t text = H5Tcopy(H5T_C_S1);
+  H5Tset_size(text, H5T_VARIABLE);
+  H5Tset_cset(text, H5T_CSET_UTF8);
+  return text;
+}
+
+// Calls write(pointer to the values in memory).
+template <class Write>
+void with_memory(Kind kind, const std::vector<const Json*>& values, Write write) {
+  std::vector<uint64_t> integers;
+  std::vector<double> reals;
+  std::vector<std::string> texts;
+  std::vector<const char*> pointers;
+  for (const Json* v : values) {
+    if (kind == Kind::kInteger) integers.push_back(v->is_boolean() ? v->get<bool>() : v->get<uint64_t>());
+    if (kind == Kind::kReal) reals.push_back(v->get<double>());
+    if (kind == Kind::kText) texts.push_back(v->is_null() ? "" : v->get<std::string>());
+  }
+  for (const std::string& text : texts) pointers.push_back(text.c_str());
+  if (kind == Kind::kInteger) write(static_cast<const void*>(integers.data()));
+  if (kind == Kind::kReal) write(static_cast<const void*>(reals.data()));
+  if (kind == Kind::kText) write(static_cast<const void*>(pointers.data()));
+}
+
+void write_attribute(hid_t object, const std::string& name, const Json& value) {
+  const Kind kind = kind_of(value);
+  const Handle type(type_of(kind), H5Tclose), space(H5Screate(H5S_SCALAR), H5Sclose);
+  const Handle attribute(H5Acreate2(object, name.c_str(), type, space, H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
+  with_memory(kind, {&value}, [&](const void* data) { require(H5Awrite(attribute, type, data)); });
+}
+
+void write_data_set(hid_t group, const std::string& name, const std::vector<const Json*>& values) {
+  const Kind kind = values.empty() ? Kind::kInteger : common_kind(values);
+  if (kind == Kind::kNone) return;
+  const hsize_t size = values.size();
+  const Handle type(type_of(kind), H5Tclose), space(H5Screate_simple(1, &size, nullptr), H5Sclose);
+  const Handle set(H5Dcreate2(group, name.c_str(), type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Dclose);
+  if (size != 0)
+    with_memory(kind, values,
+                [&](const void* data) { require(H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data)); });
+  if (kind != Kind::kText) write_attribute(set, "unit", unit_of(name));
+}
+
+void write_object(hid_t group, const Json& object);
+void write_value(hid_t group, const std::string& name, const Json& value);
+
+bool all_have_names(const std::vector<const Json*>& rows) {
+  std::set<std::string> names;
+  for (const Json* row : rows)
+    if (row->contains("name")) names.insert((*row)["name"].get<std::string>());
+  return names.size() == rows.size();
+}
+
+// Column by column; objects within the rows are groups of columns, lists within them one group for each row.
+void write_columns(hid_t group, const std::vector<const Json*>& rows) {
+  for (const auto& [key, first] : rows[0]->items()) {
+    std::vector<const Json*> column;
+    for (const Json* row : rows)
+      if (row->contains(key)) column.push_back(&(*row)[key]);
+    if (column.size() != rows.size()) continue;
+    if (first.is_object()) {
+      const Handle inner(H5Gcreate2(group, key.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Gclose);
+      write_columns(inner, column);
+    } else if (first.is_array()) {
+      const Handle inner(H5Gcreate2(group, key.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Gclose);
+      for (size_t i = 0; i < column.size(); ++i) write_value(inner, std::to_string(i), *column[i]);
+    } else {
+      write_data_set(group, key, column);
+    }
+  }
+}
+
+void write_list(hid_t parent, const std::string& name, const Json& list) {
+  std::vector<const Json*> rows;
+  for (const Json& row : list) rows.push_back(&row);
+  if (rows.empty() || !rows[0]->is_object()) return write_data_set(parent, name, rows);
+  const Handle group(H5Gcreate2(parent, name.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Gclose);
+  if (!all_have_names(rows)) return write_columns(group, rows);
+  for (const Json* row : rows) write_value(group, (*row)["name"].get<std::string>(), *row);
+}
+
+void write_value(hid_t group, const std::string& name, const Json& value) {
+  if (value.is_array()) return write_list(group, name, value);
+  if (!value.is_object()) return write_attribute(group, name, value);
+  const Handle inner(H5Gcreate2(group, name.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Gclose);
+  write_object(inner, value);
+}
+
+void write_object(hid_t group, const Json& object) {
+  for (const auto& [key, value] : object.items()) write_value(group, key, value);
+}
+
+void write_rows(std::string& to, const std::string& path, const Json& value) {
+  if (value.is_number() || value.is_boolean()) {
+    to += fmt::format("\"{}\",{}\n", path, value.is_boolean() ? (value.get<bool>() ? "1" : "0") : value.dump());
+  } else if (value.is_object()) {
+    for (const auto& [key, inner] : value.items()) write_rows(to, path.empty() ? key : path + "/" + key, inner);
+  } else if (value.is_array()) {
+    for (size_t i = 0; i < value.size(); ++i) {
+      const bool named = value[i].is_object() && value[i].contains("name");
+      write_rows(to, path + "/" + (named ? value[i]["name"].get<std::string>() : std::to_string(i)), value[i]);
+    }
+  }
+}
+
+}  // namespace
+
+std::string unit_of(const std::string& key) {
+  const auto ends_with = [&](const char* end) { return key.ends_with(end); };
+  if (ends_with("cycles") || ends_with("_amat")) return "cycles";
+  if (ends_with("seconds")) return "s";
+  if (ends_with("bytes") || key == "size" || key == "line" || key == "page") return "bytes";
+  if (key == "cpi") return "cycles/instruction";
+  if (key == "mpki") return "misses/1000 instructions";
+  if (key == "mips") return "10^6 instructions/s";
+  if (key == "million_references_per_second") return "10^6 references/s";
+  return "1";
+}
+
+std::string hdf5_report(const Json& results) {
+  const Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
+  constexpr size_t kIncrement = 1 << 20;
+  require(H5Pset_fapl_core(access, kIncrement, false));  // in memory
+  const Handle file(H5Fcreate("results", H5F_ACC_TRUNC, H5P_DEFAULT, access), H5Fclose);
+  write_object(file, results);
+  require(H5Fflush(file, H5F_SCOPE_GLOBAL));
+  const ssize_t size = H5Fget_file_image(file, nullptr, 0);
+  std::string bytes(size > 0 ? static_cast<size_t>(size) : 0, '\0');
+  if (size <= 0 || H5Fget_file_image(file, bytes.data(), bytes.size()) != size) throw UserError("HDF5: writing failed");
+  return bytes;
+}
+
+std::string csv_report(const Json& results) {
+  std::string text = "path,value\n";
+  write_rows(text, "", results);
+  return text;
+}
+
+}  // namespace simrun::cli

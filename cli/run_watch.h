@@ -1,0 +1,47 @@
+// What happens to a model now and then during a run: the counts of an interval are noted, its state is checked.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <string>
+
+#include "sim/build/machine_config.h"
+#include "sim/stats/interval_series.h"
+
+namespace simrun::cli {
+
+class RunWatch {
+ public:
+  struct Model {
+    std::function<sim::Statistics()> statistics;
+    std::function<bool(std::string*)> check_invariants;
+  };
+  // `interval`: instructions of all threads, 0: none. `check`: balances and invariants, every 10 million instructions.
+  RunWatch(const sim::MachineConfig& machine, Model model, uint64_t interval, bool check);
+
+  // Throws channel::StreamError when a check fails.
+  void advance(uint64_t instructions) {
+    done_ += instructions;
+    if (done_ >= next_) [[unlikely]]
+      look();
+  }
+  // The end of the run.
+  void finish();
+  const std::vector<sim::Interval>& intervals() const { return series_.intervals(); }
+
+ private:
+  static constexpr uint64_t kCheckEvery = 10'000'000;
+  static constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
+  void look();
+  void check();
+
+  const sim::MachineConfig& machine_;
+  Model model_;
+  uint64_t interval_;
+  bool checks_;
+  uint64_t done_ = 0, next_interval_, next_check_, next_;
+  sim::IntervalSeries series_;
+};
+
+}  // namespace simrun::cli

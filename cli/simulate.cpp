@@ -1,0 +1,96 @@
+#include "cli/simulate.h"
+
+#include <algorithm>
+#include <thread>
+
+#include "cli/model_sink.h"
+#include "cli/run_program.h"
+#include "cli/run_watch.h"
+#include "configs/read_machine.h"
+#include "configs/sweep_machines.h"
+#include "instr/channel/stream_error.h"
+#include "sim/curves/curve_model.h"
+#include "sim/parallel/model_sweep.h"
+#include "sim/parallel/sliced_model.h"
+
+namespace simrun::cli {
+
+namespace {
+
+// Runs the program into `model`; null: nothing is watched.
+template <class Model>
+RunResult run_into(Model& model, RunWatch* watch, const RunOptions& options) {
+  ProgramRun run(options.program, border::Mode::kTrace);
+  RunResult result;
+  if (model.wants_pc()) {
+    PcModelSink<Model> sink(model, watch);
+    result = run.into(sink, model.line_bytes());
+  } else {
+    BasicModelSink<Model> sink(model, watch);
+    result = run.into(sink, model.line_bytes());
+  }
+  return result;
+}
+
+// What a watch found at the end belongs to the result as what it found before.
+void finish(RunWatch& watch, RunResult& result) {
+  try {
+    watch.finish();
+  } catch (const channel::StreamError& error) {
+    if (result.error.empty()) result.error = error.what();
+  }
+  result.intervals = watch.intervals();
+}
+
+template <class Model>
+RunResult simulate_one(Model& model, const sim::MachineConfig& machine, const RunOptions& options) {
+  RunWatch watch(machine,
+                 {[&] { return model.statistics(); }, [&](std::string* why) { return model.check_invariants(why); }},
+                 options.interval, options.check);
+  RunResult result = run_into(model, &watch, options);
+  finish(watch, result);
+  result.machine = machine;
+  result.caches = model.statistics();
+  return result;
+}
+
+RunResult simulate_sweep(const RunOptions& options) {
+  std::vector<sim::MachineConfig> machines;
+  const std::vector<configs::SweptMachine> swept = configs::sweep_machines(options.config, options.sweeps);
+  for (const configs::SweptMachine& s : swept) machines.push_back(s.machine);
+  const uint32_t threads = options.sim_threads != 0 ? options.sim_threads : std::thread::hardware_concurrency();
+  sim::ModelSweep model(machines, std::max(threads, 1u));
+  RunResult result = run_into(model, nullptr, options);
+  const std::vector<sim::Statistics> statistics = model.statistics();
+  for (size_t i = 0; i < swept.size(); ++i) result.sweep.push_back({swept[i].settings, machines[i], statistics[i]});
+  if (std::string why; options.check && !model.check_invariants(&why) && result.error.empty())
+    result.error = "--check: the model is broken: " + why;
+  return result;
+}
+
+}  // namespace
+
+RunResult simulate(const RunOptions& options) {
+  if (!options.sweeps.empty()) return simulate_sweep(options);
+  const sim::MachineConfig machine = configs::read_machine(options.config);
+  if (!options.miss_curve.empty()) {
+    sim::CurveModel model(machine, options.miss_curve);
+    RunResult result = simulate_one(model, machine, options);
+    result.miss_curve = model.curve();
+    return result;
+  }
+  std::string obstacle;
+  if (options.sim_threads > 1) {
+    obstacle = sim::SlicedModel::find_obstacle(machine, options.sim_threads);
+    if (obstacle.empty()) {
+      sim::SlicedModel model(machine, options.sim_threads);
+      return simulate_one(model, machine, options);
+    }
+  }
+  sim::Hierarchy model(machine);
+  RunResult result = simulate_one(model, machine, options);
+  if (!obstacle.empty()) result.warnings.push_back("simulated by one thread: " + obstacle);
+  return result;
+}
+
+}  // namespace simrun::cli

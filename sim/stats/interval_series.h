@@ -1,0 +1,30 @@
+// The counts of a run over time: what changed from one look at the statistics to the next.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/stats/statistics.h"
+
+namespace simrun::sim {
+
+struct Interval {
+  uint64_t instructions = 0;            // of all threads, within the interval
+  std::vector<CacheStatistics> levels;  // as Statistics::levels
+  CoreStatistics cores;                 // sum over all cores
+  MemoryStatistics memory;
+};
+
+class IntervalSeries {
+ public:
+  // `instructions`: so far. Nothing new since the last look: no interval.
+  void take(uint64_t instructions, const Statistics& now);
+  const std::vector<Interval>& intervals() const { return intervals_; }
+
+ private:
+  static Interval sum_of(uint64_t instructions, const Statistics& statistics);
+  Interval last_;
+  std::vector<Interval> intervals_;
+};
+
+}  // namespace simrun::sim

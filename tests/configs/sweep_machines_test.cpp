@@ -1,0 +1,54 @@
+#include "configs/sweep_machines.h"
+
+#include <gtest/gtest.h>
+
+#include "base/user_error.h"
+
+namespace simrun::configs {
+namespace {
+
+std::string error_of(const std::vector<std::string>& sweeps) {
+  try {
+    sweep_machines("l3_4core", sweeps);
+  } catch (const UserError& error) {
+    EXPECT_EQ(error.exit_status, 2);
+    return error.what();
+  }
+  return "(accepted)";
+}
+
+TEST(SweepMachines, EveryCombination) {
+  const auto machines = sweep_machines("l3_4core", {"L2.size=256KiB,512KiB,1MiB", "coherence=mesi,moesi"});
+  ASSERT_EQ(machines.size(), 6u);
+  EXPECT_EQ(machines[0].machine.levels[1].unified.size_bytes, 256u << 10);
+  EXPECT_EQ(machines[5].machine.levels[1].unified.size_bytes, 1u << 20);
+  EXPECT_EQ(machines[5].machine.coherence, sim::Coherence::kMoesi);
+  EXPECT_EQ(machines[5].machine.levels[0].data.ways, 8u);
+  EXPECT_EQ(machines[3].settings[0], (std::pair<std::string, std::string>("L2.size", "512KiB")));
+  EXPECT_EQ(machines[3].settings[1].second, "moesi");
+}
+
+TEST(SweepMachines, KeysWithinKeys) {
+  const auto machines = sweep_machines("l3_4core", {"L1.data.ways=2,4,16", "core.cpi=0.25", "memory.latency=100"});
+  ASSERT_EQ(machines.size(), 3u);
+  EXPECT_EQ(machines[2].machine.levels[0].data.ways, 16u);
+  EXPECT_EQ(machines[2].machine.levels[0].instruction.ways, 8u);
+  EXPECT_EQ(machines[2].machine.core.cpi, 0.25);
+  EXPECT_EQ(machines[2].machine.memory_latency, 100u);
+}
+
+TEST(SweepMachines, Mistakes) {
+  EXPECT_NE(error_of({"L2.size"}).find("must be KEY=VALUE"), std::string::npos);
+  EXPECT_NE(error_of({"L2.size=1MiB,,2MiB"}).find("must be KEY=VALUE"), std::string::npos);
+  EXPECT_NE(error_of({"cores=2,4"}).find("same cores"), std::string::npos);
+  EXPECT_NE(error_of({"L5.size=1MiB"}).find("no key 'L5.size' (levels: L1, L2, L3"), std::string::npos);
+  EXPECT_NE(error_of({"L2.sise=1MiB"}).find("unknown key 'sise'"), std::string::npos);
+  EXPECT_NE(error_of({"L2.ways=7"}).find("with L2.ways=7"), std::string::npos);
+  EXPECT_NE(error_of({"L2.replacement=best"}).find("'best'"), std::string::npos);
+  std::string many = "memory.latency=1";
+  for (int i = 2; i <= 2000; ++i) many += "," + std::to_string(i);
+  EXPECT_NE(error_of({many}).find("2000 machines"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace simrun::configs
