@@ -72,7 +72,7 @@ Json threads(const RunResult& r) {
                  {"ended", thread.ended},
                  {"start_clock", thread.start_clock},
                  {"end_clock", thread.end_clock}};
-    if (r.machine) json["core"] = core_of_thread(thread.index, r.machine->cores);
+    if (r.machine) json["core"] = thread.core, json["migrations"] = thread.migrations;
     json.update(counts(thread.statistics));
     list.push_back(std::move(json));
   }
@@ -183,6 +183,7 @@ Json cores(const RunResult& r) {
     const sim::CoreTiming t = sim::timing_of(*r.machine, c, by_core.at(i));
     list.push_back({{"core", i},
                     {"instructions", by_core.at(i)},
+                    {"context_switches", i < r.cores.size() ? r.cores[i].switches : 0},
                     {"fetches", c.fetches},
                     {"loads", c.loads},
                     {"stores", c.stores},

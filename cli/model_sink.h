@@ -32,7 +32,6 @@ constexpr uint32_t kProcessShift = 48;
 // The address as the process has it.
 constexpr uint64_t untagged(uint64_t address) { return address & ((uint64_t{1} << kProcessShift) - 1); }
 
-// A thread's handle: its core, and its process above.
 // Model: sim::Hierarchy, or what has access_line(), access(), cores() and line_bytes() as that. A thread's handle: its
 // core, and its process above.
 template <class Model>
@@ -44,9 +43,8 @@ class BasicModelSink {
   explicit BasicModelSink(Model& model, RunWatch* watch = nullptr)
       : model_(model), line_shift_(static_cast<uint32_t>(std::countr_zero(model.line_bytes()))), watch_(watch) {}
 
-  uint32_t start_thread(const channel::ThreadReport& thread) {
-    return core_of_thread(thread.index, model_.cores()) | thread.process << kCoreBits;
-  }
+  uint32_t start_thread(const channel::ThreadReport& thread) { return core_of_thread(thread.core, model_.cores()) | thread.process << kCoreBits; }
+  uint32_t run_on(const channel::ThreadReport& thread) { return start_thread(thread); }
   void fetch(uint32_t handle, uint64_t line) {
     model_.access_line(core(handle), sim::Access::kFetch, line ^ process(handle) << (kProcessShift - line_shift_));
   }
@@ -97,9 +95,11 @@ class DetailedModelSink final {
 
   explicit DetailedModelSink(sim::Hierarchy& model) : model_(model) { model_.keep_details(); }
 
-  uint32_t start_thread(const channel::ThreadReport& thread) {
-    if (process_.size() <= thread.index) process_.resize(thread.index + 1);
+  uint32_t start_thread(const channel::ThreadReport& thread) { return run_on(thread); }
+  uint32_t run_on(const channel::ThreadReport& thread) {
+    if (process_.size() <= thread.index) process_.resize(thread.index + 1), core_.resize(thread.index + 1);
     process_[thread.index] = thread.process;
+    core_[thread.index] = core_of_thread(thread.core, model_.cores());
     return thread.index;
   }
   void fetch(uint32_t thread, uint64_t line, uint64_t pc) {
@@ -114,12 +114,12 @@ class DetailedModelSink final {
 
  private:
   void put(uint32_t thread, sim::Access kind, uint64_t address, uint32_t bytes, uint64_t pc) {
-    model_.access_detailed(core_of_thread(thread, model_.cores()), kind, address ^ process_[thread] << kProcessShift,
-                           bytes, {thread, 0, pc});
+    model_.access_detailed(core_[thread], kind, address ^ process_[thread] << kProcessShift, bytes, {thread, 0, pc});
   }
 
   sim::Hierarchy& model_;
   std::vector<uint64_t> process_;  // of each thread
+  std::vector<uint32_t> core_;
 };
 
 }  // namespace simrun::cli

@@ -56,8 +56,11 @@ void add_engine_options(CLI::App& app, ProgramOptions& o) {
 void add_following_options(CLI::App& app, ProgramOptions& o) {
   app.add_option_function<std::string>(
          "--follow-children",
-         [&o](const std::string& word) { o.follow_children = word == "yes" ? "*" : word == "no" ? "" : word; },
-         "Which processes that the program starts are simulated too: yes (all), no, or those that execute a program whose "
+         [&o](const std::string& word) { o.follow_children = word == "yes"  ? "*"
+                                                             : word == "no" ? ""
+                                                                            : word; },
+         "Which processes that the program starts are simulated too: yes (all), no, or those that execute a program "
+         "whose "
          "name matches the pattern, as 'cc1*'; the others run natively")
       ->type_name("yes|no|GLOB")
       ->default_str("yes");
@@ -75,6 +78,11 @@ void add_program_options(CLI::App& app, ProgramOptions& o) {
       ->type_name("N")
       ->capture_default_str();
   add_following_options(app, o);
+  app.add_option("--time-slice", o.time_slice,
+                 "Instructions that a thread keeps its core when more are runnable than the machine has cores")
+      ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 40).description(""))
+      ->type_name("N")
+      ->capture_default_str();
   add_engine_options(app, o);
 }
 

@@ -13,8 +13,9 @@ namespace simrun::cli {
 
 struct ProgramOptions {
   std::vector<std::string> command;
-  bool quiet = false;       // no progress line, no report
-  uint64_t quantum = 1000;  // instructions
+  bool quiet = false;               // no progress line, no report
+  uint64_t quantum = 1000;          // instructions
+  uint64_t time_slice = 1'000'000;  // instructions
   // What the launcher is told.
   bool aslr = false;
   std::string follow_children = "*";  // see host::LaunchOptions
@@ -25,7 +26,7 @@ struct ProgramOptions {
   bool link_superblocks = true;
   bool elide_words = true;
   uint32_t force_safe_points = 0;
-  bool watch_calls = false;  // set by sub-commands that want to know of allocations and modules (docs/stream.md)
+  bool watch_calls = false;     // set by sub-commands that want to know of allocations and modules (docs/stream.md)
   bool watch_mappings = false;  // set by sub-commands that want to know which file code is of
 };
 

@@ -19,13 +19,15 @@ class ProgramRun {
   // Launches it. Throws UserError (as host::launch does).
   ProgramRun(const ProgramOptions& options, border::Mode mode, const CountOptions& count = {});
 
-  // Feeds the streams of all followed processes to `sink` until the program has ended; `line_bytes` as in
+  // Feeds the streams of all followed processes to `sink` until the program has ended; `line_bytes` and `cores` as in
   // channel::MergeOptions. What is wrong with a stream ends the simulation, not the program, and is said in the
   // result's error.
   template <class Sink>
-  RunResult into(Sink& sink, uint32_t line_bytes) {
+  RunResult into(Sink& sink, uint32_t line_bytes, uint32_t cores = 0) {
     channel::MergeOptions merge;
     merge.quantum = options_.quantum;
+    merge.time_slice = options_.time_slice;
+    merge.cores = cores;
     merge.line_bytes = line_bytes;
     consumer_.run(sink, merge, result_);
     return take_end();

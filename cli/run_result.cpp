@@ -23,6 +23,8 @@ channel::ThreadStatistics RunResult::totals() const {
 std::vector<uint64_t> RunResult::instructions_by_core() const {
   if (!machine) return {};
   std::vector<uint64_t> sums(machine->cores);
+  for (size_t core = 0; core < cores.size(); ++core) sums.at(core) = cores[core].instructions;
+  if (!cores.empty()) return sums;
   for (const auto& thread : threads)
     sums[core_of_thread(thread.index, machine->cores)] += thread.statistics.instructions;
   return sums;

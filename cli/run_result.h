@@ -56,6 +56,7 @@ struct RunResult {
   uint64_t native_images = 0;                  // programs that were executed and ran natively
   uint64_t left_running = 0;                   // processes that outlived the program
   std::vector<channel::ThreadReport> threads;  // by index
+  std::vector<channel::CoreReport> cores;      // of the simulated machine; empty without one
   channel::ProcessEvents events;
   uint64_t drained_words = 0;                 // thrown away (discard, or after an error)
   std::optional<sim::MachineConfig> machine;  // kSim
@@ -79,7 +80,7 @@ struct RunResult {
   int shell_status() const { return signal != 0 ? 128 + signal : exit_code; }
 };
 
-// Round robin over the order in which threads were created.
+// Without the scheduler of cores (MergeOptions::cores): round robin over the order in which threads were created.
 constexpr uint32_t core_of_thread(uint32_t index, uint32_t cores) { return index % cores; }
 
 }  // namespace simrun::cli

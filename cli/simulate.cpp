@@ -24,10 +24,10 @@ RunResult run_into(Model& model, RunWatch* watch, const RunOptions& options) {
   RunResult result;
   if (model.wants_pc()) {
     PcModelSink<Model> sink(model, watch);
-    result = run.into(sink, model.line_bytes());
+    result = run.into(sink, model.line_bytes(), model.cores());
   } else {
     BasicModelSink<Model> sink(model, watch);
-    result = run.into(sink, model.line_bytes());
+    result = run.into(sink, model.line_bytes(), model.cores());
   }
   return result;
 }

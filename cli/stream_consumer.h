@@ -33,6 +33,7 @@ class StreamConsumer {
       result.error = error.what();
     }
     result.threads = merge.reports();
+    result.cores = merge.core_reports();
     result.events = merge.events();
     if (!result.error.empty())
       drain(result);

@@ -36,17 +36,28 @@ namespace simrun::channel {
 //   void event(MergeThread&, std::span<const uint64_t> words)          each event with its first word, before it is handled
 //   void event(MergeThread&, std::span<const uint64_t> words, PathTable&)   the same, for who needs the paths that counts are of
 template <class Sink>
-concept WantsPaths = requires(Sink& s, MergeThread& t, const uint64_t* w) { s.path(t, w, 0u, 0u); };
+concept WantsPaths = requires(Sink& s, MergeThread& t, const uint64_t* w) {
+  s.path(t, w, 0u, 0u);
+};
 template <class Sink>
 concept ChoosesPaths = requires(Sink& s, MergeThread& t, const uint64_t* w, PathTable& p) {
   { s.enter_path(t, w, p) } -> std::same_as<bool>;
 };
 template <class Sink>
-concept WantsWords = requires(Sink& s, MergeThread& t, const uint64_t* w) { s.words(t, w, w, uint64_t{}, uint64_t{}); };
+concept WantsWords = requires(Sink& s, MergeThread& t, const uint64_t* w) {
+  s.words(t, w, w, uint64_t{}, uint64_t{});
+};
 template <class Sink>
 concept WantsEventsWithPaths = requires(Sink& s, MergeThread& t, std::span<const uint64_t> w, PathTable& p) { s.event(t, w, p); };
 template <class Sink>
 concept WantsEvents = requires(Sink& s, MergeThread& t, std::span<const uint64_t> w) { s.event(t, w); };
+
+//   uint32_t run_on(const ThreadReport&)   a thread gets the core ThreadReport::core (MergeOptions::cores); its new
+//       handle
+template <class Sink>
+concept FollowsCores = requires(Sink& s, const ThreadReport& t) {
+  { s.run_on(t) } -> std::same_as<uint32_t>;
+};
 
 enum class Status { kAdvanced, kIdle, kFinished };
 
@@ -64,7 +75,10 @@ class Merge {
   Merge(Sink& sink, const MergeOptions& options)
       : sink_(sink),
         line_bytes_(options.line_bytes),
-        time_(options, [this](const ThreadReport& thread) { return sink_.start_thread(thread); }) {}
+        time_(options, [this](const ThreadReport& thread) { return sink_.start_thread(thread); }) {
+    if constexpr (FollowsCores<Sink>)
+      time_.set_run_on([this](const ThreadReport& thread) { return sink_.run_on(thread); });
+  }
 
   // With one process.
   Merge(const MappedProcess& process, Sink& sink, const MergeOptions& options) : Merge(sink, options) {
@@ -113,6 +127,7 @@ class Merge {
   bool waits_for_runnable() const { return time_.waits_for_runnable(); }
 
   std::vector<ThreadReport> reports() const { return time_.reports(); }
+  std::vector<CoreReport> core_reports() const { return time_.core_reports(); }
   ProcessEvents events() const {
     ProcessEvents all = events_;
     all.forks += time_.native_children();

@@ -53,15 +53,23 @@ inline void count_reference(ThreadStatistics& to, ReferenceKind kind) {
   }
 }
 
+// A simulated core.
+struct CoreReport {
+  uint64_t instructions = 0;
+  uint64_t switches = 0;  // times another thread than before got it
+};
+
 // A thread, once known. Times are virtual: retired instructions.
 struct ThreadReport {
-  uint32_t index = 0;  // in order of creation in virtual time, from 0
+  uint32_t index = 0;    // in order of creation in virtual time, from 0
   uint32_t process = 0;  // in the order in which they were added
   uint32_t slot = 0;
   uint32_t tid = 0;
   uint64_t start_clock = 0;
   uint64_t end_clock = 0;
-  bool ended = false;  // its stream is complete (kThreadEnd was read)
+  uint32_t core = 0;        // where it ran last; without MergeOptions::cores: `index`
+  uint64_t migrations = 0;  // times it went on on another core than before
+  bool ended = false;       // its stream is complete (kThreadEnd was read)
   ThreadStatistics statistics;
 };
 

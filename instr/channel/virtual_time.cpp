@@ -14,7 +14,8 @@ using border::ThreadState;
 using Stage = MergeThread::Stage;
 using Clock = std::chrono::steady_clock;
 
-VirtualTime::VirtualTime(const MergeOptions& options, Start start) : options_(options), start_(std::move(start)) {}
+VirtualTime::VirtualTime(const MergeOptions& options, Start start)
+    : options_(options), start_(std::move(start)), schedule_(options.cores, options.time_slice) {}
 
 uint32_t VirtualTime::add_process(const MappedProcess& mapped, const Origin& origin) {
   const auto index = static_cast<uint32_t>(processes_.size());
@@ -55,8 +56,9 @@ bool VirtualTime::is_done(uint32_t index) const {
 void VirtualTime::forget(uint32_t process) { processes_[process].reset(); }
 
 bool VirtualTime::finished() const {
-  return live_ == 0 && expected_.empty() &&
-         std::none_of(processes_.begin(), processes_.end(), [](const auto& p) { return p && (!p->searched || p->held); });
+  return live_ == 0 && expected_.empty() && std::none_of(processes_.begin(), processes_.end(), [](const auto& p) {
+           return p && (!p->searched || p->held);
+         });
 }
 
 void VirtualTime::fork(MergeThread& thread, uint64_t pid, uint64_t token) {
@@ -113,6 +115,7 @@ MergeThread* VirtualTime::next() {
   for (;;) {
     const bool goes_on =
         current_ != nullptr && current_->stage == Stage::kRunnable && current_->clock < current_->turn_end;
+    if (!goes_on && current_ != nullptr && current_->stage == Stage::kRunnable) rotate(*current_);
     MergeThread* thread = goes_on ? current_ : smallest_clock();
     if (thread == nullptr) {
       current_ = nullptr;
@@ -182,7 +185,7 @@ bool VirtualTime::stalled(MergeThread& thread) {
   }
   if (now - thread.waited_since < options_.stall_time_out) return false;
   const auto waits = [&](MergeThread* t) {
-    return t != &thread && t->stage == Stage::kRunnable && has_words(*t);
+    return t != &thread && (t->stage == Stage::kRunnable || t->stage == Stage::kReady) && has_words(*t);
   };
   if (std::none_of(known_.begin(), known_.end(), waits)) return false;
   ++thread.replay.statistics.stalls;
@@ -218,6 +221,7 @@ void VirtualTime::poll(MergeThread& thread) {
       if (!alive(thread) || state == ThreadState::kDead) release(thread);
       return;
     case Stage::kRunnable:
+    case Stage::kReady:
       return;
   }
 }
@@ -280,18 +284,48 @@ void VirtualTime::name(MergeThread& thread, uint64_t clock) {
   thread.created = true;
   thread.clock = thread.report.start_clock = clock;
   thread.report.index = next_index_++;
+  schedule_.adopt(thread);
+  thread.report.core = thread.core != MergeThread::kNoCore ? thread.core : thread.report.index;
   thread.replay.handle = start_(thread.report);
 }
 
 void VirtualTime::start(MergeThread& thread) { set_stage(thread, Stage::kRunnable); }
 
+// kRunnable: if it gets a core, else kReady.
 void VirtualTime::set_stage(MergeThread& thread, Stage stage) {
-  const bool waited = thread.stage != Stage::kRunnable;
+  const bool waited = thread.stage != Stage::kRunnable && thread.stage != Stage::kReady;
   const bool waits = stage != Stage::kRunnable;
+  MergeThread* next = nullptr;
+  if (schedule_.is_on()) {
+    if (!waits) {
+      if (!waited) return;
+      if (schedule_.enter(thread))
+        run(thread);
+      else
+        stage = Stage::kReady;
+    } else if (!waited) {
+      next = schedule_.leave(thread);
+    }
+  }
   waiting_ += static_cast<uint32_t>(waits) - static_cast<uint32_t>(waited);
   if (waits && !waited) left_at_ = std::max(left_at_, thread.clock);
   thread.stage = stage;
   thread.waited_since = {};
+  if (next != nullptr) run(*next);
+}
+
+// It has got a core.
+void VirtualTime::run(MergeThread& thread) {
+  thread.stage = Stage::kRunnable;
+  thread.waited_since = {};
+  if (run_on_) thread.replay.handle = run_on_(thread.report);
+}
+
+void VirtualTime::rotate(MergeThread& thread) {
+  MergeThread* const next = schedule_.rotate(thread);
+  if (next == nullptr) return;
+  thread.stage = Stage::kReady;
+  run(*next);
 }
 
 void VirtualTime::rejoin(MergeThread& thread) {
@@ -317,6 +351,7 @@ void VirtualTime::drop_child(MergeThread& thread, uint64_t slot) {
   --live_;
   --processes_[thread.process]->live;
   child.stage = Stage::kEnding;  // still to be polled, but no report
+  schedule_.forget(child);
   release(child);
 }
 
@@ -347,6 +382,7 @@ void VirtualTime::end(MergeThread& thread) {
   --live_;
   --processes_[thread.process]->live;
   set_stage(thread, Stage::kEnding);
+  schedule_.forget(thread);
 }
 
 void VirtualTime::release(MergeThread& thread) {

@@ -1,7 +1,7 @@
-// Whose turn it is: virtual time over the threads of all processes (ARCHITECTURE.md, section 5; docs/stream.md has the rules
-// in full). Each thread has a clock of retired instructions. The runnable thread with the smallest clock advances by
-// one quantum; a runnable thread whose words have not come yet is waited for. This class knows who is runnable, held,
-// blocked, set aside or ending; it never looks at references.
+// Whose turn it is: virtual time over the threads of all processes (ARCHITECTURE.md, section 5; docs/stream.md has the
+// rules in full). Each thread has a clock of retired instructions. The runnable thread with the smallest clock advances
+// by one quantum; a runnable thread whose words have not come yet is waited for. This class knows who is runnable,
+// held, blocked, set aside or ending; it never looks at references.
 #pragma once
 
 #include <chrono>
@@ -10,6 +10,7 @@
 #include <memory>
 #include <vector>
 
+#include "instr/channel/core_schedule.h"
 #include "instr/channel/mapped_process.h"
 #include "instr/channel/replay.h"
 #include "instr/channel/ring_reader.h"
@@ -18,8 +19,10 @@
 namespace simrun::channel {
 
 struct MergeOptions {
-  uint64_t quantum = 1000;   // instructions
-  uint32_t line_bytes = 64;  // of instruction fetches
+  uint64_t quantum = 1000;          // instructions
+  uint32_t line_bytes = 64;         // of instruction fetches
+  uint32_t cores = 0;               // of the simulated machine; 0: as many as threads
+  uint64_t time_slice = 1'000'000;  // instructions, when more threads are runnable than there are cores
   std::chrono::milliseconds stall_time_out{
       50};  // a runnable thread without progress while others have words is then set aside
 };
@@ -28,6 +31,7 @@ struct MergeThread {
   enum class Stage : uint8_t {
     kHeld,  // known, not eligible: its parent has not got there
     kRunnable,
+    kReady,    // runnable, but other threads have the cores
     kBlocked,  // in the kernel, waiting in the engine, or about to be replaced by exec; all its words are read
     kAside,    // made no progress while the others waited for it
     kEnding,   // its stream is read to the end; the slot is freed when the producer says that it is dead
@@ -48,6 +52,11 @@ struct MergeThread {
   bool needs_more = false;  // the words in hand end amid a path
   uint64_t clock = 0;
   uint64_t turn_end = 0;
+  // CoreSchedule's.
+  static constexpr uint32_t kNoCore = ~uint32_t{0};
+  uint32_t core = kNoCore, last_core = kNoCore;
+  uint64_t slice_end = 0;
+  uint64_t placed_at = 0;                                // its instructions when it got the core
   uint64_t counted = 0;                                  // count mode: instructions that it has reported
   std::vector<uint32_t> unborn;                          // slots of children created and not yet made eligible
   std::chrono::steady_clock::time_point waited_since{};  // 0: nobody waits for it
@@ -56,8 +65,8 @@ struct MergeThread {
 // Where a process came from.
 struct Origin {
   enum class Kind : uint8_t { kNone, kFork, kExec } kind = Kind::kNone;  // kNone: launched, or attached to
-  uint32_t parent = 0;   // kFork: the process that forked; kExec: the one that it replaces
-  uint64_t token = 0;    // kFork: as in the parent's kProcessFork
+  uint32_t parent = 0;     // kFork: the process that forked; kExec: the one that it replaces
+  uint64_t token = 0;      // kFork: as in the parent's kProcessFork
   uint32_t root_slot = 0;  // of its first thread
 };
 
@@ -71,10 +80,13 @@ enum class ChildState : uint8_t {
 class VirtualTime {
  public:
   using Start = std::function<uint32_t(const ThreadReport&)>;  // Sink::start_thread
+  using RunOn = std::function<uint32_t(const ThreadReport&)>;  // Sink::run_on
   // (parent, token, pid): what became of the child that the stream of `parent` announces.
   using FindChild = std::function<ChildState(uint32_t, uint64_t, uint64_t)>;
 
   VirtualTime(const MergeOptions& options, Start start);
+  // Called when a thread gets a core (ThreadReport::core), with MergeOptions::cores; returns its new handle.
+  void set_run_on(RunOn run_on) { run_on_ = std::move(run_on); }
   void set_find_child(FindChild find_child) { find_child_ = std::move(find_child); }
 
   // Another process; returns its index. `mapped` must stay until forget().
@@ -94,22 +106,23 @@ class VirtualTime {
 
   // Events of `thread`'s stream.
   void create_child(MergeThread& thread, uint64_t slot);
-  void drop_child(MergeThread& thread, uint64_t slot);  // its creation failed
-  void release_children(MergeThread& thread);           // the parent went on: they are eligible from here
-  void leave(MergeThread& thread);                      // no longer runnable until words appear
-  void end(MergeThread& thread);                        // kThreadEnd
+  void drop_child(MergeThread& thread, uint64_t slot);           // its creation failed
+  void release_children(MergeThread& thread);                    // the parent went on: they are eligible from here
+  void leave(MergeThread& thread);                               // no longer runnable until words appear
+  void end(MergeThread& thread);                                 // kThreadEnd
   void fork(MergeThread& thread, uint64_t pid, uint64_t token);  // kProcessFork of a child to be followed
-  void exec(MergeThread& thread);                       // kExec of a followed image
+  void exec(MergeThread& thread);                                // kExec of a followed image
 
   // Ended and living threads, by index. Statistics up to date.
   std::vector<ThreadReport> reports() const;
+  std::vector<CoreReport> core_reports() const { return schedule_.reports(); }
 
  private:
   struct Process {
     const MappedProcess* mapped;
     Origin origin;
     bool alive = true;
-    bool held = false;  // its origin has not been read yet: no thread of it is eligible
+    bool held = false;      // its origin has not been read yet: no thread of it is eligible
     bool searched = false;  // for threads, since it is no longer alive
     uint32_t live = 0;      // known threads that are not yet ending
     std::vector<std::unique_ptr<MergeThread>> by_slot;
@@ -143,12 +156,16 @@ class VirtualTime {
   void release(MergeThread& thread);
   void take_last_count(MergeThread& thread);
   void set_stage(MergeThread& thread, MergeThread::Stage stage);
+  void run(MergeThread& thread);
+  void rotate(MergeThread& thread);
   ThreadReport report_of(const MergeThread& thread) const;
   bool alive(const MergeThread& thread) const { return processes_[thread.process]->alive; }
 
   MergeOptions options_;
   Start start_;
+  RunOn run_on_;
   FindChild find_child_;
+  CoreSchedule schedule_;
   std::vector<std::unique_ptr<Process>> processes_;  // by index; null when forgotten
   std::vector<Expected> expected_;
   std::vector<MergeThread*> known_;  // in order of discovery
@@ -156,7 +173,7 @@ class VirtualTime {
   uint32_t live_ = 0;                // known and not yet ending
   uint32_t waiting_ = 0;             // known and not runnable: have to be polled
   uint32_t next_index_ = 0;
-  uint64_t left_at_ = 0;   // the highest clock at which a thread ceased to be runnable
+  uint64_t left_at_ = 0;  // the highest clock at which a thread ceased to be runnable
   uint64_t native_children_ = 0;
   bool waits_for_runnable_ = false;
   std::vector<ThreadReport> ended_;

@@ -190,6 +190,56 @@ TEST_F(MergeTest, StoppedThreadIsSetAsideAndCounted) {
   EXPECT_EQ(report(1).end_clock, 30u);
 }
 
+// Three threads on two cores: the third gets a core when a slice is over.
+TEST_F(MergeTest, ThreadsTakeTurnsOnCores) {
+  options_.cores = 2, options_.time_slice = 20;
+  Producer a(target_, 0, 1), b(target_, 1, 2), c(target_, 2, 3);
+  for (Producer* p : {&a, &b, &c}) p->start();
+  for (int i = 0; i < 4; ++i) step(a, 0), step(b, 1), step(c, 2);
+  for (Producer* p : {&a, &b, &c}) p->end();
+  settle(true);
+  EXPECT_EQ(order(), "ABABACACBCBC");
+  const std::vector<CoreReport> cores = merge().core_reports();
+  ASSERT_EQ(cores.size(), 2u);
+  EXPECT_EQ(cores[0].instructions + cores[1].instructions, 120u);
+  EXPECT_GE(cores[0].switches, 2u);
+  EXPECT_EQ(report(0).statistics.instructions, 40u);
+  EXPECT_EQ(report(2).end_clock, 60u);  // 120 instructions on two cores
+}
+
+// With enough cores every thread has its own, also when it blocks and comes back.
+TEST_F(MergeTest, ThreadsKeepTheirCores) {
+  options_.cores = 4, options_.time_slice = 10;
+  Producer a(target_, 0, 1), b(target_, 1, 2);
+  for (Producer* p : {&a, &b}) p->start();
+  for (int i = 0; i < 5; ++i)
+    step(a, 0), step(b, 1), a.event(Event::kSyscallEnter, {0, 1}), a.event(Event::kSyscallExit, {0, 0});
+  settle(true);
+  for (Producer* p : {&a, &b}) p->end();
+  settle(true);
+  EXPECT_EQ(report(0).core, 0u);
+  EXPECT_EQ(report(1).core, 1u);
+  EXPECT_EQ(report(0).migrations + report(1).migrations, 0u);
+  for (const CoreReport& core : merge().core_reports()) EXPECT_EQ(core.switches, 0u);
+}
+
+// A thread that blocks leaves its core to the one that waits.
+TEST_F(MergeTest, BlockedThreadLeavesItsCore) {
+  options_.cores = 1, options_.time_slice = 1000;
+  Producer a(target_, 0, 1), b(target_, 1, 2);
+  for (Producer* p : {&a, &b}) p->start();
+  step(a, 0), a.event(Event::kSyscallEnter, {0, 1});
+  step(b, 1), step(b, 1);
+  settle(true);
+  EXPECT_EQ(order(), "ABB");
+  a.event(Event::kSyscallExit, {0, 0}), step(a, 0), step(b, 1);
+  settle(true);
+  for (Producer* p : {&a, &b}) p->end();
+  settle(true);
+  EXPECT_EQ(sink_.all.size(), 5u);
+  EXPECT_EQ(merge().core_reports()[0].instructions, 50u);
+}
+
 TEST_F(MergeTest, DeadTargetGivesWhatIsThere) {
   Producer a(target_, 0, 1), b(target_, 1, 2), c(target_, 2, 3);
   a.start();

@@ -39,7 +39,7 @@ RunResult result_of_a_run() {
   ModelSink sink(model);
   for (uint32_t i = 0; i < 2; ++i) {
     channel::ThreadReport thread;
-    thread.index = i;
+    thread.index = thread.core = i;
     thread.tid = 100 + i;
     thread.ended = true;
     thread.statistics.instructions = 1'000'000;

@@ -116,6 +116,38 @@ TEST_F(RunCommand, CountsRepeat) {
   EXPECT_EQ(count({"--no-link", "--no-elide", "--ring-size", "16KiB"}), once);
 }
 
+TEST_F(RunCommand, OneRunManyMachinesAndSlices) {
+  const Words program = {"--", "/bin/sh", "-c", "i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done"};
+  const auto with = [&](Words options) {
+    for (const char* word : {"--config", "l3_1core", "--quiet", "--json"}) options.emplace_back(word);
+    options.push_back(json());
+    options.insert(options.end(), program.begin(), program.end());
+    EXPECT_EQ(WEXITSTATUS(run(options)), 0) << read_file(err());
+    return results();
+  };
+  const auto serial = with({"--check", "--interval", "500000"});
+  const auto sliced = with({"--sim-threads", "2"});
+  EXPECT_EQ(serial.at("levels"), sliced.at("levels"));
+  EXPECT_EQ(serial.at("cores"), sliced.at("cores"));
+  EXPECT_TRUE(sliced.at("warnings").empty());
+  EXPECT_GE(serial.at("intervals").size(), 2u);
+  uint64_t instructions = 0, misses = 0;
+  for (const auto& interval : serial.at("intervals")) {
+    instructions += interval.at("instructions").get<uint64_t>();
+    misses += interval.at("levels").at("L1D").at("misses").get<uint64_t>();
+  }
+  EXPECT_EQ(instructions, serial.at("totals").at("instructions"));
+  EXPECT_EQ(misses, serial.at("levels").at(1).at("misses"));
+  const auto sweep = with({"--sweep", "L1.data.size=16KiB,32KiB,64KiB"});
+  ASSERT_EQ(sweep.at("sweep").size(), 3u);
+  EXPECT_EQ(sweep.at("sweep").at(1).at("levels"), serial.at("levels"));
+  const auto curve = with({"--miss-curve", "L1D"});
+  EXPECT_EQ(curve.at("levels"), serial.at("levels"));
+  EXPECT_EQ(curve.at("miss_curve").at("accesses"), serial.at("levels").at(1).at("accesses"));
+  EXPECT_EQ(WEXITSTATUS(run({"--config", "l3_1core", "--miss-curve", "L9", "--", "true"})), 2);
+  EXPECT_NE(read_file(err()).find("no level 'L9'"), std::string::npos);
+}
+
 TEST_F(RunCommand, SignalOfTheProgramEndsSimrunToo) {
   EXPECT_SIGNALED(run({"--mode", "trace", "-j", json(), "--", "/bin/sh", "-c", "kill -SEGV $$"}), SIGSEGV);
   EXPECT_EQ(results().at("signal"), SIGSEGV);
