@@ -247,6 +247,7 @@ void put_model(Json& json, const RunResult& r) {
 
 Json intervals(const RunResult& r) {
   Json list = Json::array();
+  if (!r.machine) return list;
   for (const sim::Interval& interval : r.intervals) {
     const sim::CoreTiming timing = sim::timing_of(*r.machine, interval.cores, interval.instructions);
     Json json = {{"instructions", interval.instructions}, {"cpi", timing.cpi}, {"levels", Json::object()}};

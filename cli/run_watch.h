@@ -17,7 +17,7 @@ class RunWatch {
     std::function<sim::Statistics()> statistics;
     std::function<bool(std::string*)> check_invariants;
   };
-  // `interval`: instructions of all threads, 0: none. `check`: balances and invariants, every 10 million instructions.
+  // `interval`: instructions of all threads, 0: none. `check`: balances and invariants, every 100 million instructions.
   RunWatch(const sim::MachineConfig& machine, Model model, uint64_t interval, bool check);
 
   // Throws channel::StreamError when a check fails.
@@ -31,7 +31,7 @@ class RunWatch {
   const std::vector<sim::Interval>& intervals() const { return series_.intervals(); }
 
  private:
-  static constexpr uint64_t kCheckEvery = 10'000'000;
+  static constexpr uint64_t kCheckEvery = 100'000'000;
   static constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
   void look();
   void check();
