@@ -1,0 +1,34 @@
+#!/usr/bin/env python3
+"""check_ping_pong.py SIMRUN PROGRAM [QUANTUM RING]: a contended line goes from core to core as the order between threads says.
+
+Threads add to one counter. Each turn of a thread (a quantum) begins with a transfer of the line from the core that had the turn before, and the
+rest of the turn hits: threads x rounds x 3 instructions / quantum transfers, however many host cores there are. Beyond that, threads do
+not start at once, and make a few turns alone: tolerance 5 %."""
+import json
+import subprocess
+import sys
+import tempfile
+
+simrun, program = sys.argv[1:3]
+quantum = int(sys.argv[3]) if len(sys.argv) > 3 else 300
+ring = sys.argv[4] if len(sys.argv) > 4 else '1MiB'
+machine = '''cores: {}
+levels:
+  - {{name: L1, instruction: {{size: 32KiB, ways: 8}}, data: {{size: 32KiB, ways: 8}}}}
+  - {{name: L2, shared_by: chip, size: 4MiB, ways: 16}}
+'''
+for cores, rounds in [(8, 40000), (16, 20000), (64, 20000)]:
+    seen = []
+    for _ in range(3):
+        with tempfile.NamedTemporaryFile(suffix='.yaml', mode='w') as config, tempfile.NamedTemporaryFile(mode='r') as result:
+            config.write(machine.format(cores))
+            config.flush()
+            subprocess.run([simrun, '--config', config.name, '--quiet', '--quantum', str(quantum), '--ring-size', ring, '--json', result.name, '--',
+                            program, str(cores), str(rounds)], check=True, timeout=100, stdout=subprocess.DEVNULL)
+            results = json.load(open(result.name))
+        assert results['complete'], results['error']
+        seen.append(sum(t['lines'] for t in results['transfers']))
+    expected = cores * rounds * 3 / quantum
+    print(f'{cores} cores: {seen} transfers, {expected:.0f} expected')
+    if any(abs(n - expected) > 0.05 * expected for n in seen):
+        sys.exit(1)
