@@ -51,7 +51,7 @@ class TraceModelSink {
   explicit TraceModelSink(ModelSink& sink) : sink_(sink) {}
   uint32_t start_thread(uint32_t thread, uint32_t /*process*/, uint32_t tid) {
     channel::ThreadReport report;
-    report.index = thread;
+    report.index = report.core = thread;
     report.tid = tid;
     return sink_.start_thread(report);
   }
@@ -68,7 +68,7 @@ class TraceModelSink {
 
 channel::ThreadReport thread_report(const traces::ReplayThread& t) {
   channel::ThreadReport report;
-  report.index = t.thread;
+  report.index = report.core = t.thread;
   report.tid = t.tid;
   channel::ThreadStatistics& s = report.statistics;
   s.instructions = t.counts.instructions;

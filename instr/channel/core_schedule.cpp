@@ -8,7 +8,9 @@
 namespace simrun::channel {
 
 void CoreSchedule::adopt(MergeThread& thread) {
-  for (uint32_t core = 0; core < cores_.size(); ++core) {
+  const auto count = static_cast<uint32_t>(cores_.size());
+  for (uint32_t i = 0; i < count; ++i) {
+    const uint32_t core = (thread.report.index + i) % count;
     if (cores_[core].owner != nullptr) continue;
     cores_[core].owner = &thread;
     thread.core = core;

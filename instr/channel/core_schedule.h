@@ -19,8 +19,8 @@ class CoreSchedule {
   CoreSchedule(uint32_t cores, uint64_t time_slice) : cores_(cores), time_slice_(time_slice) {}
   bool is_on() const { return !cores_.empty(); }
 
-  // A new thread: the lowest core that belongs to nobody becomes its own, if there is one. It runs there when it can,
-  // so that threads stay where they are as long as there are enough cores.
+  // A new thread: the core of its index modulo their number becomes its own, or the next one that belongs to nobody. It
+  // runs there when it can, so that threads stay where they are as long as there are enough cores.
   void adopt(MergeThread& thread);
   // It wants to run. False: no core is free, it waits for one.
   bool enter(MergeThread& thread);
