@@ -11,8 +11,16 @@ class App;
 
 namespace simrun::cli {
 
+// Running processes instead of a program: simrun attach.
+struct AttachOptions {
+  std::vector<int> processes;  // process ids; empty: a program is launched
+  double seconds = 0;          // then detach; 0: no limit
+  uint64_t instructions = 0;   // likewise, of all threads together; some more are seen
+};
+
 struct ProgramOptions {
   std::vector<std::string> command;
+  AttachOptions attach;
   bool quiet = false;               // no progress line, no report
   uint64_t quantum = 1000;          // instructions
   uint64_t time_slice = 1'000'000;  // instructions

@@ -67,8 +67,7 @@ void report(const RunOptions& options, const RunResult& result, ResultFiles& fil
 
 }  // namespace
 
-int run_command(const std::vector<std::string>& words) {
-  const RunOptions options = parse_run_options(words);
+int run_and_report(const RunOptions& options) {
   ResultFiles files(options);
   RunResult result = run(options);
   result.mode = options.mode;
@@ -77,5 +76,7 @@ int run_command(const std::vector<std::string>& words) {
   if (result.signal != 0) end_by_signal(result.signal);
   return result.error.empty() ? result.exit_code : 1;
 }
+
+int run_command(const std::vector<std::string>& words) { return run_and_report(parse_run_options(words)); }
 
 }  // namespace simrun::cli

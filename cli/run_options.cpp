@@ -37,6 +37,8 @@ constexpr const char* kExamples =
       The lines that its threads fight over, with variables, source lines and the fix (docs/sharing.md).
   simrun --config l3_8core --sweep L2.size=256KiB,512KiB,1MiB --sweep L2.replacement=lru,srrip -- ./solver
       Six machines over one run.
+  simrun attach --config l3_8core.yaml --for 10s 4711
+      Ten seconds of a process that runs already; then it runs on natively.
   simrun config l3_8core.yaml
       The machine as a picture; --config host simulates the one that this runs on.
   source <(simrun completion bash)
@@ -81,7 +83,9 @@ void check_model_options(const CommandLine& line, const RunOptions& o) {
   if (!o.miss_curve.empty() && o.sim_threads > 1) line.usage_error("--miss-curve is made by one thread");
 }
 
-void add_options(CLI::App& run, RunOptions& o, std::string& statistics) {
+}  // namespace
+
+void add_run_options(CLI::App& run, RunOptions& o, std::string& statistics) {
   run.add_option("-c,--config", o.config, "Machine to simulate: a YAML file, or the name of one that comes with simrun")
       ->type_name("FILE");
   run.add_option("-j,--json", o.json_file, "Write the results as JSON (docs/results.md)")->type_name("FILE");
@@ -102,7 +106,13 @@ void add_options(CLI::App& run, RunOptions& o, std::string& statistics) {
       ->group("Engine");
 }
 
-}  // namespace
+void check_run_options(const CommandLine& line, RunOptions& o, const std::string& statistics, const std::string& example) {
+  o.engine_statistics = statistics == "engine";
+  if (o.mode == RunMode::kSim && o.config.empty())
+    line.usage_error("which machine? Give --config FILE, for example: " + example);
+  check_model_options(line, o);
+  if (o.discard && o.mode != RunMode::kTrace) line.usage_error("--discard goes with --mode trace");
+}
 
 RunOptions parse_run_options(const Words& words) {
   RunOptions o;
@@ -110,14 +120,9 @@ RunOptions parse_run_options(const Words& words) {
   CommandLine line("simrun", kUsage, kDescription);
   line.app().footer(commands_and_examples());
   line.app().set_version_flag("--version", std::string("simrun ") + SIMRUN_VERSION);
-  add_options(line.app(), o, statistics);
+  add_run_options(line.app(), o, statistics);
   o.program.command = line.parse_with_program(words);
-  o.engine_statistics = statistics == "engine";
-  if (o.mode == RunMode::kSim && o.config.empty())
-    line.usage_error("which machine? Give --config FILE, for example: simrun --config l3_8core.yaml -- " +
-                     o.program.command[0]);
-  check_model_options(line, o);
-  if (o.discard && o.mode != RunMode::kTrace) line.usage_error("--discard goes with --mode trace");
+  check_run_options(line, o, statistics, "simrun --config l3_8core.yaml -- " + o.program.command[0]);
   return o;
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/command_line.h"
 #include "cli/program_options.h"
 
 namespace simrun::cli {
@@ -28,6 +29,14 @@ struct RunOptions {
   bool engine_statistics = false;
   bool discard = false;  // kTrace: throw the stream away unread
 };
+
+// Adds them to `app`; `statistics` is to be given to check_run_options. Both must outlive it.
+void add_run_options(CLI::App& app, RunOptions& options, std::string& statistics);
+// What the options together must obey. Throws UserError with exit status 2.
+void check_run_options(const CommandLine& line, RunOptions& options, const std::string& statistics, const std::string& example);
+
+// Does what they say; simrun's exit status.
+int run_and_report(const RunOptions& options);
 
 // `words`: behind the sub-command's name. Throws TextWanted (command_line.h) or UserError with exit status 2.
 RunOptions parse_run_options(const std::vector<std::string>& words);

@@ -54,9 +54,11 @@ ProgramRun::ProgramRun(const ProgramOptions& options, border::Mode mode, const C
     : options_(options),
       start_(std::chrono::steady_clock::now()),
       result_(beginning(options)),
-      family_(prepare(options, mode, count)),
+      family_(options.attach.processes.empty()
+                  ? host::Family(prepare(options, mode, count))
+                  : host::Family(prepare(options, mode, count), options.attach.processes)),
       progress_(!options.quiet),
-      consumer_(family_, progress_, options.wait_for_children) {}
+      consumer_(family_, progress_, options.wait_for_children, options.attach) {}
 
 RunResult ProgramRun::discarding() {
   result_.counted = false;

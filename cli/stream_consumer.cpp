@@ -83,8 +83,9 @@ class Drains {
 
 }  // namespace
 
-StreamConsumer::StreamConsumer(host::Family& family, Progress& progress, bool wait_for_children)
-    : family_(family), progress_(progress), wait_for_children_(wait_for_children) {
+StreamConsumer::StreamConsumer(host::Family& family, Progress& progress, bool wait_for_children,
+                               const AttachOptions& limits)
+    : family_(family), progress_(progress), wait_for_children_(wait_for_children), limits_(limits) {
   watch(family_, bell_);
 }
 
@@ -178,7 +179,7 @@ void StreamConsumer::finish(RunResult& result) {
     nap(std::chrono::milliseconds(1));
   }
   for (const uint32_t index : living_) {
-    if (family_[index].running()) ++result.left_running;
+    if (!family_.is_attached() && family_[index].running()) ++result.left_running;
     take_leave(index, result);
   }
   living_.clear();
@@ -194,7 +195,7 @@ void StreamConsumer::drain(RunResult& result) {
     else
       drains.add_nothing();
   try {
-    loop(drains, [] {}, [] { return false; }, result);
+    loop(drains, [] { return std::vector<channel::ThreadReport>(); }, [] { return false; }, result);
   } catch (const channel::StreamError& error) {
     // Not even the rings' numbers hold: nothing can keep the program from blocking on a full ring.
     result.error += fmt::format("{}{}; the program was killed", result.error.empty() ? "" : "; then ", error.what());

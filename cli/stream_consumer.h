@@ -19,7 +19,7 @@ namespace simrun::cli {
 
 class StreamConsumer {
  public:
-  StreamConsumer(host::Family& family, Progress& progress, bool wait_for_children);
+  StreamConsumer(host::Family& family, Progress& progress, bool wait_for_children, const AttachOptions& limits);
   ~StreamConsumer() { watch_nothing(); }
 
   // Until the program has ended and its streams are read. Fills threads, processes, events, engine and error of `result`.
@@ -28,7 +28,7 @@ class StreamConsumer {
     channel::Merge<Sink> merge(sink, options);
     merge.set_find_child([this](uint32_t parent, uint64_t token, uint64_t pid) { return child(parent, token, pid); });
     try {
-      loop(merge, [&] { show(merge.reports()); }, [&] { return merge.waits_for_runnable(); }, result);
+      loop(merge, [&] { return merge.reports(); }, [&] { return merge.waits_for_runnable(); }, result);
     } catch (const channel::StreamError& error) {
       result.error = error.what();
     }
@@ -46,15 +46,16 @@ class StreamConsumer {
 
  private:
   // `streams` has add_process(), set_alive(), is_done(), forget() and advance(), as Merge.
-  template <class Streams, class Show, class IsBehind>
-  void loop(Streams& streams, Show&& show, IsBehind&& is_behind, RunResult& result) {
+  template <class Streams, class Reports, class IsBehind>
+  void loop(Streams& streams, Reports&& reports, IsBehind&& is_behind, RunResult& result) {
     using channel::Status;
     for (int idle = 0;;) {
       // While words come, whether the processes live does not matter; asked before advance(), so that their last words
       // are not missed.
       look_around(streams, idle != 0, result);
       const Status status = streams.advance();
-      if (progress_.due()) show();
+      if (progress_.due()) show(reports());
+      if (family_.is_attached() && !family_.is_leaving() && is_time_to_leave(reports)) family_.start_leaving();
       if (status == Status::kFinished && all_seen()) return;
       if (given_up(result)) return;
       if (status == Status::kAdvanced)
@@ -106,6 +107,19 @@ class StreamConsumer {
     bell_.disarm();
   }
 
+  // Of a process that was attached to. Counts at most every 10 ms.
+  template <class Reports>
+  bool is_time_to_leave(Reports&& reports) {
+    const auto now = std::chrono::steady_clock::now();
+    if (signals_seen() != 0) return true;
+    if (limits_.seconds != 0 && std::chrono::duration<double>(now - start_).count() >= limits_.seconds) return true;
+    if (limits_.instructions == 0 || now - counted_ < std::chrono::milliseconds(10)) return false;
+    counted_ = now;
+    uint64_t instructions = 0;
+    for (const channel::ThreadReport& thread : reports()) instructions += thread.statistics.instructions;
+    return instructions >= limits_.instructions;
+  }
+
   static void nap(std::chrono::microseconds time);
   bool ended();                  // nothing more is waited for, but what has been written is still read
   bool all_seen() const { return mapped_.size() == family_.size(); }
@@ -121,6 +135,9 @@ class StreamConsumer {
   host::Family& family_;
   Progress& progress_;
   const bool wait_for_children_;
+  const AttachOptions limits_;
+  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::time_point counted_ = start_;
   std::vector<std::unique_ptr<channel::MappedProcess>> mapped_;  // by index of the family; null when done
   std::vector<uint32_t> living_;                                 // not yet done
   channel::Doorbell bell_;

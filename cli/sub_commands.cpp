@@ -6,6 +6,7 @@ namespace {
 
 constexpr SubCommand kSubCommands[] = {
     {"run", "Run a program and simulate (the word may be left out)", run_command},
+    {"attach", "Simulate processes that run already, for a while", attach_command},
     {"record", "Record a program, or a region of it, into a trace file", record_command},
     {"sim", "Simulate a trace file", sim_command},
     {"info", "Say what a trace file holds", info_command},

@@ -18,6 +18,7 @@ std::span<const SubCommand> sub_commands();
 
 // One function per file NAME_command.cpp.
 int run_command(const std::vector<std::string>& words);
+int attach_command(const std::vector<std::string>& words);
 int sharing_command(const std::vector<std::string>& words);
 int bbv_command(const std::vector<std::string>& words);
 int pinpoints_command(const std::vector<std::string>& words);

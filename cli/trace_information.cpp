@@ -89,6 +89,9 @@ Json trace_information(const ProgramOptions& options) {
 }
 
 Json trace_summary(const RunResult& result) {
+  Json processes = Json::array();
+  for (const ProcessReport& p : result.processes)
+    processes.push_back({{"index", p.index}, {"pid", p.pid}, {"command", p.command}});
   Json threads = Json::array();
   for (const channel::ThreadReport& t : result.threads)
     threads.push_back({{"index", t.index},
@@ -104,6 +107,7 @@ Json trace_summary(const RunResult& result) {
           {"wall_seconds", result.wall_seconds},
           {"events",
            {{"forks", result.events.forks}, {"execs", result.events.execs}, {"markers", result.events.markers}}},
+          {"processes", processes},
           {"threads", threads}};
 }
 
@@ -121,6 +125,10 @@ void read_trace_summary(const nlohmann::json& information, const nlohmann::json&
     result.events.execs = number<uint64_t>(*at, "execs");
     result.events.markers = number<uint64_t>(*at, "markers");
   }
+  if (const auto at = summary.find("processes"); at != summary.end() && at->is_array())
+    for (const auto& p : *at)
+      if (p.is_object() && p.contains("command") && p["command"].is_string())
+        result.processes.push_back({number<uint32_t>(p, "index"), number<int>(p, "pid"), p["command"].get<std::string>()});
   const auto threads = summary.find("threads");
   if (threads == summary.end() || !threads->is_array()) return;
   for (const auto& from : *threads) {

@@ -102,6 +102,27 @@ struct FollowRequest {
 };
 inline constexpr uint32_t kFollowRequests = 32;
 
+// A thread of a running process that simrun attached to, as it was stopped (docs/attach.md). In the order of PTRACE_GETREGS no more:
+// `gpr` is by hardware number.
+struct AttachedThread {
+  uint64_t tid;
+  uint64_t gpr[16], pc, flags, fs_base, gs_base;
+  uint64_t call_to_restart;            // what gpr[rax] == restart_syscall goes on with; 0: none
+  uint64_t signal_mask;
+  uint64_t alternate_stack[3];         // stack_t: address, flags, bytes
+  uint64_t context;                    // written by the engine: what the thread is to find in r12 at ProcessHeader::thread_start
+  alignas(64) uint8_t vectors[12 * 1024];   // XSAVE image in standard format (PTRACE_GETREGSET, NT_X86_XSTATE)
+};
+
+// Detaching: what the simulator wants of the engine, and how far that is (docs/attach.md).
+enum class Leaving : uint32_t {
+  kNo = 0,
+  kPark,      // simulator: every thread that comes to the dispatcher waits there
+  kGo,        // simulator: all are there; leave
+  kRestore,   // engine: one thread gives the kernel the application's signal actions back
+  kGone,      // engine: done; threads go on natively. The `app_mappings` ranges are the engine's now
+};
+
 // What the launcher tells the engine and what the engine tells the launcher.
 struct ProcessHeader {
   uint64_t magic;
@@ -124,6 +145,11 @@ struct ProcessHeader {
   uint64_t count_interval_threads;     // the same as soon as there has been a second thread; 0: as before
   uint32_t count_paths;                // count mode: 1: how often each path ran is part of that report
   uint32_t mode_switches;              // entries of the table at mode_switches_offset
+  // Of a process that was attached to: its threads, the first of which is to become the engine's main, at this offset; and what its C library
+  // told the kernel for that thread.
+  uint64_t attached_offset;
+  uint32_t attached_threads;           // 0: launched
+  uint64_t app_robust_list, app_robust_list_bytes, app_tid_address;
   uint32_t follow_children;            // 0: children, and programs executed, go on natively
   int32_t simulator_pid;
   uint64_t app_pc, app_sp;             // the application's first instruction (its dynamic loader, if it has one) and stack pointer
@@ -165,6 +191,12 @@ struct ProcessHeader {
   std::atomic<uint64_t> last_token;                 // of forks
   FollowRequest requests[kFollowRequests];
   std::atomic<uint32_t> requests_posted;            // raised after each posting; the simulator sets it back before it looks
+
+  // Detaching. A thread that simrun finds stopped in an interrupted system call at `gate_end` is sent to `gate_abort`: as if it had not
+  // made the call.
+  std::atomic<uint32_t> leaving;       // Leaving; a futex
+  std::atomic<uint32_t> parked;        // threads that wait for kGo
+  uint64_t thread_start, gate_end, gate_abort;   // written by the engine before engine_state 1
 
   // The consumer sleeps on this futex; producers wake it at chunk switches and state changes when it is 1.
   alignas(64) std::atomic<uint32_t> consumer_sleeps;

@@ -20,6 +20,7 @@
 #include <cstring>
 
 #include "base/user_error.h"
+#include "instr/host/attach.h"
 #include "instr/host/elf_file.h"
 #include "instr/host/resource_limits.h"
 
@@ -100,13 +101,75 @@ Family::Family(LaunchOptions options) : options_(std::move(options)) {
   add(std::make_unique<Target>(std::move(first)), {});
 }
 
+Family::Family(LaunchOptions options, const std::vector<pid_t>& processes) : options_(std::move(options)), attached_(true) {
+  try {
+    for (const pid_t pid : processes) add(std::make_unique<Target>(pid, attach(pid, options_), Target::Relation::kStranger), {});
+  } catch (...) {
+    for (Member& m : members_) detach(*m.target);
+    throw;
+  }
+}
+
 Family::~Family() {
+  if (leaver_.joinable()) leaver_.join();
   for (const Watched& w : watched_) ptrace(PTRACE_DETACH, w.tid, nullptr, nullptr);   // in vain unless stopped: then our end does it
 }
 
 void Family::add(std::unique_ptr<Target> target, const Birth& birth) {
   members_.push_back({std::move(target), birth});
   if (birth.kind == Birth::Kind::kForked && birth.token != 0) children_[{birth.parent, birth.token}] = ChildState::kFollowed;
+}
+
+namespace {
+
+bool has_threads(const Target& target) {
+  for (uint32_t k = 0; k < target.header().slots_used; ++k) {
+    const uint32_t state = target.slot(k).ring.state.load();
+    if (state != static_cast<uint32_t>(border::ThreadState::kFree) && state != static_cast<uint32_t>(border::ThreadState::kDead)) return true;
+  }
+  return false;
+}
+
+void wait_and_clean(Target& target) {
+  while (target.running() && (target.header().leaving != static_cast<uint32_t>(border::Leaving::kGone) || has_threads(target))) usleep(1000);
+  try {
+    if (target.running()) remove_engine(target);
+  } catch (const UserError&) {
+    // It stays mapped, and does nothing there.
+  }
+}
+
+}  // namespace
+
+void Family::start_leaving() {
+  if (leaving_) return;
+  leaving_ = true;
+  stop_following();
+  std::vector<Target*> running;
+  for (Member& m : members_)
+    if (m.target != nullptr && m.target->running()) running.push_back(m.target.get());
+  leaver_ = std::thread([this, running] {
+    for (Target* target : running)
+      if (detach(*target))
+        wait_and_clean(*target);
+      else
+        stuck_.push_back(fmt::format("process {} could not be detached from: it goes on in the engine, and nobody reads what it does", target->pid()));
+    left_ = true;
+  });
+}
+
+bool Family::any_is_in_engine() {
+  if (leaver_.joinable() && !left_) return true;
+  for (Member& m : members_) {
+    if (m.target == nullptr || !m.target->running() || m.target->header().engine_state >= 2) continue;
+    const border::ProcessHeader& h = m.target->header();
+    if (h.leaving != static_cast<uint32_t>(border::Leaving::kGone)) {
+      if (!left_ || h.leaving != static_cast<uint32_t>(border::Leaving::kNo)) return true;
+      continue;   // it stays
+    }
+    if (has_threads(*m.target)) return true;
+  }
+  return false;
 }
 
 void Family::poll() {
@@ -313,6 +376,13 @@ Family::ChildState Family::child(uint32_t parent, uint64_t token, pid_t pid) {
 
 bool Family::main_runs() {
   if (main_ended_) return false;
+  if (attached_) {
+    if (any_is_in_engine()) return true;
+    if (leaver_.joinable()) leaver_.join();
+    warnings_.insert(warnings_.end(), stuck_.begin(), stuck_.end());
+    main_ended_ = true;
+    return false;
+  }
   Target* main = members_[main_].target.get();
   if (main != nullptr && main->running()) return true;
   main_ended_ = true;
@@ -321,7 +391,7 @@ bool Family::main_runs() {
 }
 
 void Family::forward_signal(int signal) {
-  if (!main_ended_) kill(main_pid_, signal);
+  if (!main_ended_ && !attached_) kill(main_pid_, signal);
 }
 
 }  // namespace simrun::host

@@ -4,11 +4,13 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -30,6 +32,8 @@ class Family {
 
   // Launches the program. Throws UserError as launch() does.
   explicit Family(LaunchOptions options);
+  // Attaches to running processes instead. Throws UserError as attach() does; no process is left attached then.
+  Family(LaunchOptions options, const std::vector<pid_t>& processes);
   ~Family();
 
   // Answers what engines ask and takes over images whose exec has come; what is new has the highest indices. Cheap when there is
@@ -52,10 +56,15 @@ class Family {
   // What became of the child `pid` (as its parent's system call returned it) that `parent` announced with `token`.
   ChildState child(uint32_t parent, uint64_t token, pid_t pid);
 
-  // The launched process, whatever it executes: its end is the end of the run.
+  // Attached: from now on all followed processes leave the engine, in the background. main_runs() says when they have.
+  void start_leaving();
+  bool is_leaving() const { return leaving_; }
+  bool is_attached() const { return attached_; }
+
+  // The launched process, whatever it executes: its end is the end of the run. Attached: any of them.
   bool main_runs();
   int wait_status() const { return main_status_; }
-  void forward_signal(int signal);   // async-signal-safe
+  void forward_signal(int signal);   // async-signal-safe; nothing when attached
 
   const std::vector<std::string>& warnings() const { return warnings_; }
   // Programs that processes of ours executed and that run natively.
@@ -80,6 +89,7 @@ class Family {
   // False: it is no longer watched.
   bool handle_stops(Watched& watched);
   bool handle_stop(Watched& watched, pid_t who, int status);
+  bool any_is_in_engine();
   bool take_image(Watched& watched);
   bool matches(pid_t pid) const;
   void set_aside(const Watched& watched);
@@ -97,6 +107,11 @@ class Family {
   bool main_ended_ = false;
   uint64_t native_images_ = 0;
   bool closed_ = false;
+  bool attached_ = false;
+  bool leaving_ = false;
+  std::thread leaver_;
+  std::atomic<bool> left_ = false;   // leaver_ is done
+  std::vector<std::string> stuck_;   // what it found; to be read when it is done
   std::vector<std::string> warnings_;
 };
 

@@ -28,12 +28,25 @@ constexpr uint64_t kInitialFlags = 0x202;     // interrupts on, as ELF_PLAT_INIT
 }  // namespace
 
 RemoteProcess::RemoteProcess(pid_t pid) : pid_(pid) {
-  if (ptrace(PTRACE_GETSIGMASK, pid_, sizeof signal_mask_, &signal_mask_) != 0) throw_access_error("PTRACE_GETSIGMASK");
-  const uint64_t all = ~uint64_t{0};
-  if (ptrace(PTRACE_SETSIGMASK, pid_, sizeof all, &all) != 0) throw_access_error("PTRACE_SETSIGMASK");
+  block_signals();
   // Out of execve first: on its way back it would overwrite rax.
   run_to_syscall_stop();
   if (ptrace(PTRACE_GETREGS, pid_, nullptr, &initial_) != 0) throw_access_error("PTRACE_GETREGS");
+  put_instruction();
+}
+
+RemoteProcess::RemoteProcess(pid_t tid, const user_regs_struct& registers) : pid_(tid), initial_(registers) {
+  block_signals();
+  put_instruction();
+}
+
+void RemoteProcess::block_signals() {
+  if (ptrace(PTRACE_GETSIGMASK, pid_, sizeof signal_mask_, &signal_mask_) != 0) throw_access_error("PTRACE_GETSIGMASK");
+  const uint64_t all = ~uint64_t{0};
+  if (ptrace(PTRACE_SETSIGMASK, pid_, sizeof all, &all) != 0) throw_access_error("PTRACE_SETSIGMASK");
+}
+
+void RemoteProcess::put_instruction() {
   errno = 0;
   saved_text_ = ptrace(PTRACE_PEEKTEXT, pid_, initial_.rip, nullptr);
   if (errno != 0) throw_access_error("PTRACE_PEEKTEXT");
@@ -95,7 +108,7 @@ void RemoteProcess::give_back() noexcept {
   ptrace(PTRACE_SETSIGMASK, pid_, sizeof signal_mask_, &signal_mask_);
 }
 
-void RemoteProcess::detach(uint64_t pc, uint64_t sp) {
+void RemoteProcess::detach(uint64_t pc, uint64_t sp, bool block_signals) {
   if (ptrace(PTRACE_POKETEXT, pid_, initial_.rip, saved_text_) != 0) throw_access_error("PTRACE_POKETEXT");
   user_regs_struct r{};
   r.cs = initial_.cs, r.ss = initial_.ss, r.ds = initial_.ds, r.es = initial_.es, r.fs = initial_.fs, r.gs = initial_.gs;
@@ -104,7 +117,8 @@ void RemoteProcess::detach(uint64_t pc, uint64_t sp) {
   r.rip = pc;
   r.rsp = sp;
   set_registers(r);
-  if (ptrace(PTRACE_SETSIGMASK, pid_, sizeof signal_mask_, &signal_mask_) != 0) throw_access_error("PTRACE_SETSIGMASK");
+  const uint64_t mask = block_signals ? ~uint64_t{0} : signal_mask_;
+  if (ptrace(PTRACE_SETSIGMASK, pid_, sizeof mask, &mask) != 0) throw_access_error("PTRACE_SETSIGMASK");
   if (ptrace(PTRACE_DETACH, pid_, nullptr, held_signal_) != 0) throw_access_error("PTRACE_DETACH");
 }
 

@@ -1,5 +1,5 @@
-// A child in its exec stop, as a place to run system calls and to write memory. Works without breakpoints and without signals: a
-// `syscall` instruction is written over the first instruction of the program and run between the two system-call stops, so neither
+// A stopped thread, as a place to run system calls and to write memory. Works without breakpoints and without signals: a
+// `syscall` instruction is written over the instruction that is next and run between the two system-call stops, so neither
 // the signal mask nor a disposition of the program ever changes.
 #pragma once
 
@@ -20,7 +20,11 @@ class RemoteProcess {
   explicit RemoteProcess(pid_t pid);
 
   pid_t pid() const { return pid_; }
-  // The registers that the kernel gave to the program.
+  // `tid`: a thread stopped with PTRACE_EVENT_STOP, seized with PTRACE_O_TRACESYSGOOD; `registers`: those with which it is to be left, in no
+  // system call.
+  RemoteProcess(pid_t tid, const user_regs_struct& registers);
+
+  // The registers that the kernel gave to the program; or as given to the constructor.
   const user_regs_struct& initial_registers() const { return initial_; }
 
   // Runs one system call in the child; its raw result (negative errno on failure).
@@ -28,15 +32,21 @@ class RemoteProcess {
   // The same, for calls that must succeed: throws UserError "cannot <what>: <error>".
   uint64_t must_call(const std::string& what, long number, std::array<uint64_t, 6> arguments = {});
 
+  // The mask with which it is left.
+  uint64_t signal_mask() const { return signal_mask_; }
+
   // Copies into memory that is writable for the child.
   void write(uint64_t address, const void* bytes, size_t count);
 
   // Puts everything back; the child stays stopped and traced, with the registers that the kernel gave it. A child that is gone is no error.
   void give_back() noexcept;
-  // Puts everything back and lets the child run from `pc` on stack `sp` with all other registers zero; it is no longer traced.
-  void detach(uint64_t pc, uint64_t sp);
+  // Puts everything back and lets the child run from `pc` on stack `sp` with all other registers zero; it is no longer traced. Its signal mask
+  // is its own, or all with `block_signals`.
+  void detach(uint64_t pc, uint64_t sp, bool block_signals = false);
 
  private:
+  void block_signals();
+  void put_instruction();
   void set_registers(const user_regs_struct& registers);
   void run_to_syscall_stop();
 

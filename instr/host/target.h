@@ -28,6 +28,9 @@ class Target {
   pid_t pid() const { return pid_; }
   void* mapping() const { return mapping_.address(); }
   border::ProcessHeader& header() const { return mapping_.header(); }
+  border::ThreadSlot& slot(uint32_t k) const {
+    return *reinterpret_cast<border::ThreadSlot*>(static_cast<char*>(mapping()) + header().slots_offset + k * header().slot_bytes);
+  }
 
   // False once it has ended (or executed another program); does not block. Not from several threads at once.
   bool running();

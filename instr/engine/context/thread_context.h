@@ -70,6 +70,7 @@ struct ThreadContext : border::ThreadSlot {
   uint64_t app_mask;           // the application's signal mask
   uint64_t call_mask;          // the mask for the time of a sigsuspend-like call that a signal has interrupted
   uint32_t has_call_mask;
+  uint64_t call_to_restart;    // attached in this call, which restart_syscall goes on with; 0: none
   stack_t app_altstack;
   std::atomic<uint32_t> in_cache;         // 1 from the last look-up before entering the code cache until the exit was read
   uint32_t slot;

@@ -12,6 +12,7 @@
 #include "instr/engine/runtime/uncopied_instructions.h"
 #include "instr/engine/signals/signals.h"
 #include "instr/engine/syscalls/syscalls.h"
+#include "instr/engine/threads/leave.h"
 
 namespace simrun::engine {
 namespace {
@@ -126,6 +127,10 @@ uint64_t dispatch(ThreadContext* c) {
   set_normal_limit(c);
   for (;;) {
     if (c->pending.number.load(std::memory_order_relaxed) != 0) deliver_signal(c);
+    if (is_to_leave()) [[unlikely]] {
+      leave_engine(c);
+      if (c->pending.number.load(std::memory_order_relaxed) != 0) continue;
+    }
     wait_for_memory(c);
     restore_limit(c);
     if (is_stepping(c)) {

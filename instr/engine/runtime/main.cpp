@@ -26,6 +26,7 @@
 #include "instr/engine/syscalls/resource_limits.h"
 #include "instr/engine/syscalls/watch_mappings.h"
 #include "instr/engine/translate/address_space.h"
+#include "instr/engine/threads/attached.h"
 #include "instr/engine/threads/identity.h"
 #include "instr/engine/threads/threads.h"
 
@@ -74,6 +75,16 @@ void read_vector_layout() {
   CHECK(bytes + 64 <= sizeof(ThreadContext::vector_state));
 }
 
+void load_initial_state(ThreadContext* c) {
+  const border::ProcessHeader& h = *g_process.header;
+  c->app = {};
+  c->app.gpr[kRsp] = h.app_sp;
+  c->app.pc = h.app_pc;
+  c->app.flags = 0x202;
+  c->app_fs_base = c->app_gs_base = 0;
+  reset_vector_state(c);
+}
+
 ThreadContext* adopt_first_thread() {
   const border::ProcessHeader& h = *g_process.header;
   ThreadContext* c = take_slot();
@@ -84,16 +95,14 @@ ThreadContext* adopt_first_thread() {
   c->engine_fs_base = c->identity->fs_base;
   c->engine_sp = c->identity->stack_top;
   use_signal_stack(c, signal_stack);
-  c->app = {};
-  c->app.gpr[kRsp] = h.app_sp;
-  c->app.pc = h.app_pc;
-  c->app.flags = 0x202;
-  c->app_fs_base = c->app_gs_base = 0;
   asm volatile("wrgsbase %0" : : "r"(c));
-  reset_vector_state(c);
-  c->tid = static_cast<uint32_t>(getpid());
+  if (h.attached_threads == 0)
+    load_initial_state(c);
+  else
+    load_attached_state(c, 0);
+  c->tid = static_cast<uint32_t>(raw_syscall(SYS_gettid));
   c->ring.tid.store(c->tid);
-  append_event(c, border::Event::kThreadStart, {c->tid, ~0ull, 0});
+  append_event(c, border::Event::kThreadStart, {c->tid, ~0ull, c->app_fs_base});
   if (h.count_interval != 0) append_event(c, border::Event::kInterval, {0, c->app.pc});
   set_thread_state(c, border::ThreadState::kRunning);
   return c;
@@ -102,8 +111,9 @@ ThreadContext* adopt_first_thread() {
 // What the private C library told the kernel in the application's name.
 void forget_private_library() {
   restore_unowned_actions();
-  raw_syscall(SYS_set_robust_list, 0, 24);
-  raw_syscall(SYS_set_tid_address, 0);
+  const border::ProcessHeader& h = *g_process.header;
+  raw_syscall(SYS_set_robust_list, h.app_robust_list, 24);
+  raw_syscall(SYS_set_tid_address, h.app_tid_address);
 }
 
 void remove_blanket() {
@@ -139,8 +149,13 @@ void remove_blanket() {
   read_address_space();
   start_resource_limits();
   start_mapping_calls();
+  if (!adopt_other_threads()) fail("no room for all threads of the process");
+  h.thread_start = g_routines.thread_start;
+  h.gate_end = g_routines.gate_instruction + 2;
+  h.gate_abort = g_routines.gate_abort;
   h.engine_state.store(1);
   report_first_mappings(c);
+  if (h.attached_threads != 0) set_signal_mask(c->app_mask);
   enter_code_cache(c, dispatch(c));
 }
 

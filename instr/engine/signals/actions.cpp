@@ -63,7 +63,7 @@ void start_signals() {
 
 void restore_unowned_actions() {
   for (int s = 1; s <= 64; ++s)
-    if (s != SIGKILL && s != SIGSTOP && !is_fault_signal(s)) set_kernel_action(s, g_actions[s]);
+    if (s != SIGKILL && s != SIGSTOP && !is_fault_signal(s)) install(s, g_actions[s]);
 }
 
 void ignore_faults_for_exec() {

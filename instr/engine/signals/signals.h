@@ -42,7 +42,7 @@ static_assert(sizeof(SignalFrame) == 440);
 
 // Takes over the faults' handlers and remembers what the application inherits.
 void start_signals();
-// The kernel gets back the actions that start_signals found, but for those that the engine owns.
+// The kernel gets what belongs to the actions that start_signals found: others came in between.
 void restore_unowned_actions();
 // Gives the calling kernel thread the engine's signal stack, with the context at its top. `base` is aligned to kSignalStackBytes.
 void use_signal_stack(ThreadContext* context, void* base);

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <utility>
 
 #include "instr/engine/context/app_memory.h"
 #include "instr/engine/context/fixed_routines.h"
@@ -220,7 +221,10 @@ void do_syscall(ThreadContext* c) {
   const bool done = verdict == Verdict::kAllowed ? perform(c, number) : pass_through(c);
   if (blocks) set_thread_state(c, border::ThreadState::kRunning);
   append_event(c, border::Event::kSyscallExit, {number, g[kRax]});
+  const uint64_t restarted = std::exchange(c->call_to_restart, 0);
   if (!done) {
+    // What restart_syscall goes on with is forgotten at the next rt_sigreturn: a handler's, or that of leaving the engine.
+    if (number == SYS_restart_syscall && restarted != 0) g[kRax] = restarted;
     c->app.pc -= kSyscallInstructionBytes;
     return;
   }

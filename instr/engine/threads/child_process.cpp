@@ -22,23 +22,9 @@
 namespace simrun::engine {
 namespace {
 
-[[noreturn]] void go_native(ChildProcess* child) {
-  restore_native_actions();
-  g_process.going_native();
-  const stack_t& s = child->frame.context.stack;
-  raw_syscall(SYS_sigaltstack, word(&s), 0);
-  const uint64_t frame = word(&child->frame.context), fs = child->fs_base, gs = child->gs_base;
-  asm volatile(
-      "wrgsbase %2\n"
-      "mov %0, %%rsp\n"
-      "wrfsbase %1\n"
-      "mov $15, %%eax\n"   // rt_sigreturn
-      "syscall\n"
-      "ud2"
-      :
-      : "r"(frame), "r"(fs), "r"(gs)
-      : "memory");
-  __builtin_unreachable();
+[[noreturn]] void leave(ChildProcess* child) {
+  give_process_back();
+  go_native(child->native);
 }
 
 // A memory file of `bytes`, or -1. A file-size limit below that would send us a signal.
@@ -68,6 +54,7 @@ bool put_header(int fd, const ThreadContext& thread) {
   std::memset(static_cast<void*>(&h.statistics), 0, sizeof h.statistics);
   std::memset(static_cast<void*>(h.requests), 0, sizeof h.requests);
   h.failure[0] = 0;
+  h.leaving = h.parked = 0;
   h.consumer_sleeps = 0;
   return put(fd, copy, sizeof copy, 0);
 }
@@ -113,10 +100,10 @@ void move_in(int mapping, int code, const ThreadContext& thread) {
 
 void start_child_process(ChildProcess* child) {
   if (!child->shares_memory) unlock_after_fork();   // the copies: there is no other thread here
-  if (child->token == 0) go_native(child);
+  if (child->token == 0) leave(child);
   if (child->shares_memory) {
     ask_simulator(border::FollowKind::kVforked, child->token);
-    go_native(child);
+    leave(child);
   }
   const int mapping = make_home(child);
   const int code = mapping < 0 ? -1 : make_file("simrun-code-cache", g_code_cache.capacity());
@@ -127,7 +114,7 @@ void start_child_process(ChildProcess* child) {
   if (!ready) ask_simulator(border::FollowKind::kForked, child->token, ~0u);
   if (mapping >= 0) close(mapping);
   if (code >= 0) close(code);
-  go_native(child);
+  leave(child);
 }
 
 }  // namespace simrun::engine

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "instr/engine/context/thread_context.h"
-#include "instr/engine/signals/signals.h"
+#include "instr/engine/threads/go_native.h"
 
 namespace simrun::engine {
 
@@ -14,10 +14,8 @@ namespace simrun::engine {
 struct ChildProcess {
   uint64_t token;                      // 0: not to be followed
   uint64_t shares_memory;              // vfork
-  uint64_t fs_base, gs_base;
   uint64_t stack[8192];
-  SignalFrame frame;                   // an rt_sigreturn of it is the way out of the engine
-  alignas(64) uint8_t vectors[16 * 1024];
+  NativeState native;
   alignas(64) uint8_t context[sizeof(ThreadContext)];   // of the forking thread, with the child's registers
 
   ThreadContext* thread() { return reinterpret_cast<ThreadContext*>(context); }

@@ -54,6 +54,7 @@ void reset_context(ThreadContext* c, uint32_t slot) {
   c->user_dispatch = {};
   c->step = Step::kNone;
   c->has_call_mask = 0;
+  c->call_to_restart = 0;
   c->last_event = 0;
   c->check_countdown = slot * 7919u + 1;
   c->ring.generation.fetch_add(1);
@@ -145,10 +146,7 @@ void prepare_child(ThreadContext* c, const CloneRequest& request, uint64_t mask,
   copy.in_cache = 0;
   start_ring(&copy);
   copy.ring.state = static_cast<uint32_t>(border::ThreadState::kStarting);
-  child.fs_base = copy.app_fs_base;
-  child.gs_base = copy.app_gs_base;
-  write_vector_frame(&copy, child.vectors);
-  fill_frame(&copy, child.frame.context, word(child.vectors));
+  fill_native_state(&copy, child.native);
 }
 
 // A process: of fork, or of vfork (which shares memory, but has signal handlers and registers of its own).

@@ -119,14 +119,20 @@ void read_address_space() {
   });
 }
 
+// A line of the kernel's can be partly the application's: neighbours of a kind are shown as one.
 void note_engine_mappings(const border::AddressRange* application, uint32_t count) {
   for_each_mapping([&](const Line& line) {
-    const auto* const behind = std::upper_bound(application, application + count, line.from,
-                                                [](uint64_t at, const border::AddressRange& r) { return at < r.base + r.bytes; });
-    if (behind != application + count && behind->base <= line.from) return;
     const bool data = line.writable && !line.shared;
-    note_engine_memory(line.from, line.to - line.from,
-                       line.executable ? EngineMemory::kCode : data ? EngineMemory::kData : EngineMemory::kOther);
+    const EngineMemory kind = line.executable ? EngineMemory::kCode : data ? EngineMemory::kData : EngineMemory::kOther;
+    const auto* own = std::upper_bound(application, application + count, line.from,
+                                       [](uint64_t at, const border::AddressRange& r) { return at < r.base + r.bytes; });
+    for (uint64_t at = line.from; at < line.to; ++own) {
+      const bool last = own == application + count || own->base >= line.to;
+      const uint64_t end = last ? line.to : own->base;
+      if (at < end) note_engine_memory(at, end - at, kind);
+      if (last) break;
+      at = own->base + own->bytes;
+    }
   });
 }
 

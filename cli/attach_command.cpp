@@ -1,0 +1,43 @@
+// `simrun attach`: take over running processes, simulate for a while, and let them go.
+#include <map>
+
+#include "cli/command_line.h"
+#include "cli/run_options.h"
+#include "cli/sub_commands.h"
+
+namespace simrun::cli {
+
+namespace {
+
+void add_limits(CLI::App& app, AttachOptions& o) {
+  const std::map<std::string, double> units = {{"ms", 1e-3}, {"s", 1}, {"m", 60}, {"min", 60}, {"h", 3600}};
+  app.add_option("--for", o.seconds, "Detach after this time: 500ms, 10s, 5m (by default: at Ctrl-C, or when they end)")
+      ->transform(CLI::AsNumberWithUnit(units, CLI::AsNumberWithUnit::CASE_SENSITIVE, "").description(""))
+      ->check(CLI::PositiveNumber.description(""))
+      ->type_name("TIME");
+  app.add_option("--instructions", o.instructions, "Detach when they have executed so many instructions since")
+      ->transform(CLI::AsSizeValue(true).description(""))
+      ->check(CLI::PositiveNumber.description(""))
+      ->type_name("N");
+}
+
+}  // namespace
+
+int attach_command(const Words& words) {
+  RunOptions o;
+  std::string statistics;
+  CommandLine line("simrun attach", "simrun attach [OPTIONS] PID...",
+                   "Takes over every thread of running processes where it is, simulates them, and then lets them go on\n"
+                   "natively: after --for or --instructions, or at Ctrl-C. Their children are followed too. docs/attach.md\n"
+                   "says what it needs and what the processes can notice.");
+  line.app().add_option("PID", o.program.attach.processes, "Processes")->required()->check(CLI::PositiveNumber.description(""));
+  add_limits(line.app(), o.program.attach);
+  add_run_options(line.app(), o, statistics);
+  line.parse(words);
+  check_run_options(line, o, statistics, "simrun attach --config l3_8core.yaml " + std::to_string(o.program.attach.processes[0]));
+  for (const int pid : o.program.attach.processes) o.program.command.push_back(std::to_string(pid));
+  o.program.command.insert(o.program.command.begin(), "attach");
+  return run_and_report(o);
+}
+
+}  // namespace simrun::cli

@@ -1,0 +1,36 @@
+#include "instr/engine/threads/go_native.h"
+
+#include "instr/engine/context/process.h"
+#include "instr/engine/context/raw_syscall.h"
+
+namespace simrun::engine {
+
+void fill_native_state(ThreadContext* c, NativeState& state) {
+  state.fs_base = c->app_fs_base;
+  state.gs_base = c->app_gs_base;
+  write_vector_frame(c, state.vectors);
+  fill_frame(c, state.frame.context, word(state.vectors));
+}
+
+void give_process_back() {
+  restore_native_actions();
+  g_process.going_native();
+}
+
+void go_native(const NativeState& state) {
+  const stack_t& s = state.frame.context.stack;
+  raw_syscall(SYS_sigaltstack, word(&s), 0);
+  asm volatile(
+      "wrgsbase %2\n"
+      "mov %0, %%rsp\n"
+      "wrfsbase %1\n"
+      "mov $15, %%eax\n"   // rt_sigreturn
+      "syscall\n"
+      "ud2"
+      :
+      : "r"(word(&state.frame.context)), "r"(state.fs_base), "r"(state.gs_base)
+      : "memory");
+  __builtin_unreachable();
+}
+
+}  // namespace simrun::engine

@@ -1,0 +1,23 @@
+// Attaching to a running process, and detaching from it (docs/attach.md).
+#pragma once
+
+#include <sys/types.h>
+
+#include "instr/host/launch.h"
+#include "instr/host/local_mapping.h"
+#include "instr/host/target.h"
+
+namespace simrun::host {
+
+// Puts the engine into process `pid` and lets every thread go on in it at its exact state. Returns when the engine runs. Throws UserError;
+// then the process goes on natively, as if nothing had been, but for some address space.
+LocalMapping attach(pid_t pid, const LaunchOptions& options);
+
+// Takes away what the engine had mapped in the process, which has left it (Leaving::kGone). Does what it can: what stays is only memory.
+void remove_engine(Target& target);
+
+// Has every thread of the process leave the engine, at once; its streams must be read meanwhile. Returns false when that was not possible
+// within some seconds: then they all stay in the engine. True also when the process has ended. On a thread that traces nothing else.
+bool detach(Target& target);
+
+}  // namespace simrun::host

@@ -1,0 +1,144 @@
+#include "instr/host/stopped_threads.h"
+
+#include <dirent.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <sstream>
+
+#include "base/user_error.h"
+
+namespace simrun::host {
+namespace {
+
+constexpr int kPatienceMilliseconds = 5000;
+
+bool has_ended(pid_t pid, pid_t tid) {
+  const std::ifstream in(fmt::format("/proc/{}/task/{}/stat", pid, tid));
+  std::ostringstream whole;
+  whole << in.rdbuf();
+  const std::string text = whole.str();
+  const size_t at = text.rfind(')');
+  return at == std::string::npos || at + 2 >= text.size() || text[at + 2] == 'Z' || text[at + 2] == 'X';
+}
+
+[[noreturn]] void throw_seize_error(pid_t pid, int error) {
+  const char* advice = error == EPERM ? ": it is another user's, or traced already (TracerPid in /proc/PID/status), or kernel.yama.ptrace_scope "
+                                        "forbids it: run simrun as root"
+                                      : "";
+  throw UserError(fmt::format("cannot attach to process {}: {}{}", pid, std::strerror(error), advice));
+}
+
+// Calls that return EINTR after any stop, even though no handler ran (signal(7), "Interruption of system calls by stop signals").
+bool ends_at_stops(long number) {
+  switch (number) {
+    case SYS_epoll_wait:
+    case SYS_epoll_pwait:
+    case SYS_epoll_pwait2:
+    case SYS_semop:
+    case SYS_semtimedop:
+    case SYS_rt_sigtimedwait:
+    case SYS_io_getevents:
+    case SYS_msgrcv:
+    case SYS_msgsnd: return true;
+    default: return false;
+  }
+}
+
+}  // namespace
+
+std::vector<pid_t> living_threads(pid_t pid) {
+  std::vector<pid_t> result;
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir(fmt::format("/proc/{}/task", pid).c_str()), &closedir);
+  if (!folder) return result;
+  while (const dirent* entry = readdir(folder.get())) {
+    const auto tid = static_cast<pid_t>(std::strtol(entry->d_name, nullptr, 10));
+    if (tid != 0 && !has_ended(pid, tid)) result.push_back(tid);
+  }
+  std::sort(result.begin(), result.end(), [&](pid_t a, pid_t b) { return std::pair(a != pid, a) < std::pair(b != pid, b); });
+  return result;
+}
+
+bool restart_call(user_regs_struct& r) {
+  // ERESTARTSYS, ERESTARTNOINTR, ERESTARTNOHAND; ERESTART_RESTARTBLOCK (include/linux/errno.h)
+  constexpr long kSystem = -512, kNoInterrupt = -513, kNoHandler = -514, kBlock = -516;
+  const auto number = static_cast<long>(r.orig_rax), result = static_cast<long>(r.rax);
+  r.orig_rax = ~0ull;
+  if (number < 0) return false;
+  const bool again = result == kSystem || result == kNoInterrupt || result == kNoHandler || (result == -EINTR && ends_at_stops(number));
+  if (!again && result != kBlock) return false;
+  r.rax = static_cast<uint64_t>(again ? number : SYS_restart_syscall);
+  r.rip -= 2;
+  return true;
+}
+
+StoppedThreads::StoppedThreads(pid_t pid) : pid_(pid) {
+  for (bool found = true; found;) {
+    found = false;
+    for (const pid_t tid : living_threads(pid)) {
+      if (held_.contains(tid)) continue;
+      found |= seize(tid);
+    }
+  }
+  if (all_.empty()) throw UserError(fmt::format("cannot attach to process {}: it has ended", pid));
+}
+
+StoppedThreads::~StoppedThreads() {
+  for (const pid_t tid : held_) {
+    // The kernel makes interrupted calls again by itself, but for these.
+    user_regs_struct r{};
+    const bool known = ptrace(PTRACE_GETREGS, tid, nullptr, &r) == 0;
+    if (known && static_cast<long>(r.orig_rax) >= 0 && static_cast<long>(r.rax) == -EINTR && restart_call(r)) ptrace(PTRACE_SETREGS, tid, nullptr, &r);
+    ptrace(PTRACE_DETACH, tid, nullptr, nullptr);
+  }
+}
+
+// False: it ended meanwhile.
+bool StoppedThreads::seize(pid_t tid) {
+  if (ptrace(PTRACE_SEIZE, tid, nullptr, PTRACE_O_TRACESYSGOOD) != 0) {
+    if (errno == ESRCH || has_ended(pid_, tid)) return false;
+    throw_seize_error(pid_, errno);
+  }
+  held_.insert(tid);
+  ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr);
+  if (!wait_until_stopped(tid)) {
+    held_.erase(tid);
+    return false;
+  }
+  all_.push_back(tid);
+  return true;
+}
+
+bool StoppedThreads::wait_until_stopped(pid_t tid) {
+  for (int waited = 0; waited < kPatienceMilliseconds;) {
+    int status = 0;
+    const pid_t who = waitpid(tid, &status, __WALL | WNOHANG);
+    if (who < 0 || (who == tid && !WIFSTOPPED(status))) return false;
+    if (who == 0) {
+      usleep(1000);
+      ++waited;
+      continue;
+    }
+    const int signal = WSTOPSIG(status);
+    if (status >> 16 == PTRACE_EVENT_STOP) {
+      if (signal == SIGTRAP) return true;
+      throw UserError(fmt::format("cannot attach to process {}: it is stopped; send it SIGCONT first", pid_));
+    }
+    // On its way to a handler: there the interruption finds it.
+    ptrace(PTRACE_CONT, tid, nullptr, signal & 0x80 ? 0 : signal);
+  }
+  throw UserError(fmt::format("cannot attach to process {}: its thread {} does not stop (see its state in /proc/{}/task/{}/stat)", pid_, tid, pid_,
+                              tid));
+}
+
+}  // namespace simrun::host

@@ -1,0 +1,43 @@
+// The threads of a running process, seized one by one and stopped where they are: also in a system call, which the kernel is told to make
+// again. ptrace is per thread: everything here on the thread that seized.
+#pragma once
+
+#include <sys/types.h>
+#include <sys/user.h>
+
+#include <set>
+#include <vector>
+
+namespace simrun::host {
+
+// Threads of `pid` that have not ended.
+std::vector<pid_t> living_threads(pid_t pid);
+
+// The registers with which the thread, interrupted in a system call, makes that call (again), in none: orig_rax is -1. A call that was to
+// go on after the interruption goes on (restart_syscall); one that natively returns EINTR when a tracer comes is made again.
+// False: it was in no system call, or the call is done; only orig_rax has changed.
+bool restart_call(user_regs_struct& registers);
+
+// Seizes all threads of a process, new ones too, until none is missing. The destructor lets go those that are still held, as they were.
+class StoppedThreads {
+ public:
+  // Throws UserError: no such process, no permission, traced already, stopped by a signal, does not stop.
+  explicit StoppedThreads(pid_t pid);
+  ~StoppedThreads();
+  StoppedThreads(const StoppedThreads&) = delete;
+  StoppedThreads& operator=(const StoppedThreads&) = delete;
+
+  const std::vector<pid_t>& all() const { return all_; }
+  // It is no longer held here.
+  void release(pid_t tid) { held_.erase(tid); }
+
+ private:
+  bool seize(pid_t tid);
+  bool wait_until_stopped(pid_t tid);
+
+  pid_t pid_;
+  std::vector<pid_t> all_;   // the leader first, if it lives
+  std::set<pid_t> held_;
+};
+
+}  // namespace simrun::host

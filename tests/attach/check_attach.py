@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+"""check_attach.py SIMRUN PROGRAM CASE: attaches to a running program; it must end as if nobody had (README.md)."""
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+THREADS = 8
+EXPECTED = 'bad 0, signals 1, own 1234\n'
+
+
+def fail(what):
+    sys.exit(f'FAILED: {what}')
+
+
+def start(program):
+    child = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if child.stdout.readline() != 'ready\n':
+        fail('the program does not start')
+    time.sleep(0.2)
+    return child
+
+
+def finish(child):
+    output, errors = child.communicate('go\n', timeout=60)
+    if (child.returncode, output, errors) != (3, EXPECTED, ''):
+        fail(f'the program ended with status {child.returncode}, {output!r}, {errors!r}')
+
+
+def attach(simrun, child, *options):
+    """Status and JSON results."""
+    with tempfile.TemporaryDirectory() as folder:
+        results = os.path.join(folder, 'results.json')
+        command = [simrun, 'attach', '-q', '--json', results, *options, str(child.pid)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=100)
+        if done.returncode != 0 or done.stderr != '' or done.stdout != '':
+            fail(f'simrun: status {done.returncode}: {done.stdout}{done.stderr}')
+        with open(results) as file:
+            return json.load(file)
+
+
+def mappings(child):
+    """Without the names: the stack gets its name by a thread's stack pointer."""
+    with open(f'/proc/{child.pid}/maps') as file:
+        return {line.split()[0] for line in file}
+
+
+def whole(simrun, child, *options):
+    before = mappings(child)
+    result = attach(simrun, child, '--for', '500ms', *options)
+    if len(result['threads']) != THREADS:
+        fail(f'{len(result["threads"])} threads, not {THREADS}')
+    if left := mappings(child) - before:
+        fail(f'left behind: {left}')
+    return result
+
+
+def counted(simrun, child, *options):
+    result = whole(simrun, child, *options)
+    if result['totals']['instructions'] < 100_000:
+        fail(f'only {result["totals"]["instructions"]} instructions')
+    busy = sum(t['instructions'] > 10_000 for t in result['threads'])
+    if busy < 2:
+        fail(f'{busy} threads computed')
+
+
+def killed(simrun, child):
+    """simrun goes: the program goes on."""
+    tool = subprocess.Popen([simrun, 'attach', '-q', '--mode', 'trace', str(child.pid)])
+    while not any('memfd:simrun' in line for line in open(f'/proc/{child.pid}/maps')):
+        time.sleep(0.01)
+    time.sleep(0.5)
+    tool.kill()
+    tool.wait()
+
+
+def interrupted(simrun, child):
+    tool = subprocess.Popen([simrun, 'attach', '-q', '--mode', 'trace', str(child.pid)])
+    time.sleep(1)
+    tool.send_signal(signal.SIGINT)
+    if tool.wait(timeout=60) != 0:
+        fail(f'simrun ended with status {tool.returncode}')
+
+
+def twice(simrun, child):
+    counted(simrun, child, '--mode', 'trace')
+    counted(simrun, child, '--config', 'l3_8core')
+
+
+def by_instructions(simrun, child):
+    result = attach(simrun, child, '--instructions', '2M', '--mode', 'trace')
+    if result['totals']['instructions'] < 2_000_000:
+        fail(f'only {result["totals"]["instructions"]} instructions')
+
+
+def refused(simrun, child):
+    """Each with its own message, and the process is as it was."""
+    def message(pid, *words):
+        done = subprocess.run([simrun, 'attach', '--mode', 'trace', pid], capture_output=True, text=True, timeout=60)
+        if done.returncode not in (1, 2) or not all(word in done.stderr for word in words):
+            fail(f'attach {pid}: status {done.returncode}: {done.stderr}')
+
+    message('4194300', 'no such process')
+    message('nonsense', 'PID')
+    child.send_signal(signal.SIGSTOP)
+    time.sleep(0.2)
+    message(str(child.pid), 'stopped', 'SIGCONT')
+    child.send_signal(signal.SIGCONT)
+    tool = subprocess.Popen([simrun, 'attach', '-q', '--mode', 'trace', '--for', '3s', str(child.pid)])
+    time.sleep(1)
+    message(str(child.pid), 'under simrun already')
+    if tool.wait(timeout=60) != 0:
+        fail(f'simrun ended with status {tool.returncode}')
+
+
+CASES = {'trace': lambda s, c: counted(s, c, '--mode', 'trace'), 'count': lambda s, c: counted(s, c, '--mode', 'count'),
+         'null': lambda s, c: attach(s, c, '--mode', 'null', '--for', '500ms'), 'twice': twice, 'killed': killed,
+         'interrupted': interrupted, 'instructions': by_instructions, 'refused': refused}
+
+
+def main():
+    simrun, program, case = sys.argv[1:]
+    child = start(program)
+    try:
+        CASES[case](simrun, child)
+        finish(child)
+    finally:
+        child.kill()
+
+
+if __name__ == '__main__':
+    main()
