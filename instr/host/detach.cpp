@@ -111,6 +111,7 @@ void remove_engine(Target& target) {
   };
   for (int attempt = 0; attempt < 100 && target.running(); ++attempt) {
     StoppedThreads threads(target.pid());
+    threads.begin_calls_again();
     bool inside = false;
     user_regs_struct first{};
     for (const pid_t tid : threads.all()) {
@@ -122,7 +123,6 @@ void remove_engine(Target& target) {
       usleep(1000);
       continue;
     }
-    restart_call(first);
     RemoteProcess process(threads.all()[0], first);
     for (const border::AddressRange& r : ranges) process.call(SYS_munmap, {r.base, r.bytes});
     process.give_back();

@@ -103,6 +103,17 @@ StoppedThreads::~StoppedThreads() {
   }
 }
 
+void StoppedThreads::begin_calls_again() {
+  for (const pid_t tid : held_) {
+    user_regs_struct r{};
+    if (ptrace(PTRACE_GETREGS, tid, nullptr, &r) != 0) continue;
+    const uint64_t call = r.orig_rax;
+    if (!restart_call(r)) continue;
+    r.rax = call;
+    ptrace(PTRACE_SETREGS, tid, nullptr, &r);
+  }
+}
+
 // False: it ended meanwhile.
 bool StoppedThreads::seize(pid_t tid) {
   if (ptrace(PTRACE_SEIZE, tid, nullptr, PTRACE_O_TRACESYSGOOD) != 0) {

@@ -28,6 +28,9 @@ class StoppedThreads {
   StoppedThreads& operator=(const StoppedThreads&) = delete;
 
   const std::vector<pid_t>& all() const { return all_; }
+  // Interrupted calls will be made again from their start, with their whole time-outs: for calls that have just begun. (The kernel would go on
+  // with restart_syscall, after which nobody can say which call it is.)
+  void begin_calls_again();
   // It is no longer held here.
   void release(pid_t tid) { held_.erase(tid); }
 
