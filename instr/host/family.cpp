@@ -363,8 +363,9 @@ Family::ChildState Family::child(uint32_t parent, uint64_t token, pid_t pid) {
   const auto known = children_.find({parent, token});
   if (known != children_.end()) {
     missing_since_.erase(pid);
-    if (known->second != ChildState::kPending) return known->second;
-    return ChildState::kPending;
+    // When nothing is followed any more, a child that is still on its way to a program goes on natively; nobody waits for it.
+    if (closed_ && known->second == ChildState::kPending) known->second = ChildState::kNative;
+    return known->second;
   }
   const auto [since, first] = missing_since_.try_emplace(pid, now_milliseconds());
   if (!first && (is_gone(pid) || now_milliseconds() - since->second > kMissingMilliseconds)) {
