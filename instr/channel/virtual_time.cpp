@@ -350,9 +350,8 @@ void VirtualTime::drop_child(MergeThread& thread, uint64_t slot) {
   MergeThread& child = *processes_[thread.process]->by_slot[slot];
   --live_;
   --processes_[thread.process]->live;
-  child.stage = Stage::kEnding;  // still to be polled, but no report
+  child.stage = Stage::kEnding;  // no report; released when its parent has written it off
   schedule_.forget(child);
-  release(child);
 }
 
 void VirtualTime::release_children(MergeThread& thread) {
@@ -385,12 +384,16 @@ void VirtualTime::end(MergeThread& thread) {
   schedule_.forget(thread);
 }
 
+// Its slot is free again when the thread has ended. A process that we merely read no longer goes on writing there: that slot stays
+// taken, and known.
 void VirtualTime::release(MergeThread& thread) {
-  thread.ring.reset();
-  thread.ring.slot().ring.state.store(static_cast<uint32_t>(ThreadState::kFree), std::memory_order_release);
   if (current_ == &thread) current_ = nullptr;
   --waiting_;
   known_.erase(std::find(known_.begin(), known_.end(), &thread));
+  auto& state = thread.ring.slot().ring.state;
+  if (state.load(std::memory_order_acquire) != static_cast<uint32_t>(ThreadState::kDead)) return;
+  thread.ring.reset();
+  state.store(static_cast<uint32_t>(ThreadState::kFree), std::memory_order_release);
   processes_[thread.process]->by_slot[thread.report.slot].reset();
 }
 

@@ -162,7 +162,12 @@ LocalMapping attach(pid_t pid, const LaunchOptions& options) {
     ask_in_thread(first, scratch, states[0]);
     for (size_t k = 1; k < states.size(); ++k) {
       RemoteProcess thread(threads.all()[k], registers[k]);
-      ask_in_thread(thread, scratch, states[k]);
+      try {
+        ask_in_thread(thread, scratch, states[k]);
+      } catch (...) {
+        thread.give_back();
+        throw;
+      }
       thread.give_back();
     }
     std::memcpy(static_cast<void*>(table), states.data(), states.size() * sizeof states[0]);

@@ -85,11 +85,15 @@ bool is_64_bit(pid_t pid) {
   return file && read_elf(file.get(), elf) && elf.kind == ElfKind::kX8664;
 }
 
-int wait_for_stop(pid_t pid) {
-  int status = 0;
-  while (waitpid(pid, &status, __WALL) < 0)
-    if (errno != EINTR) return 0;
-  return status;
+// A thread that we trace: the status of its stop (a signal, with a ptrace event above it), or nothing when it has ended. The end of the
+// launched process is left for who waits for it.
+std::optional<int> wait_for_stop(pid_t pid, bool keeps_end) {
+  siginfo_t info{};
+  while (waitid(P_PID, static_cast<id_t>(pid), &info, WSTOPPED | WEXITED | WNOWAIT | __WALL) != 0)
+    if (errno != EINTR) return std::nullopt;
+  const bool stopped = info.si_code == CLD_TRAPPED || info.si_code == CLD_STOPPED;
+  if (stopped || !keeps_end) waitid(P_PID, static_cast<id_t>(pid), &info, (stopped ? WSTOPPED : WEXITED) | WNOHANG | __WALL);
+  return stopped ? std::optional(info.si_status) : std::nullopt;
 }
 
 }  // namespace
@@ -243,15 +247,13 @@ void Family::unwatch_failed_exec(pid_t tid) {
   const auto w = std::find_if(watched_.begin(), watched_.end(), [&](const Watched& x) { return x.tid == tid; });
   if (w == watched_.end()) return;
   ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr);
-  for (;;) {
-    const int status = wait_for_stop(tid);
-    if (!WIFSTOPPED(status)) break;
-    const bool ours = status >> 16 == PTRACE_EVENT_STOP;
-    if (ours) {
+  while (const std::optional<int> status = wait_for_stop(tid, tid == main_pid_)) {
+    const int event = *status >> 8;
+    if (event == PTRACE_EVENT_STOP) {
       ptrace(PTRACE_DETACH, tid, nullptr, nullptr);
       break;
     }
-    ptrace(PTRACE_CONT, tid, nullptr, status >> 16 ? 0 : WSTOPSIG(status));
+    ptrace(PTRACE_CONT, tid, nullptr, event ? 0 : *status & 0x7f);
   }
   watched_.erase(w);
 }

@@ -82,7 +82,9 @@ bool restart_call(user_regs_struct& r) {
   return true;
 }
 
-StoppedThreads::StoppedThreads(pid_t pid) : pid_(pid) {
+// By way of another constructor, so that the destructor lets go what is held when this one throws.
+StoppedThreads::StoppedThreads(pid_t pid) : StoppedThreads() {
+  pid_ = pid;
   for (bool found = true; found;) {
     found = false;
     for (const pid_t tid : living_threads(pid)) {

@@ -35,10 +35,11 @@ class StoppedThreads {
   void release(pid_t tid) { held_.erase(tid); }
 
  private:
+  StoppedThreads() = default;
   bool seize(pid_t tid);
   bool wait_until_stopped(pid_t tid);
 
-  pid_t pid_;
+  pid_t pid_ = 0;
   std::vector<pid_t> all_;   // the leader first, if it lives
   std::set<pid_t> held_;
 };

@@ -31,10 +31,11 @@ bool Target::running() {
 }
 
 bool Target::child_runs() {
-  // Look first and reap second: forward_signal must not see a process id that is free already.
+  // Look first and reap second: forward_signal must not see a process id that is free already. A stop of a child that we trace is reported
+  // whether asked for or not (kernel/exit.c, wait_task_stopped); it is the family's affair.
   siginfo_t info{};
   const int result = waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT);
-  if (result == 0 && info.si_pid == 0) return true;
+  if (result == 0 && (info.si_pid == 0 || info.si_code == CLD_TRAPPED || info.si_code == CLD_STOPPED)) return true;
   if (result != 0 && errno == EINTR) return true;
   ended_ = true;
   while (waitpid(pid_, &status_, 0) < 0 && errno == EINTR) continue;

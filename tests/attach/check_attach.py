@@ -105,6 +105,9 @@ def refused(simrun, child):
 
     message('4194300', 'no such process')
     message('nonsense', 'PID')
+    uncounted = subprocess.run([simrun, 'attach', '--mode', 'null', '--instructions', '1M', str(child.pid)], capture_output=True, text=True, timeout=60)
+    if uncounted.returncode != 2 or 'nobody counts' not in uncounted.stderr:
+        fail(f'--instructions in null mode: status {uncounted.returncode}: {uncounted.stderr}')
     stopped = subprocess.Popen(['sleep', '100'])
     stopped.send_signal(signal.SIGSTOP)
     time.sleep(0.2)

@@ -147,6 +147,13 @@ TEST_F(MergeTest, FailedCreationLeavesNoThread) {
   settle(true);
   EXPECT_EQ(order(), "A");
   EXPECT_EQ(merge().reports().size(), 1u);
+  EXPECT_EQ(target_.slot(1).ring.state.load(), static_cast<uint32_t>(ThreadState::kStarting)) << "its parent still writes there";
+  Producer b(target_, 1, 0);
+  b.start(0);
+  b.end();
+  step(a, 0);
+  settle(true);
+  EXPECT_EQ(merge().reports().size(), 1u);
   EXPECT_EQ(target_.slot(1).ring.state.load(), static_cast<uint32_t>(ThreadState::kFree));
 }
 
@@ -254,6 +261,19 @@ TEST_F(MergeTest, DeadTargetGivesWhatIsThere) {
   EXPECT_EQ(report(1).statistics.truncated_words, 1u);
   EXPECT_FALSE(report(1).ended);
   EXPECT_EQ(merge().advance(false), Status::kFinished);
+}
+
+// The program has ended, a child of it goes on, and nobody reads what it does.
+TEST_F(MergeTest, ProcessThatIsReadNoLongerKeepsItsRings) {
+  Producer a(target_, 0, 1);
+  a.start();
+  step(a, 0);
+  settle(true);
+  const uint64_t buffer = target_.slot(0).buffer.load();
+  settle(false);
+  EXPECT_EQ(merge().advance(false), Status::kFinished);
+  EXPECT_EQ(target_.slot(0).buffer.load(), buffer);
+  EXPECT_EQ(target_.slot(0).ring.state.load(), static_cast<uint32_t>(ThreadState::kRunning));
 }
 
 TEST_F(MergeTest, SlotIsUsedAgain) {

@@ -111,7 +111,7 @@ def check(case, name, report, table, sources):
                 fail(f'{u["reads"]} reads and {u["writes"]} writes of {u["bytes"]} bytes', table)
 
 
-def check_program():
+def main():
     simrun, sources, folder, name = sys.argv[1:]
     report, table = run(simrun, os.path.join(folder, name), folder)
     check_laws(report, table)
@@ -126,16 +126,6 @@ def check_program():
         about = any(PADDED[base] in u['data']['object'] for u in costly(line))
         if about and line['false_sharing'] > 20:
             fail(f'{line["false_sharing"]} misses by false sharing in spite of the padding', table)
-
-
-def main():
-    """On a full machine a thread can be late enough to run alone, and then shares nothing: another run tells."""
-    for _ in range(2):
-        try:
-            return check_program()
-        except SystemExit as error:
-            print(error)
-    check_program()
 
 
 main()

@@ -12,7 +12,7 @@ static long guarded[64];
 
 static void* work(void* argument) {
   const intptr_t t = (intptr_t)argument;
-  pthread_barrier_wait(&start);
+  wait_for_start();
   for (int i = 0; i < ROUNDS; ++i) {
     if (t == 0) {
       shared.hot++; /* DATA */
