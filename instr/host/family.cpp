@@ -317,7 +317,9 @@ bool Family::take_image(Watched& w) {
   } else if (wanted) {
     ptrace(PTRACE_SETOPTIONS, pid, nullptr, PTRACE_O_EXITKILL | kWatchOptions);
     try {
-      LocalMapping mapping = take_over_image(pid, options_);
+      LaunchOptions options = options_;
+      options.mode_switches.clear();  // they are for the image that was launched
+      LocalMapping mapping = take_over_image(pid, options);
       if (w.through) birth = {Birth::Kind::kLaunched, birth.parent, 0, 0};
       if (was_main && before != nullptr) before->replace();
       add(std::make_unique<Target>(pid, std::move(mapping), was_main ? Target::Relation::kChild : Target::Relation::kStranger), birth);

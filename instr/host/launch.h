@@ -29,6 +29,8 @@ struct LaunchOptions {
   uint64_t count_interval = 0;                 // Mode::kCount: instructions of a thread between its reports; 0: none
   uint64_t count_interval_threads = 0;         // the same as soon as there has been a second thread; 0: count_interval
   bool count_paths = false;                    // Mode::kCount: how often each path ran is in the reports
+  // Mode::kCount: where the process goes on in another mode (border::ModeSwitch); at most border::kMaxModeSwitches.
+  std::vector<border::ModeSwitch> mode_switches;
   std::string follow_children = "";   // which programs that the program executes are followed, as fnmatch(3) has it; empty: none
   std::string engine_path;            // empty: `simrun-engine` beside the simrun executable or in ../lib/simrun
 };

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <cstring>
@@ -41,6 +42,8 @@ void check_options(const LaunchOptions& o) {
     throw UserError(fmt::format("ring of {} bytes: must be 2 to {} chunks of {} bytes", o.ring_bytes, kMaxRingChunks, o.ring_chunk_bytes), 2);
   if (o.mode != Mode::kCount && (o.count_interval != 0 || o.count_paths))
     throw UserError("intervals and path counts go with count mode", 2);
+  if (o.mode_switches.size() > kMaxModeSwitches)
+    throw UserError(fmt::format("{} switches of mode, more than {}", o.mode_switches.size(), kMaxModeSwitches), 2);
   if (o.max_superblock_instructions == 0) throw UserError("a superblock must have at least one instruction", 2);
 }
 
@@ -77,6 +80,7 @@ void lay_out(ProcessHeader& h, const LaunchOptions& o) {
   h.count_interval = o.count_interval;
   h.count_interval_threads = o.count_interval_threads;
   h.count_paths = o.count_paths;
+  h.mode_switches = static_cast<uint32_t>(o.mode_switches.size());
   h.follow_children = !o.follow_children.empty();
 
   Layout layout;
@@ -155,6 +159,8 @@ LocalMapping create_shared_mapping(RemoteProcess& process, const LaunchOptions& 
   LocalMapping mapping(map_here(file.get(), bytes), bytes);
   ProcessHeader* const header = new (mapping.address()) ProcessHeader{};
   lay_out(*header, options);
+  std::copy(options.mode_switches.begin(), options.mode_switches.end(),
+            reinterpret_cast<ModeSwitch*>(static_cast<char*>(mapping.address()) + header->mode_switches_offset));
   header->target_base = map_there(process, remote, bytes);
   process.must_call("close a descriptor", SYS_close, {remote});
   return mapping;

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/user_error.h"
 #include "instr/channel/interval_sink.h"
 #include "instr/channel/merge.h"
 #include "instr/host/target.h"
@@ -165,6 +166,102 @@ TEST(CountModeWays, DoNotMatter) {
     EXPECT_EQ(count.total(), 12013u) << way;
     expect_exact(count, options.count_interval);
   }
+}
+
+// Of a run that goes from mode to mode.
+struct SwitchedSink {
+  static constexpr bool kWantsReferences = false;
+  uint32_t start_thread(const ThreadReport& thread) { return thread.index; }
+  void fetch(uint32_t, uint64_t) {}
+  void data(uint32_t, ReferenceKind, uint64_t, uint32_t) {}
+  void path(MergeThread&, const uint64_t* words, uint32_t, uint32_t instructions) {
+    ++executions[static_cast<uint32_t>(words[0])];
+    traced += instructions;
+  }
+  void event(uint32_t thread, border::Event event, std::span<const uint64_t> payload) {
+    using border::Event;
+    if (event == Event::kCut || event == Event::kPathCut)
+      cuts.push_back({static_cast<uint32_t>(payload[0]), static_cast<uint32_t>(payload[1])});
+    if (event == Event::kPathCounts)
+      for (size_t k = 0; k + 1 < payload.size(); k += 2) executions[static_cast<uint32_t>(payload[k])] += payload[k + 1];
+    if (event == Event::kModeSwitch && thread == 0)
+      switches.push_back({payload[1], 0, static_cast<border::Mode>(payload[0])});
+  }
+  std::map<uint32_t, uint64_t> executions;
+  std::vector<PathCut> cuts;
+  std::vector<border::ModeSwitch> switches;  // of the first thread, as they happened
+  uint64_t traced = 0;
+};
+
+struct SwitchedOutcome {
+  Outcome outcome;
+  SwitchedSink sink;
+};
+
+// `period`: instructions of the first thread from one switch to the next.
+SwitchedOutcome switched(const std::vector<std::string>& command, uint64_t period) {
+  auto options = options_for(command, border::Mode::kCount);
+  options.count_paths = true;
+  options.ring_chunk_bytes = 8u << 10;
+  options.ring_bytes = 64u << 10;
+  for (uint32_t k = 1; k <= 40; ++k)
+    options.mode_switches.push_back({k * period, 0, k % 2 == 1 ? border::Mode::kTrace : border::Mode::kCount});
+  const auto target = std::make_unique<host::Target>(host::launch(options));
+  const MappedProcess process(target->mapping());
+  SwitchedOutcome result;
+  Merge<SwitchedSink> merge(process, result.sink, {});
+  result.outcome.threads = run(merge, *target);
+  PathTable paths(process, 64);
+  for (const ThreadReport& thread : result.outcome.threads)
+    if (!thread.ended)
+      for (const PathCount& c : left_in_counters(process, thread.slot)) result.sink.executions[c.path] += c.executions;
+  auto& all = result.outcome.instructions;
+  for (const auto& [path, executions] : result.sink.executions) add(all, paths, path, executions, paths.decode(path).instructions);
+  for (const PathCut& c : result.sink.cuts) add(all, paths, (paths.decode(c.path), c.path), 1, c.instructions);
+  return result;
+}
+
+class ModeSwitches : public testing::TestWithParam<const char*> {};
+
+TEST_P(ModeSwitches, LoseNothing) {
+  const std::vector<std::string> command{std::string(COUNTED_PROGRAMS) + "/" + GetParam()};
+  const Outcome trace = traced(command);
+  const uint64_t length = instructions(trace);
+  for (const uint64_t period : {length / 7 + 1, length / 3, uint64_t{13}}) {
+    const auto [outcome, sink] = switched(command, period);
+    EXPECT_EQ(instructions(outcome), length) << period;
+    EXPECT_EQ(outcome.instructions, trace.instructions) << period;
+    ASSERT_FALSE(sink.switches.empty()) << period;
+    EXPECT_GT(sink.traced, 0u);
+    uint64_t last = 0;
+    for (size_t k = 0; k < sink.switches.size(); ++k) {
+      const border::ModeSwitch& s = sink.switches[k];
+      EXPECT_EQ(s.mode, k % 2 == 0 ? border::Mode::kTrace : border::Mode::kCount);
+      if (s.mode == border::Mode::kTrace) {
+        EXPECT_EQ(s.at % (2 * period), period) << "to the instruction";
+      }
+      EXPECT_TRUE(s.at > last);
+      last = s.at;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Programs, ModeSwitches, testing::Values("plain_loop", "branches", "faults", "locked", "strings", "stack_operands"),
+                         [](const auto& name) { return std::string(name.param); });
+
+// The other threads change with the first, wherever they are.
+TEST(ModeSwitchThreads, LoseNothing) {
+  const std::vector<std::string> command{std::string(COUNTED_PROGRAMS) + "/threads"};
+  const auto [outcome, sink] = switched(command, 50);
+  ASSERT_EQ(outcome.threads.size(), 4u);
+  for (uint32_t k = 1; k < 4; ++k) EXPECT_EQ(outcome.threads[k].statistics.instructions, 5000u * k + 7);
+  EXPECT_EQ(outcome.total(), instructions(outcome));
+}
+
+TEST(ModeSwitchOptions, AreBounded) {
+  auto options = options_for({"/bin/true"}, border::Mode::kCount);
+  options.mode_switches.resize(border::kMaxModeSwitches + 1);
+  EXPECT_THROW(host::launch(options), UserError);
 }
 
 }  // namespace

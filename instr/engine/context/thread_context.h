@@ -82,6 +82,9 @@ struct ThreadContext : border::ThreadSlot {
   uint64_t harvested_at;       // `retired` when the path counters were last reported
   uint64_t next_stop;          // the thread must be in the dispatcher when it has retired exactly so many
   uint32_t next_switch;        // the first entry of the table of mode switches that is still to come
+  border::Mode mode;           // of its stream: the process's, or that before (runtime/mode_switch.h)
+  // With mode switches, in trace mode: instructions of its stream that are not in `retired`, up to the word at `traced_to`.
+  uint64_t traced, traced_to;
   ThreadIdentity* identity;
   const FilterChain* filters;  // seccomp filters, the newest first; children inherit them
   uint32_t strict;             // seccomp's strict mode

@@ -89,6 +89,8 @@ void report_superblock(uint32_t* counts, uint32_t first, uint32_t end, PairWrite
 }  // namespace
 
 void start_budget(ThreadContext* c) {
+  c->mode = g_process.mode;
+  c->traced = 0;
   c->retired = 0;
   c->reported_retired = 0;
   c->harvested_at = 0;
@@ -106,8 +108,25 @@ uint32_t cut_length(const ThreadContext* c) {
   return left < kLongest ? static_cast<uint32_t>(left) : 0;
 }
 
+namespace {
+
+// In trace mode nobody stops at an exact instruction: a switch is due when a chunk has shown that its place is behind. Those that came and
+// went within the chunk are passed over.
+const border::ModeSwitch* pass_traced_switch(ThreadContext* c) {
+  if (c->next_switch == kNone || retired(c) + c->traced < switches()[c->next_switch].at) return nullptr;
+  count_traced(c);
+  const border::ModeSwitch* due = nullptr;
+  for (; c->next_switch != kNone && switches()[c->next_switch].at <= retired(c) + c->traced;
+       c->next_switch = first_switch(c->slot, c->next_switch + 1))
+    due = &switches()[c->next_switch];
+  return due->mode == c->mode ? nullptr : due;
+}
+
+}  // namespace
+
 const border::ModeSwitch* pass_stop(ThreadContext* c, uint64_t next_pc) {
-  if (!g_process.counting()) return nullptr;
+  if (c->mode == border::Mode::kTrace) return pass_traced_switch(c);
+  if (c->mode != border::Mode::kCount) return nullptr;
   CHECK(retired(c) <= c->next_stop);
   if (retired(c) - c->harvested_at >= kHarvest) report_paths(c);
   const border::ModeSwitch* due = nullptr;
@@ -153,8 +172,41 @@ void report_paths(ThreadContext* c) {
   }
 }
 
+void count_traced(ThreadContext* c) {
+  const auto* at = reinterpret_cast<const uint64_t*>(c->traced_to);
+  const auto* const end = reinterpret_cast<const uint64_t*>(c->buffer.load(std::memory_order_relaxed));
+  while (at < end) {
+    const auto id = static_cast<uint32_t>(*at);
+    if (id >= border::kFirstPath) {
+      c->traced += paths()[id].instructions;
+      at += 1 + paths()[id].words;
+    } else {
+      if (id == static_cast<uint32_t>(border::Event::kCut)) c->traced += at[2];
+      at += 1 + (*at >> 32);
+    }
+  }
+  c->traced_to = reinterpret_cast<uint64_t>(at);
+}
+
+void begin_mode(ThreadContext* c, border::Mode mode) {
+  if (c->mode == border::Mode::kTrace) {
+    count_traced(c);
+    c->retired.store(retired(c) + c->traced, std::memory_order_relaxed);
+    c->traced = 0;
+    c->reported_retired = retired(c);   // the paths are in the stream
+    c->harvested_at = retired(c);
+  } else if (c->mode == border::Mode::kCount) {
+    report_paths(c);
+  }
+  append_event(c, border::Event::kModeSwitch, {static_cast<uint64_t>(mode), retired(c)});
+  c->mode = mode;
+  c->traced_to = c->buffer.load(std::memory_order_relaxed);
+  find_next_stop(c);
+  set_normal_limit(c);
+}
+
 void end_budget(ThreadContext* c) {
-  if (!g_process.counting()) return;
+  if (c->mode != border::Mode::kCount) return;
   report_paths(c);
   append_event(c, border::Event::kInterval, {retired(c), 0});
 }

@@ -19,9 +19,16 @@ uint64_t budget_limit(const ThreadContext* context);
 uint32_t cut_length(const ThreadContext* context);
 
 // Reports an interval that ends here, harvests counters that might wrap, finds the next stop. Before anything else is done about a
-// departure. `next_pc`: of the instruction that comes next. Returns the mode switch that is due, or nullptr: the caller does it (take_switch afterwards).
+// departure. `next_pc`: of the instruction that comes next. Returns the mode switch that is due, or nullptr: the caller does it
+// (runtime/mode_switch.h).
 const border::ModeSwitch* pass_stop(ThreadContext* context, uint64_t next_pc);
-void take_switch(ThreadContext* context, border::Mode mode);
+
+// Trace mode with switches to come: adds up what was stored in the current chunk since the last call. The thread that owns the context,
+// before it leaves the chunk.
+void count_traced(ThreadContext* context);
+
+// The stream goes on in `mode`: its last numbers in the mode before, and a word about it.
+void begin_mode(ThreadContext* context, border::Mode mode);
 
 // The path counters as events, and zero again.
 void report_paths(ThreadContext* context);

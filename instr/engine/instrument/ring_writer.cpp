@@ -42,12 +42,15 @@ void wait_for_space(ThreadContext* c) {
 
 void switch_chunk(ThreadContext* c) {
   const border::ProcessHeader& h = *g_process.header;
+  const bool counted = h.mode_switches != 0 && c->mode == border::Mode::kTrace;
+  if (counted) count_traced(c);
   const uint64_t produced = c->ring.produced.load(std::memory_order_relaxed);
   const uint64_t used = c->buffer.load(std::memory_order_relaxed) - chunk_base(c);
   c->ring.fill[produced % h.ring_chunks].store(static_cast<uint32_t>(used / 8), std::memory_order_release);
   wait_for_space(c);
   c->buffer.store(c->ring_base + ((produced + 1) % h.ring_chunks) * h.ring_chunk_bytes, std::memory_order_release);
   c->ring.produced.store(produced + 1, std::memory_order_release);
+  if (counted) c->traced_to = c->buffer.load(std::memory_order_relaxed);
   set_normal_limit(c);
   wake_consumer();
 }
@@ -73,6 +76,7 @@ void start_ring(ThreadContext* c) {
   c->ring.consumed = 0;
   c->ring.produced = 0;
   c->buffer = c->ring_base;
+  c->traced_to = c->ring_base;
   set_normal_limit(c);
 }
 

@@ -8,6 +8,7 @@
 #include "instr/engine/dispatch/safe_points.h"
 #include "instr/engine/instrument/budget.h"
 #include "instr/engine/instrument/ring_writer.h"
+#include "instr/engine/runtime/mode_switch.h"
 #include "instr/engine/runtime/single_step.h"
 #include "instr/engine/runtime/uncopied_instructions.h"
 #include "instr/engine/signals/signals.h"
@@ -120,10 +121,11 @@ uint64_t find_code(ThreadContext* c, const Departure& d, uint64_t& full) {
 uint64_t dispatch(ThreadContext* c) {
   Departure d = read_departure(c);
   leave_cache_state(c);
-  pass_stop(c, d.id < kFirstExit ? c->app.pc : raw(d.exit.target));
+  const border::ModeSwitch* const due = pass_stop(c, d.id < kFirstExit ? c->app.pc : raw(d.exit.target));
   if (c->step != Step::kNone && !has_retired(d)) end_step(c, false);
   handle_departure(c, d);
   if (c->step != Step::kNone) end_step(c, true);
+  if (due != nullptr) switch_mode(due->mode, c);
   set_normal_limit(c);
   for (;;) {
     if (c->pending.number.load(std::memory_order_relaxed) != 0) deliver_signal(c);
@@ -138,8 +140,9 @@ uint64_t dispatch(ThreadContext* c) {
       if (step_by_hand(c)) continue;
     }
     enter_cache_state(c);
-    if (c->pending.number.load(std::memory_order_seq_cst) != 0) {
+    if (c->pending.number.load(std::memory_order_seq_cst) != 0 || c->mode != g_process.mode) {
       leave_cache_state(c);
+      follow_mode(c);
       continue;
     }
     uint64_t full;

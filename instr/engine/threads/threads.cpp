@@ -298,7 +298,7 @@ void kill_thread(ThreadContext* c) {
   set_signal_mask(kAllSignals);
   raw_syscall(SYS_prctl, PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
   append_event(c, border::Event::kThreadEnd, {});
-  const auto state = g_process.tracing() ? border::ThreadState::kDead : border::ThreadState::kFree;
+  const auto state = g_process.has_streams() ? border::ThreadState::kDead : border::ThreadState::kFree;
   c->ring.state.store(static_cast<uint32_t>(state), std::memory_order_seq_cst);
   for (;;) raw_syscall(SYS_getpid);   // the kernel ends the thread here, or when a full ring made it wait
 }
