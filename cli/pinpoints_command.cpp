@@ -32,6 +32,7 @@ PinPointsOptions parse(const Words& words) {
   app.add_option("--max-error", o.max_error, "With --validate: fail when CPI or an MPKI is off by more than this")
       ->check(CLI::PositiveNumber.description(""))
       ->type_name("PERCENT");
+  app.add_flag("--traces,!--no-traces", o.traces, "A trace of each region with its warm-up in DIR/regions (default)");
   app.add_flag("--restart", o.restart, "Forget what an earlier call left in DIR");
   add_profile_options(app, o.profile);
   add_analysis_options(app, o.analysis);

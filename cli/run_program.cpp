@@ -28,6 +28,7 @@ host::LaunchOptions launch_options(const ProgramOptions& o, border::Mode mode, c
   l.count_interval = count.interval;
   l.count_interval_threads = count.interval_threads;
   l.count_paths = count.paths;
+  l.mode_switches = count.switches;
   l.watch_calls = o.watch_calls;
   l.watch_mappings = o.watch_mappings;
   l.follow_children = o.follow_children;

@@ -1,6 +1,8 @@
 // One execution of a program under the engine, from launch to its end: what the sub-commands that run one share.
 #pragma once
 
+#include <vector>
+
 #include "cli/program_options.h"
 #include "cli/run_result.h"
 #include "cli/stream_consumer.h"
@@ -12,6 +14,7 @@ namespace simrun::cli {
 struct CountOptions {
   uint64_t interval = 0, interval_threads = 0;
   bool paths = false;
+  std::vector<border::ModeSwitch> switches;
 };
 
 class ProgramRun {

@@ -47,23 +47,24 @@ void note_register(std::vector<uint8_t>& registers, uint16_t word, uint8_t numbe
 
 }  // namespace
 
-traces::Superblock DescriptorCopier::superblock(const border::SuperblockDescriptor& s, uint32_t words) const {
-  if (uint64_t{s.first_instruction} + s.instructions > process_.instruction_capacity() ||
-      uint64_t{s.first_operand} + s.operands > process_.operand_capacity())
+traces::Superblock copied_superblock(const channel::MappedProcess& process, const border::SuperblockDescriptor& s,
+                                     uint32_t words) {
+  if (uint64_t{s.first_instruction} + s.instructions > process.instruction_capacity() ||
+      uint64_t{s.first_operand} + s.operands > process.operand_capacity())
     throw channel::StreamError("a superblock out of range");
   traces::Superblock t;
   t.pc = s.pc;
   uint64_t code = 0;
   for (uint32_t k = 0; k < s.instructions; ++k) {
-    const border::InstructionDescriptor& i = process_.instructions()[s.first_instruction + k];
+    const border::InstructionDescriptor& i = process.instructions()[s.first_instruction + k];
     t.instructions.push_back({i.offset, i.length, i.flags});
     code += i.length;
   }
-  if (s.first_code_byte + code > process_.code_capacity()) throw channel::StreamError("code of a superblock out of range");
-  t.code.assign(process_.code() + s.first_code_byte, process_.code() + s.first_code_byte + code);
+  if (s.first_code_byte + code > process.code_capacity()) throw channel::StreamError("code of a superblock out of range");
+  t.code.assign(process.code() + s.first_code_byte, process.code() + s.first_code_byte + code);
   t.word_registers.assign(words, traces::kOtherWord);
   for (uint32_t k = 0; k < s.operands; ++k) {
-    const border::OperandDescriptor& o = process_.operands()[s.first_operand + k];
+    const border::OperandDescriptor& o = process.operands()[s.first_operand + k];
     t.operands.push_back(operand(o));
     note_register(t.word_registers, o.word_a, o.register_a);
     note_register(t.word_registers, o.word_b, o.register_b);
@@ -81,7 +82,7 @@ void DescriptorCopier::copy(uint32_t paths) {
       uint32_t words = 0;
       for (uint32_t id = first; id < paths && process_.path(id).superblock == source; ++id)
         words = std::max<uint32_t>(words, process_.path(id).words);
-      const uint32_t index = table_.add_superblock(superblock(process_.superblocks()[source], words));
+      const uint32_t index = table_.add_superblock(copied_superblock(process_, process_.superblocks()[source], words));
       for (uint32_t id = first; id < paths && process_.path(id).superblock == source; ++id) {
         const border::PathDescriptor& p = process_.path(id);
         table_.add_path({index, p.instructions, p.operands, p.words});

@@ -11,6 +11,9 @@
 
 namespace simrun::cli {
 
+// Superblock `s`, whose paths have at most `words` address words. Throws channel::StreamError when it does not hold together.
+traces::Superblock copied_superblock(const channel::MappedProcess& process, const border::SuperblockDescriptor& s, uint32_t words);
+
 class DescriptorCopier {
  public:
   DescriptorCopier(const channel::MappedProcess& process, traces::DescriptorTable& table)
@@ -25,8 +28,6 @@ class DescriptorCopier {
 
  private:
   void copy(uint32_t paths);
-  traces::Superblock superblock(const border::SuperblockDescriptor& s, uint32_t words) const;
-
   const channel::MappedProcess& process_;
   traces::DescriptorTable& table_;
 };

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -14,6 +15,7 @@
 #include "cli/print_error.h"
 #include "cli/run_program.h"
 #include "cli/terminal_signals.h"
+#include "cli/trace_information.h"
 #include "configs/read_machine.h"
 #include "simpoint/read_profile.h"
 #include "simpoint/write_bytes.h"
@@ -31,6 +33,7 @@ using simpoint::Counts;
 constexpr const char* kProfile = "profile.bb.zst";
 constexpr const char* kRegions = "regions.json";
 constexpr const char* kWhole = "whole.json";
+constexpr const char* kTraces = "regions";
 
 // Where a plain file stands; -1: it is none.
 long position_of_file(int descriptor) {
@@ -80,12 +83,14 @@ void PinPoints::open_folder() {
 
 // Once more, as if for the first time: a file as input is read again, a file as output is written over.
 template <class Sink>
-RunResult PinPoints::run_program(Sink& sink, const char* what) {
+RunResult PinPoints::run_program(Sink& sink, const char* what, const std::vector<border::ModeSwitch>& switches) {
   if (runs_++ != 0) {
     if (input_ >= 0) lseek(STDIN_FILENO, input_, SEEK_SET);
     if (output_ >= 0 && ftruncate(STDOUT_FILENO, output_) == 0) lseek(STDOUT_FILENO, output_, SEEK_SET);
   }
-  RunResult result = ProgramRun(o_.program, border::Mode::kTrace).into(sink, found_.machine.line_bytes);
+  const auto mode = switches.empty() ? border::Mode::kTrace : border::Mode::kCount;
+  const CountOptions count{0, 0, mode == border::Mode::kCount, switches};
+  RunResult result = ProgramRun(o_.program, mode, count).into(sink, found_.machine.line_bytes, found_.machine.cores);
   for (const std::string& warning : result.warnings) print_error("simrun: warning: {}\n", warning);
   check_end(result, what);
   return result;
@@ -161,22 +166,29 @@ void PinPoints::save(const char* name, bool regions, const std::vector<Counts>& 
   simpoint::write_whole(path(name), json{{"key", key(regions)}, {"rows", rows}}.dump() + "\n");
 }
 
-// Runs the program once more; rows[i]: the counts from stop i to the next.
-std::vector<Counts> PinPoints::simulate(std::vector<Stop> stops, uint64_t tolerance, const char* what) {
+// Runs the program once more; rows[i]: the counts from change i of the plan to the next.
+std::vector<Counts> PinPoints::simulate(const RegionPass& pass, const char* what) {
   sim::Hierarchy model(found_.machine);
   std::vector<Counts> at;
-  const size_t expected = stops.size();
-  RegionSink sink(model, stops, tolerance,
-                  [&](size_t, uint64_t instructions) { at.push_back(counts_of(model.statistics(), instructions)); });
-  const RunResult result = run_program(sink, what);
+  const auto expected = static_cast<size_t>(std::count(pass.is_change.begin(), pass.is_change.end(), true));
+  RegionTraces traces(trace_information(o_.program));
+  const auto on_stop = [&](size_t stop, uint64_t instructions) {
+    if (pass.is_change[stop]) at.push_back(counts_of(model.statistics(), instructions));
+    if (pass.traces.empty()) return;
+    for (const size_t region : pass.closes[stop]) traces.end(region, instructions);
+    for (const size_t region : pass.begins[stop]) traces.begin(region, pass.traces[region], instructions);
+  };
+  RegionSink sink(model, pass.stops, pass.tolerance, on_stop, pass.traces.empty() ? nullptr : &traces);
+  const RunResult result = run_program(sink, what, pass.switches);
   at.push_back(counts_of(model.statistics(), sink.instructions()));
-  check_found(sink, stops, what);
+  check_found(sink, pass.stops, what);
+  for (size_t region = 0; region < pass.traces.size(); ++region) traces.end(region, sink.instructions());
   if (at.size() != expected + 1)
     throw UserError(fmt::format("{}: the run ended before {} of {} stops: this is not the run that was profiled", what,
                                 expected + 1 - at.size(), expected));
-  say("{}: {:.2f}% of {} instructions simulated, {:.1f} s", what,
+  say("{}: {:.2f}% of {} instructions simulated{}, {:.1f} s", what,
       100 * static_cast<double>(sink.simulated()) / static_cast<double>(sink.instructions()), sink.instructions(),
-      result.wall_seconds);
+      pass.traces.empty() ? "" : fmt::format(", {} traces written", pass.traces.size()), result.wall_seconds);
   for (size_t i = 0; i + 1 < at.size(); ++i)
     for (size_t j = 0; j < at[i].size(); ++j) at[i][j] = at[i + 1][j] - at[i][j];
   at.pop_back();
@@ -200,25 +212,35 @@ void PinPoints::check_found(const RegionSink& sink, const std::vector<Stop>& sto
                     what, sink.instructions(), found_.profile.instructions));
 }
 
-void PinPoints::simulate_regions() {
-  if (load(kRegions, true, found_.stretches)) return;
-  std::vector<Stop> stops;
-  for (const auto& change : found_.plan.changes) {
-    const simpoint::Interval& interval = found_.profile.intervals[change.interval];
-    stops.push_back({interval.begin, interval.start, change.stage != simpoint::Stage::kSkip});
+// Traces of other regions, or of a pass that was not finished.
+void PinPoints::remove_traces() const {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(path(kTraces), error)) {
+    const std::string name = entry.path().filename();
+    if (name.ends_with(".trace") || name.ends_with(".trace.partial")) fs::remove(entry.path(), error);
   }
-  // Threads that run at other paces shift what is counted over all of them.
-  const uint64_t part = found_.profile.threads > 1 ? 10 : 100;
-  const uint64_t tolerance = std::max<uint64_t>(o_.profile.length, found_.profile.instructions / part);
-  found_.stretches = simulate(std::move(stops), tolerance, "regions");
+}
+
+void PinPoints::simulate_regions() {
+  const std::string program = fs::path(o_.program.command[0]).filename();
+  const RegionPass pass = plan_pass(found_.plan, found_.profile, o_.traces ? path(kTraces) : "", program);
+  const bool complete = std::all_of(pass.traces.begin(), pass.traces.end(),
+                                    [](const RegionTrace& trace) { return fs::exists(trace.file); });
+  if (complete && load(kRegions, true, found_.stretches)) return;
+  remove_traces();
+  std::error_code error;
+  if (o_.traces && !fs::create_directories(path(kTraces), error) && error)
+    throw UserError(fmt::format("cannot make the folder {}: {}", path(kTraces), error.message()));
+  found_.stretches = simulate(pass, "regions");
   save(kRegions, true, found_.stretches);
 }
 
 void PinPoints::simulate_all() {
   if (load(kWhole, false, found_.whole)) return;
-  std::vector<Stop> stops;
-  for (const simpoint::Interval& interval : found_.profile.intervals) stops.push_back({{}, interval.start, true});
-  found_.whole = simulate(std::move(stops), 0, "whole run");
+  RegionPass pass;
+  for (const simpoint::Interval& interval : found_.profile.intervals) pass.stops.push_back({{}, interval.start, true});
+  pass.is_change.assign(pass.stops.size(), true);
+  found_.whole = simulate(pass, "whole run");
   save(kWhole, false, found_.whole);
 }
 

@@ -8,7 +8,7 @@
 #include "cli/phases/block_profiler.h"
 #include "cli/phases/clustering_options.h"
 #include "cli/phases/pinpoints_report.h"
-#include "cli/phases/region_sink.h"
+#include "cli/phases/region_pass.h"
 #include "cli/program_options.h"
 #include "cli/run_result.h"
 
@@ -21,6 +21,7 @@ struct PinPointsOptions {
   std::string config, folder;
   uint64_t warm_up = 0;  // instructions
   bool validate = false, restart = false;
+  bool traces = true;    // one for each region
   double max_error = 0;  // percent; 0: whatever it is
 };
 
@@ -45,9 +46,10 @@ class PinPoints {
   int report();
 
   template <class Sink>
-  RunResult run_program(Sink& sink, const char* what);
+  RunResult run_program(Sink& sink, const char* what, const std::vector<border::ModeSwitch>& switches);
   void check_end(const RunResult& result, const char* what) const;
-  std::vector<simpoint::Counts> simulate(std::vector<Stop> stops, uint64_t tolerance, const char* what);
+  std::vector<simpoint::Counts> simulate(const RegionPass& pass, const char* what);
+  void remove_traces() const;
   void check_found(const RegionSink& sink, const std::vector<Stop>& stops, const char* what) const;
 
   // Rows of counts that an earlier call kept. False: not there, or of another machine or other regions.

@@ -23,7 +23,7 @@ ProfiledRun profile_run(ProgramOptions program, const ProfilerOptions& options,
     ++run.intervals;
   });
   const bool counts = options.kind == simpoint::IntervalKind::kFixed && options.left_out.empty() && !options.from_trace;
-  const CountOptions count{options.length, options.length / kReportsOfThreads, true};
+  const CountOptions count{options.length, options.length / kReportsOfThreads, true, {}};
   run.result = counts ? ProgramRun(program, border::Mode::kCount, count).into(profiler, 64)
                       : ProgramRun(program, border::Mode::kTrace).into(profiler, 64);
   for (const std::string& warning : run.result.warnings) print_error("simrun: warning: {}\n", warning);

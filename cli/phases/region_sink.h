@@ -4,9 +4,13 @@
 // A stop is reached by its marker: the path with that execution of the instruction is the first behind it. When the
 // run is further than the marker's place in the profile by more than `tolerance`, the stop is taken by the number of
 // instructions, and counted as missed.
+//
+// The run may go through count mode between stops (docs/count-mode.md, "Switches"): executions are then added up from
+// the path counts. A marker that was passed while it was only counted is a stop missed.
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <map>
 #include <span>
 #include <string>
@@ -16,6 +20,7 @@
 #include "cli/model_sink.h"
 #include "cli/phases/block_profiler.h"
 #include "cli/phases/code_modules.h"
+#include "cli/phases/region_traces.h"
 #include "instr/channel/merge.h"
 #include "sim/hierarchy.h"
 #include "simpoint/profile.h"
@@ -31,27 +36,36 @@ struct Stop {
 class RegionSink {
  public:
   static constexpr bool kWantsReferences = true;
+  static constexpr bool kWantsPc = true;  // a machine's prefetchers may go by it
   // Before the first path behind the stop. `instructions`: retired so far.
   using OnStop = std::function<void(size_t stop, uint64_t instructions)>;
 
-  RegionSink(sim::Hierarchy& model, std::vector<Stop> stops, uint64_t tolerance, OnStop on_stop);
+  // `traces`: nullptr, or who gets what lies between its begin() and end().
+  RegionSink(sim::Hierarchy& model, std::vector<Stop> stops, uint64_t tolerance, OnStop on_stop,
+             RegionTraces* traces = nullptr);
 
-  uint32_t start_thread(const channel::ThreadReport& thread) { return core_of_thread(thread.index, model_.cores()); }
-  void fetch(uint32_t core, uint64_t line) {
-    if (simulate_) model_.access_line(core, sim::Access::kFetch, line);
+  uint32_t start_thread(const channel::ThreadReport& thread) { return model_.start_thread(thread); }
+  uint32_t run_on(const channel::ThreadReport& thread) { return model_.run_on(thread); }
+  void fetch(uint32_t handle, uint64_t line, uint64_t pc) {
+    if (simulate_) model_.fetch(handle, line, pc);
   }
-  void data(uint32_t core, channel::ReferenceKind kind, uint64_t address, uint32_t bytes) {
-    if (simulate_) model_.access(core, access_of(kind), address, bytes);
+  void data(uint32_t handle, channel::ReferenceKind kind, uint64_t address, uint32_t bytes, uint64_t pc) {
+    if (simulate_) model_.data(handle, kind, address, bytes, pc);
   }
   bool enter_path(channel::MergeThread& merged, const uint64_t* words, const channel::PathTable& paths) {
     const uint64_t word = words[0];
     if (retired_ >= next_look_ || has_watch(merged, word, paths)) [[unlikely]]
       look(merged, word);
     retired_ += paths[word].instructions;
-    simulated_ += simulate_ ? paths[word].instructions : 0;
-    return simulate_;
+    if (!simulate_) return false;
+    if (merged.report.index >= began_.size() || !began_[merged.report.index]) [[unlikely]]
+      begin(merged);
+    simulated_ += paths[word].instructions;
+    if (traces_ != nullptr && traces_->any())
+      traces_->add_path(merged, {words, paths.length(word)}, paths[word].instructions, paths);
+    return true;
   }
-  void event(channel::MergeThread& merged, std::span<const uint64_t> words);
+  void event(channel::MergeThread& merged, std::span<const uint64_t> words, channel::PathTable& paths);
 
   uint64_t instructions() const { return retired_; }
   uint64_t simulated() const { return simulated_; }
@@ -72,11 +86,23 @@ class RegionSink {
     return learn(merged, word, paths);
   }
   bool learn(const channel::MergeThread& merged, uint64_t word, const channel::PathTable& paths);
-  void look(const channel::MergeThread& merged, uint64_t word);
+  void look(channel::MergeThread& merged, uint64_t word);
   bool reached(const Stop& stop, uint32_t watch) const;
+  void take_stop(bool is_missed);
+  // The first path of a thread in what is simulated: its fetches start anew, as in a replay of that alone.
+  void begin(channel::MergeThread& merged) {
+    if (merged.report.index >= began_.size()) began_.resize(merged.report.index + 1);
+    began_[merged.report.index] = true;
+    merged.replay.last_line = std::numeric_limits<uint64_t>::max();
+  }
+  void take_counts(channel::MergeThread& merged, std::span<const uint64_t> pairs, channel::PathTable& paths);
+  void take_cut(channel::MergeThread& merged, uint64_t word, uint64_t instructions, channel::PathTable& paths);
+  void take_retired(const channel::MergeThread& merged, uint64_t total);
+  void change_mode(const channel::MergeThread& merged, border::Mode mode, uint64_t retired);
   void set_next_look();
 
-  sim::Hierarchy& model_;
+  PcModelSink<sim::Hierarchy> model_;
+  RegionTraces* traces_;
   std::vector<Stop> stops_;
   uint64_t tolerance_;
   OnStop on_stop_;
@@ -88,6 +114,8 @@ class RegionSink {
   uint32_t process_index_ = 0;
   size_t next_ = 0;
   std::vector<size_t> missed_;
+  std::vector<uint64_t> counted_;  // by thread: what it said in count mode
+  std::vector<bool> began_;        // by thread: fetches anew since what is simulated began
   uint64_t retired_ = 0, simulated_ = 0, next_look_ = 0;
   bool simulate_ = false;
 };

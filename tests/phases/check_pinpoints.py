@@ -85,6 +85,44 @@ def resumes():
     assert restarted.stdout == "done\n" * 2
 
 
+def traces():
+    """One file for each region, whole and right, out of one run that is only counted in between."""
+    words = ("-k", "3", "--", GUEST, 40)
+    first, report = pinpoints(*words)
+    assert "traces written" in first.stderr and first.stdout == "done\n" * 2, first.stderr
+    names = sorted(os.listdir("d/regions"))
+    assert names == [f"phases_guest_r{r['id']:03}_phase{r['phase']:02}_weight{r['weight']:.5f}.trace" for r in report["regions"]]
+    stretches = json.load(open("d/regions.json"))["rows"]
+    assert len(stretches) >= len(names)
+    for name, region in zip(names, report["regions"]):
+        path = f"d/regions/{name}"
+        subprocess.run([SIMRUN, "check", path], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        said = json.loads(subprocess.run([SIMRUN, "info", "--json", path], check=True, capture_output=True).stdout)
+        said = said["summary"]["region"]
+        for key in ("phase", "weight", "multiplier", "warm_up", "length", "interval", "id"):
+            assert said[key] == region[key], (key, said)
+        length = said["last_instruction"] - said["first_instruction"]
+        assert abs(length - region["length"] - region["warm_up"]) < 200, (said, region)
+        assert abs(said["first_instruction"] - (region["start"] - region["warm_up"])) < 200
+    # The caches are empty before the first: its trace says what the pass said.
+    subprocess.run([SIMRUN, "sim", "-q", f"d/regions/{names[0]}", *CONFIG, "-j", "first.json"], check=True)
+    for level in json.load(open("first.json"))["levels"]:
+        figure = report["regions"][0]["figures"][level["name"] + " MPKI"]["with_warm_up"]
+        assert abs(level["mpki"] - figure) < 1e-6 * max(1, figure), (level["name"], level["mpki"], figure)
+    # Another simulator's format.
+    subprocess.run([SIMRUN, "convert", "-q", f"d/regions/{names[-1]}", "--to", "champsim", "-o", "x.champsimtrace"], check=True)
+    assert os.path.getsize("x.champsimtrace") % 64 == 0 and os.path.getsize("x.champsimtrace") >= 64 * 99_000
+    # What is complete is kept; one that is missing is made again, and none is wanted with --no-traces.
+    assert pinpoints(*words)[0].stdout == ""
+    os.remove(f"d/regions/{names[1]}")
+    assert pinpoints(*words)[0].stdout == "done\n" and sorted(os.listdir("d/regions")) == names
+    assert stretches == json.load(open("d/regions.json"))["rows"], "the same once more"
+    other, _ = pinpoints("-k", "2", "--", GUEST, 40)
+    assert other.stdout == "done\n" and len(os.listdir("d/regions")) == 2
+    assert pinpoints("--no-traces", *words, folder="n")[0].stdout == "done\n" * 2 and not os.path.exists("n/regions")
+    assert json.load(open("n/regions.json"))["rows"] == stretches
+
+
 def shifts():
     """Regions are found by their markers when the run is a little longer than the profiled one, and missed aloud."""
     pathlib.Path("small").write_text("1000 5000\n")

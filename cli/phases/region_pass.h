@@ -1,0 +1,31 @@
+// The run of a program that is simulated in parts, and traced there: which stops it has, where it may go through count
+// mode, and what the traces are called.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/phases/region_sink.h"
+#include "cli/phases/region_traces.h"
+#include "instr/border/shared_memory.h"
+#include "simpoint/regions.h"
+
+namespace simrun::cli {
+
+struct RegionPass {
+  std::vector<Stop> stops;
+  std::vector<bool> is_change;                      // of the plan's stages; the others are only the ends of traces
+  std::vector<std::vector<size_t>> begins, closes;  // by stop: regions whose traces begin or end there
+  std::vector<RegionTrace> traces;                  // by region; empty: none are wanted
+  uint64_t tolerance = 0;                           // RegionSink's
+  std::vector<border::ModeSwitch> switches;         // empty: traced from beginning to end
+};
+
+// `folder`: for the traces; empty: none. `program`: first word of their names.
+RegionPass plan_pass(const simpoint::RegionPlan& plan, const simpoint::Profile& profile, const std::string& folder,
+                     const std::string& program);
+
+// PROGRAM_r001_phase02_weight0.12345.trace
+std::string trace_name(const std::string& program, const simpoint::Region& region);
+
+}  // namespace simrun::cli

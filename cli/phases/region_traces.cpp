@@ -1,0 +1,148 @@
+#include "cli/phases/region_traces.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/user_error.h"
+#include "cli/phases/block_profiler.h"
+#include "cli/trace_descriptors.h"
+#include "instr/border/stream.h"
+#include "instr/channel/stream_error.h"
+
+namespace simrun::cli {
+
+namespace {
+
+traces::WriterOptions writer_options() {
+  traces::WriterOptions options;
+  options.workers = 1;  // regions are short, and several may be open
+  return options;
+}
+
+}  // namespace
+
+// One trace that is being written.
+class RegionTraces::File {
+ public:
+  File(const RegionTrace& trace, const nlohmann::ordered_json& information, uint64_t instructions)
+      : trace_(trace), first_(instructions), writer_(trace.file, information, writer_options()) {}
+
+  traces::Writer& writer() { return writer_; }
+
+  void add_path(const channel::MergeThread& thread, std::span<const uint64_t> words, uint32_t instructions,
+                const channel::MappedProcess& process) {
+    meet(thread);
+    words_.assign(words.begin(), words.end());
+    words_[0] = path(process_of(thread), static_cast<uint32_t>(words[0]), process);
+    writer_.add_paths(thread.report.index, words_, 1, instructions);
+  }
+
+  void add_event(const channel::MergeThread& thread, std::span<const uint64_t> words,
+                 const channel::MappedProcess& process) {
+    meet(thread);
+    words_.assign(words.begin(), words.end());
+    uint64_t instructions = 0;
+    if (static_cast<border::Event>(static_cast<uint32_t>(words[0])) == border::Event::kCut) {
+      if (words.size() < 4) throw channel::StreamError("a cut without words");
+      words_[1] = path(process_of(thread), static_cast<uint32_t>(words[1]), process);
+      instructions = words[2];
+    }
+    writer_.add_event(thread.report.index, words_, instructions);
+  }
+
+  void finish(uint64_t instructions) {
+    nlohmann::ordered_json region = trace_.region;
+    region["first_instruction"] = first_;
+    region["last_instruction"] = instructions;
+    region["reached_its_end"] = true;
+    writer_.finish({{"threads", nlohmann::ordered_json::array()}, {"region", region}});
+    if (const std::string why = writer_.stopped(); !why.empty())
+      throw UserError(fmt::format("cannot write {}: {}", trace_.file, why));
+  }
+
+ private:
+  void meet(const channel::MergeThread& thread) {
+    if (thread.report.index >= threads_.size()) threads_.resize(thread.report.index + 1);
+    if (threads_[thread.report.index]) return;
+    threads_[thread.report.index] = true;
+    writer_.start_thread(thread.report.index, process_of(thread), thread.report.tid, thread.replay.bases.fs,
+                         thread.replay.bases.gs);
+  }
+
+  // The number of a path in this file.
+  uint32_t path(uint32_t process_index, uint32_t id, const channel::MappedProcess& process) {
+    if (process_index >= paths_.size()) paths_.resize(process_index + 1);
+    std::vector<uint32_t>& numbers = paths_[process_index];
+    if (id < numbers.size() && numbers[id] != 0) return numbers[id];
+    const uint32_t paths = process.paths();
+    if (id < border::kFirstPath || id >= paths) throw channel::StreamError(fmt::format("no path {}", id));
+    const uint32_t source = process.path(id).superblock;
+    if (source >= process.superblock_capacity()) throw channel::StreamError("superblock of a path out of range");
+    // All paths of a superblock were published at once, one after the other.
+    uint32_t first = id, end = id, words = 0;
+    while (first > border::kFirstPath && process.path(first - 1).superblock == source) --first;
+    for (end = first; end < paths && process.path(end).superblock == source; ++end)
+      words = std::max<uint32_t>(words, process.path(end).words);
+    try {
+      traces::DescriptorTable& table = writer_.process(process_index);
+      const uint32_t superblock =
+          table.add_superblock(copied_superblock(process, process.superblocks()[source], words));
+      if (numbers.size() < end) numbers.resize(2 * end);
+      for (uint32_t k = first; k < end; ++k)
+        numbers[k] =
+            table.add_path({superblock, process.path(k).instructions, process.path(k).operands, process.path(k).words});
+    } catch (const traces::FormatError& error) {
+      throw channel::StreamError(fmt::format("path {}: {}", id, error.what()));
+    }
+    return numbers[id];
+  }
+
+  RegionTrace trace_;
+  uint64_t first_;
+  traces::Writer writer_;
+  std::vector<bool> threads_;                 // met, by index
+  std::vector<std::vector<uint32_t>> paths_;  // by process and id; 0: not yet in this file
+  std::vector<uint64_t> words_;
+};
+
+void RegionTraces::begin(size_t id, const RegionTrace& trace, uint64_t instructions) {
+  const auto file = std::make_shared<File>(trace, information_, instructions);
+  for (const auto& [index, process] : processes_)
+    for (const traces::Module& module : process.known) file->writer().add_module(module);
+  open_[id] = file;
+}
+
+void RegionTraces::end(size_t id, uint64_t instructions) {
+  const auto found = open_.find(id);
+  if (found == open_.end()) return;
+  const std::shared_ptr<File> file = found->second;
+  open_.erase(found);
+  file->finish(instructions);
+}
+
+void RegionTraces::add_path(channel::MergeThread& thread, std::span<const uint64_t> words, uint32_t instructions,
+                            const channel::PathTable& paths) {
+  for (const auto& [id, file] : open_) file->add_path(thread, words, instructions, paths.process());
+}
+
+void RegionTraces::add_event(channel::MergeThread& thread, std::span<const uint64_t> words,
+                             const channel::PathTable& paths) {
+  // What a trace knows: counts and changes of mode are of this run, not of the program.
+  if (static_cast<uint32_t>(words[0]) > static_cast<uint32_t>(border::Event::kMappingChange)) return;
+  for (const auto& [id, file] : open_) file->add_event(thread, words, paths.process());
+}
+
+void RegionTraces::look_at_modules(const channel::MergeThread& thread, const channel::PathTable& paths) {
+  const uint32_t index = process_of(thread);
+  const auto pid = static_cast<pid_t>(thread.report.tid);
+  const auto [process, is_new] =
+      processes_.try_emplace(index, Process{TraceModules(pid, paths.process().header().app_pc), {}});
+  for (traces::Module& module : process->second.modules.update()) {
+    module.process = index;
+    for (const auto& [id, file] : open_) file->writer().add_module(module);
+    process->second.known.push_back(std::move(module));
+  }
+}
+
+}  // namespace simrun::cli
