@@ -20,7 +20,7 @@ namespace {
 
 struct ConvertOptions {
   std::string input, output, to, from, region;
-  int64_t thread = -1;
+  int64_t thread = -1, process = -1;
   bool quiet = false;
   traces::ExportOptions format;
 };
@@ -43,6 +43,7 @@ ConvertOptions parse(const Words& words) {
   line.app().add_option("--to", o.to, "Format to write")->type_name("FORMAT");
   line.app().add_option("--from", o.from, "Format to read")->type_name("FORMAT");
   line.app().add_option("--thread", o.thread, "Only this thread (simrun info lists them)")->type_name("N");
+  line.app().add_option("--process", o.process, "Only this process")->type_name("N");
   line.app().add_option("--region", o.region, "Only instructions A up to B of the trace")->type_name("A..B");
   line.app().add_flag("--count-iterations", o.format.count_iterations,
                       "champsim: a record for each iteration of a repeated string instruction");
@@ -72,6 +73,7 @@ uint64_t instruction(const std::string& text, uint64_t otherwise) {
 traces::WalkOptions walk_options(const ConvertOptions& o) {
   traces::WalkOptions walk;
   walk.thread = o.thread;
+  walk.process = o.process;
   if (o.region.empty()) return walk;
   const size_t dots = o.region.find("..");
   if (dots == std::string::npos) throw UserError("--region takes instruction counts: 1M..2M", 2);
@@ -103,12 +105,16 @@ class Progressing final : public traces::Visitor {
 void check_thread(const ConvertOptions& o, const traces::ExportFormat& format, const traces::Reader& trace) {
   std::set<uint32_t> threads;
   for (const traces::ChunkInfo& chunk : trace.chunks())
-    for (const traces::PartInfo& part : chunk.parts) threads.insert(part.thread);
+    for (const traces::PartInfo& part : chunk.parts)
+      if (o.process < 0 || part.process == static_cast<uint64_t>(o.process)) threads.insert(part.thread);
+  if (o.process >= static_cast<int64_t>(trace.processes()))
+    throw UserError(fmt::format("{} has no process {}", o.input, o.process));
   if (o.thread >= 0 && !threads.empty() && !threads.contains(static_cast<uint32_t>(o.thread)))
     throw UserError(fmt::format("{} has no thread {}", o.input, o.thread));
   if (format.single_thread && o.thread < 0 && threads.size() > 1)
-    throw UserError(fmt::format("{} has {} threads, a file of {} holds one: give --thread N (0 to {}), one file for each",
-                                o.input, threads.size(), format.name, *threads.rbegin()),
+    throw UserError(fmt::format("{} has {} threads{}, a file of {} holds one: give --thread N ({} to {}), one file for each",
+                                o.input, threads.size(), o.process < 0 ? "" : " in that process", format.name,
+                                *threads.begin(), *threads.rbegin()),
                     2);
 }
 
@@ -138,7 +144,7 @@ int export_trace(const ConvertOptions& o) {
 int import_trace(const ConvertOptions& o) {
   const traces::ImportFormat& format = find_format(traces::import_formats(), o.from);
   if (o.output == "-") throw UserError("a trace cannot be written to standard output", 2);
-  traces::Writer writer(o.output, {{"format", "simrun-trace-1"}, {"imported_from", format.name}, {"command", {o.input}}});
+  traces::Writer writer(o.output, {{"format", "simrun-trace-2"}, {"imported_from", format.name}, {"command", {o.input}}});
   format.read(o.input, writer);
   writer.finish({{"threads", nlohmann::ordered_json::array()}});
   if (const std::string why = writer.stopped(); !why.empty())

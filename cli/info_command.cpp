@@ -23,6 +23,7 @@ const char* name_of(traces::SectionType type) {
     case traces::SectionType::kChunk: return "chunks";
     case traces::SectionType::kSummary: return "summary";
     case traces::SectionType::kIndex: return "index";
+    case traces::SectionType::kProcesses: return "processes";
   }
   return "other";
 }
@@ -39,6 +40,39 @@ ordered_json sections(const traces::Reader& trace) {
   return list;
 }
 
+const char* word_of(traces::ProcessRecord::Origin origin) {
+  switch (origin) {
+    case traces::ProcessRecord::Origin::kLaunched: return "launched";
+    case traces::ProcessRecord::Origin::kForked: return "forked";
+    case traces::ProcessRecord::Origin::kExecuted: return "executed";
+  }
+  return "other";
+}
+
+struct ThreadSum {
+  uint32_t process = 0, tid = 0;
+  uint64_t instructions = 0;
+};
+
+// By thread, from the index.
+std::map<uint32_t, ThreadSum> sums_of(const traces::Reader& trace) {
+  std::map<uint32_t, ThreadSum> threads;
+  for (const traces::ChunkInfo& chunk : trace.chunks())
+    for (const traces::PartInfo& part : chunk.parts) {
+      ThreadSum& sum = threads[part.thread];
+      sum.process = part.process;
+      sum.tid = part.tid;
+      sum.instructions += part.instructions;
+    }
+  return threads;
+}
+
+uint64_t instructions_of(const std::map<uint32_t, ThreadSum>& threads, uint32_t process) {
+  uint64_t sum = 0;
+  for (const auto& [index, thread] : threads) sum += thread.process == process ? thread.instructions : 0;
+  return sum;
+}
+
 ordered_json describe(const traces::Reader& trace) {
   ordered_json modules = ordered_json::array();
   for (const traces::Module& m : trace.modules())
@@ -49,9 +83,23 @@ ordered_json describe(const traces::Reader& trace) {
                        {"end", m.end},
                        {"file_offset", m.file_offset}});
   ordered_json processes = ordered_json::array();
-  for (uint32_t p = 0; p < trace.processes(); ++p)
-    processes.push_back({{"superblocks", trace.process(p).superblocks()},
+  const std::map<uint32_t, ThreadSum> threads = sums_of(trace);
+  for (uint32_t p = 0; p < trace.processes(); ++p) {
+    const traces::ProcessRecord& record = trace.process_record(p);
+    processes.push_back({{"index", p},
+                         {"origin", word_of(record.origin)},
+                         {"parent", record.parent},
+                         {"pid", record.pid},
+                         {"command", record.command},
+                         {"first_instruction", record.first_instruction},
+                         {"instructions", instructions_of(threads, p)},
+                         {"superblocks", trace.process(p).superblocks()},
                          {"paths", trace.process(p).paths() - traces::kFirstPath}});
+  }
+  ordered_json list = ordered_json::array();
+  for (const auto& [index, thread] : threads)
+    list.push_back(
+        {{"index", index}, {"process", thread.process}, {"tid", thread.tid}, {"instructions", thread.instructions}});
   return {{"file", trace.path()},
           {"bytes", trace.file_bytes()},
           {"complete", trace.incomplete().empty()},
@@ -61,6 +109,7 @@ ordered_json describe(const traces::Reader& trace) {
           {"chunks", trace.chunks().size()},
           {"sections", sections(trace)},
           {"processes", processes},
+          {"threads", list},
           {"modules", modules},
           {"information", trace.information()},
           {"summary", trace.summary()}};
@@ -77,6 +126,26 @@ std::string command_of(const nlohmann::json& information) {
 std::string text_of(const nlohmann::json& object, const char* key) {
   const auto at = object.is_object() ? object.find(key) : object.end();
   return at == object.end() ? "" : at->is_string() ? at->get<std::string>() : at->dump();
+}
+
+// One process with its threads and modules.
+void print_process(const traces::Reader& trace, uint32_t p, const std::map<uint32_t, ThreadSum>& threads) {
+  using Origin = traces::ProcessRecord::Origin;
+  const traces::ProcessRecord& record = trace.process_record(p);
+  std::string from;
+  if (record.origin == Origin::kForked) from = fmt::format(", forked by process {}", record.parent);
+  if (record.origin == Origin::kExecuted) from = fmt::format(", executed by process {}", record.parent);
+  const std::string pid = record.pid == 0 ? "" : fmt::format("pid {}, ", record.pid);
+  fmt::print("   process {:<7} {}{} instructions, {} superblocks, {} paths{}\n", p, pid,
+             grouped(instructions_of(threads, p)), grouped(trace.process(p).superblocks()),
+             grouped(trace.process(p).paths() - traces::kFirstPath), from);
+  if (!record.command.empty()) fmt::print("     command       {}\n", record.command);
+  for (const auto& [index, thread] : threads)
+    if (thread.process == p)
+      fmt::print("     thread {:<6} tid {}, {} instructions\n", index, thread.tid, grouped(thread.instructions));
+  for (const traces::Module& m : trace.modules())
+    if (m.process == p)
+      fmt::print("     module        {:#x}-{:#x} {} +{:#x} {}\n", m.start, m.end, m.path, m.file_offset, m.build_id);
 }
 
 void print_text(const traces::Reader& trace) {
@@ -100,19 +169,9 @@ void print_text(const traces::Reader& trace) {
   for (const auto& [name, part] : parts.items())
     fmt::print("   {:<15} {} of {} bytes ({} uncompressed)\n", name, grouped(part["count"].get<uint64_t>()),
                grouped(part["bytes"].get<uint64_t>()), grouped(part["uncompressed_bytes"].get<uint64_t>()));
+  const std::map<uint32_t, ThreadSum> threads = sums_of(trace);
   for (uint32_t p = 0; p < trace.processes(); ++p)
-    fmt::print("   process {:<7} {} superblocks, {} paths\n", p, grouped(trace.process(p).superblocks()),
-               grouped(trace.process(p).paths() - traces::kFirstPath));
-  std::map<uint32_t, std::pair<uint32_t, uint64_t>> threads;
-  for (const traces::ChunkInfo& chunk : trace.chunks())
-    for (const traces::PartInfo& part : chunk.parts) {
-      threads[part.thread].first = part.tid;
-      threads[part.thread].second += part.instructions;
-    }
-  for (const auto& [index, thread] : threads)
-    fmt::print("   thread {:<8} tid {}, {} instructions\n", index, thread.first, grouped(thread.second));
-  for (const traces::Module& m : trace.modules())
-    fmt::print("   module          {:#x}-{:#x} {} +{:#x} {}\n", m.start, m.end, m.path, m.file_offset, m.build_id);
+    print_process(trace, p, threads);
 }
 
 }  // namespace

@@ -75,9 +75,6 @@ RecordOptions parse(const Words& words) {
   if (o.chunk_bytes < 64u << 10 || o.chunk_bytes > traces::kMaxChunkWords * 4)
     line.usage_error("--chunk-size: from 64KiB to 256MiB");
   o.writer.chunk_words = o.chunk_bytes / 8;
-  if (line.app().count("--follow-children") != 0 && !o.program.follow_children.empty())
-    line.usage_error("--follow-children: a recording is of one process so far");
-  o.program.follow_children.clear();
   o.program.watch_mappings = true;
   return o;
 }
@@ -92,29 +89,36 @@ struct Recording {
   bool stopped = false;           // by us, as asked
 };
 
+// Every followed process; who waits for one of them sees it killed.
+void end_all(host::Family& family) {
+  family.stop_following();
+  for (uint32_t index = family.size(); index-- != 0;)
+    if (!family.is_forgotten(index) && family[index].running()) family[index].forward_signal(SIGKILL);
+  family.forward_signal(SIGKILL);
+}
+
 // Runs the program with its references going into `inner`.
 template <class Inner>
-Recording record(const RecordOptions& o, traces::Writer& writer, Inner& inner, uint32_t line_bytes) {
+Recording record(const RecordOptions& o, traces::Writer& writer, Inner& inner, uint32_t line_bytes, uint32_t cores) {
   Recording recording;
   std::optional<traces::RegionTracker> region;
   if (o.has_region()) region.emplace(bound(o.from), bound(o.to), traces::functions_named);
   ProgramRun run(o.program, border::Mode::kTrace);
-  const channel::MappedProcess process(run.family()[0].mapping());
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the limit fails instead; not before the launch, programs inherit it
   if (!region) {
-    WholeRecorder<Inner> sink(writer, process, run.family()[0].pid(), inner);
-    recording.result = run.into(sink, line_bytes);
+    WholeRecorder<Inner> sink(writer, run.family(), inner);
+    recording.result = run.into(sink, line_bytes, cores);
     return recording;
   }
-  RegionRecorder<Inner> sink(writer, process, run.family()[0].pid(), inner);
-  sink.set_region(&*region);
+  RegionRecorder<Inner> sink(writer, run.family(), *region, inner);
   if (o.stop)
     sink.set_on_end([&] {
       recording.stopped = true;
-      run.family().forward_signal(SIGKILL);
+      end_all(run.family());
     });
-  recording.result = run.into(sink, line_bytes);
+  recording.result = run.into(sink, line_bytes, cores);
   recording.result.threads = sink.in_region(recording.result.threads);
+  if (cores != 0) recording.result.cores = sink.cores_in_region(recording.result.threads, cores);
   recording.region = {{"from", o.from},
                       {"to", o.to},
                       {"first_instruction", region->started_at()},
@@ -130,15 +134,14 @@ Recording record(const RecordOptions& o, traces::Writer& writer, Inner& inner, u
   return recording;
 }
 
-Recording simulate_and_record(const RecordOptions& o, traces::Writer& writer) {
-  if (o.config.empty()) {
+Recording simulate_and_record(const RecordOptions& o, std::optional<sim::MachineConfig> machine, traces::Writer& writer) {
+  if (!machine) {
     channel::CountingSink sink;
-    return record(o, writer, sink, channel::MergeOptions{}.line_bytes);
+    return record(o, writer, sink, channel::MergeOptions{}.line_bytes, 0);
   }
-  sim::MachineConfig machine = configs::read_machine(o.config);
-  sim::Hierarchy model(machine);
+  sim::Hierarchy model(*machine);
   ModelSink sink(model);
-  Recording recording = record(o, writer, sink, model.line_bytes());
+  Recording recording = record(o, writer, sink, model.line_bytes(), model.cores());
   recording.result.machine = std::move(machine);
   recording.result.caches = model.statistics();
   return recording;
@@ -163,8 +166,10 @@ int record_command(const Words& words) {
   bound(options.from), bound(options.to);  // before anything runs
   std::optional<OutputFile> json;
   if (!options.json_file.empty()) json.emplace(options.json_file);
-  traces::Writer writer(options.output, trace_information(options.program), options.writer);
-  Recording recording = simulate_and_record(options, writer);
+  std::optional<sim::MachineConfig> machine;
+  if (!options.config.empty()) machine = configs::read_machine(options.config);
+  traces::Writer writer(options.output, trace_information(options.program, machine ? machine->cores : 0), options.writer);
+  Recording recording = simulate_and_record(options, std::move(machine), writer);
   RunResult& result = recording.result;
   result.mode = options.config.empty() ? RunMode::kTrace : RunMode::kSim;
   nlohmann::ordered_json summary = trace_summary(result);

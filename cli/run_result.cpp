@@ -20,27 +20,13 @@ channel::ThreadStatistics RunResult::totals() const {
   return sum;
 }
 
-channel::ThreadStatistics RunResult::totals_of_process(uint32_t process) const {
-  channel::ThreadStatistics sum;
-  for (const auto& thread : threads)
-    if (thread.process == process) sum += thread.statistics;
-  return sum;
-}
-
-sim::CoreStatistics RunResult::model_of_process(uint32_t process) const {
-  sim::CoreStatistics sum;
-  for (const auto& thread : threads)
-    if (thread.process == process && thread.index < caches.threads.size()) sum += caches.threads[thread.index];
-  return sum;
-}
-
 std::vector<uint64_t> RunResult::instructions_by_core() const {
   if (!machine) return {};
   std::vector<uint64_t> sums(machine->cores);
   for (size_t core = 0; core < cores.size(); ++core) sums.at(core) = cores[core].instructions;
   if (!cores.empty()) return sums;
   for (const auto& thread : threads)
-    sums[core_of_thread(thread.index, machine->cores)] += thread.statistics.instructions;
+    sums[core_of_thread(thread.core, machine->cores)] += thread.statistics.instructions;
   return sums;
 }
 

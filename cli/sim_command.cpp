@@ -2,12 +2,15 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <functional>
 #include <future>
 #include <limits>
+#include <map>
 #include <optional>
 
 #include "base/user_error.h"
 #include "cli/command_line.h"
+#include "cli/core_counts.h"
 #include "cli/json_report.h"
 #include "cli/model_sink.h"
 #include "cli/output_file.h"
@@ -15,6 +18,7 @@
 #include "cli/progress.h"
 #include "cli/report.h"
 #include "cli/sub_commands.h"
+#include "cli/trace_cores.h"
 #include "cli/trace_information.h"
 #include "configs/read_machine.h"
 #include "sim/hierarchy.h"
@@ -45,15 +49,32 @@ SimOptions parse(const Words& words) {
   return o;
 }
 
-// ModelSink in the terms of traces/.
+// ModelSink in the terms of traces/. Threads are on the cores that the trace says for a machine of as many, else on their own.
 class TraceModelSink {
  public:
-  explicit TraceModelSink(ModelSink& sink) : sink_(sink) {}
-  uint32_t start_thread(uint32_t thread, uint32_t /*process*/, uint32_t tid) {
-    channel::ThreadReport report;
-    report.index = report.core = thread;
+  TraceModelSink(ModelSink& sink, const traces::Reader& trace, uint32_t cores)
+      : sink_(sink), follows_(recorded_cores(trace.information()) == cores) {
+    if (!follows_) own_cores_ = cores_of_threads(trace.summary(), cores);
+  }
+  // Instructions that a thread has retired.
+  void set_instructions(std::function<uint64_t(uint32_t)> instructions) { instructions_ = std::move(instructions); }
+
+  uint32_t start_thread(uint32_t thread, uint32_t process, uint32_t tid) {
+    channel::ThreadReport report = report_of(thread, process);
     report.tid = tid;
+    if (follows_) return sink_.start_thread(report);  // its core follows
+    if (const auto own = own_cores_.find(thread); own != own_cores_.end()) {
+      report.core = own->second;
+      counts_.put(thread, report.core, true, 0);
+    }
     return sink_.start_thread(report);
+  }
+  std::optional<uint32_t> run_on(uint32_t thread, uint32_t process, uint32_t core, bool is_new_there) {
+    if (!follows_) return {};
+    channel::ThreadReport report = report_of(thread, process);
+    report.core = core;
+    counts_.put(thread, core, is_new_there, instructions_(thread));
+    return sink_.run_on(report);
   }
   void fetch(uint32_t handle, uint64_t line) { sink_.fetch(handle, line); }
   void data(uint32_t handle, traces::ReferenceKind kind, uint64_t address, uint32_t bytes) {
@@ -61,14 +82,28 @@ class TraceModelSink {
                   static_cast<int>(traces::ReferenceKind::kNonTemporalStore));
     sink_.data(handle, static_cast<channel::ReferenceKind>(kind), address, bytes);
   }
+  CoreCounts& counts() { return counts_; }
+  bool has_cores() const { return follows_ || !own_cores_.empty(); }
 
  private:
+  static channel::ThreadReport report_of(uint32_t thread, uint32_t process) {
+    channel::ThreadReport report;
+    report.index = report.core = thread;
+    report.process = process;
+    return report;
+  }
+
   ModelSink& sink_;
+  bool follows_;
+  std::map<uint32_t, uint32_t> own_cores_;
+  CoreCounts counts_;
+  std::function<uint64_t(uint32_t)> instructions_;
 };
 
 channel::ThreadReport thread_report(const traces::ReplayThread& t) {
   channel::ThreadReport report;
   report.index = report.core = t.thread;
+  report.process = t.process;
   report.tid = t.tid;
   channel::ThreadStatistics& s = report.statistics;
   s.instructions = t.counts.instructions;
@@ -131,14 +166,20 @@ RunResult simulate(const SimOptions& o) {
   sim::MachineConfig machine = configs::read_machine(o.config);
   sim::Hierarchy model(machine);
   ModelSink model_sink(model);
-  TraceModelSink sink(model_sink);
+  TraceModelSink sink(model_sink, trace, model.cores());
   Progress progress(!o.quiet);
   traces::Replay<TraceModelSink> replay(trace, sink, model.line_bytes());
+  sink.set_instructions([&](uint32_t thread) { return replay.threads().at(thread).counts.instructions; });
   replay_all(trace, replay, from, to, progress);
   progress.clear();
 
   RunResult result;
-  for (const auto& [index, thread] : replay.threads()) result.threads.push_back(thread_report(thread));
+  for (const auto& [index, thread] : replay.threads()) {
+    sink.counts().end(index, thread.counts.instructions);
+    result.threads.push_back(thread_report(thread));
+    sink.counts().tell(result.threads.back());
+  }
+  if (sink.has_cores()) result.cores = sink.counts().reports(model.cores());
   read_trace_summary(trace.information(), trace.summary(), result);
   if (!trace.incomplete().empty()) result.warnings.push_back(fmt::format("{}: {}", o.trace, trace.incomplete()));
   result.machine = std::move(machine);

@@ -12,13 +12,6 @@ namespace {
 
 constexpr uint32_t kDetached = 2, kFailed = 3;  // ProcessHeader::engine_state
 
-std::string command_line_of(pid_t pid) {
-  std::string text = read_process_file(pid, "cmdline");
-  while (!text.empty() && text.back() == 0) text.pop_back();
-  std::replace(text.begin(), text.end(), '\0', ' ');
-  return text;
-}
-
 EngineCounts engine_counts(const border::ProcessHeader& header) {
   const border::EngineStatistics& s = header.statistics;
   return {.superblocks = s.superblocks,

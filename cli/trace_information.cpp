@@ -72,9 +72,9 @@ T number(const nlohmann::json& object, const char* key) {
 
 }  // namespace
 
-Json trace_information(const ProgramOptions& options) {
+Json trace_information(const ProgramOptions& options, uint32_t cores) {
   std::error_code error;
-  return {{"format", "simrun-trace-1"},
+  return {{"format", "simrun-trace-2"},
           {"simrun", SIMRUN_VERSION},
           {"command", options.command},
           {"working_directory", std::filesystem::current_path(error).string()},
@@ -85,7 +85,9 @@ Json trace_information(const ProgramOptions& options) {
            {{"quantum", options.quantum},
             {"aslr", options.aslr},
             {"max_superblock", options.max_superblock_instructions},
-            {"elide_words", options.elide_words}}}};
+            {"elide_words", options.elide_words},
+            {"follow_children", options.follow_children},
+            {"cores", cores}}}};
 }
 
 Json trace_summary(const RunResult& result) {
@@ -93,20 +95,24 @@ Json trace_summary(const RunResult& result) {
   for (const ProcessReport& p : result.processes)
     processes.push_back({{"index", p.index}, {"pid", p.pid}, {"command", p.command}});
   Json threads = Json::array();
-  for (const channel::ThreadReport& t : result.threads)
+  for (const channel::ThreadReport& t : result.threads) {
     threads.push_back({{"index", t.index},
-                       {"process", 0},
+                       {"process", t.process},
                        {"tid", t.tid},
                        {"ended", t.ended},
                        {"start_clock", t.start_clock},
                        {"end_clock", t.end_clock},
                        {"statistics", statistics(t.statistics)}});
+    if (t.ended_before != channel::ThreadReport{}.ended_before) threads.back()["ended_before"] = t.ended_before;
+  }
   return {{"exit_code", result.exit_code},
           {"signal", result.signal},
           {"error", result.error},
           {"wall_seconds", result.wall_seconds},
           {"events",
            {{"forks", result.events.forks}, {"execs", result.events.execs}, {"markers", result.events.markers}}},
+          {"native_programs", result.native_images},
+          {"left_running", result.left_running},
           {"processes", processes},
           {"threads", threads}};
 }
@@ -125,6 +131,8 @@ void read_trace_summary(const nlohmann::json& information, const nlohmann::json&
     result.events.execs = number<uint64_t>(*at, "execs");
     result.events.markers = number<uint64_t>(*at, "markers");
   }
+  result.native_images = number<uint64_t>(summary, "native_programs");
+  result.left_running = number<uint64_t>(summary, "left_running");
   if (const auto at = summary.find("processes"); at != summary.end() && at->is_array())
     for (const auto& p : *at)
       if (p.is_object() && p.contains("command") && p["command"].is_string())

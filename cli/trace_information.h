@@ -8,7 +8,8 @@
 
 namespace simrun::cli {
 
-nlohmann::ordered_json trace_information(const ProgramOptions& options);
+// `cores`: of the machine that is simulated at the same time; 0: none.
+nlohmann::ordered_json trace_information(const ProgramOptions& options, uint32_t cores);
 nlohmann::ordered_json trace_summary(const RunResult& result);
 
 // Puts what a summary says of the run into a result: how it ended, clocks, events.

@@ -32,7 +32,7 @@ std::vector<traces::Module> executable_mappings(const std::string& maps) {
 
 // At the start the engine's libraries lie there as well: of all that is mapped, only the program, what holds its first
 // instruction, and the kernel's page are the program's.
-bool TraceModules::is_ours(const traces::Module& m, const std::string& program) const {
+bool TraceModules::is_engines(const traces::Module& m, const std::string& program) const {
   return m.path != program && m.path != "[vdso]" && (start_ < m.start || start_ >= m.end);
 }
 
@@ -45,12 +45,22 @@ std::vector<traces::Module> TraceModules::update() {
   std::vector<traces::Module> fresh;
   for (traces::Module& m : executable_mappings(text.str())) {
     if (!known_.insert(fmt::format("{:x}-{:x}+{:x} {}", m.start, m.end, m.file_offset, m.path)).second) continue;
-    if (first_ && is_ours(m, program)) continue;
+    if (first_ && is_engines(m, program)) continue;
+    m.process = process_;
     m.build_id = traces::build_id_of(m.path);
     fresh.push_back(std::move(m));
   }
   first_ = false;
+  all_.insert(all_.end(), fresh.begin(), fresh.end());
   return fresh;
+}
+
+TraceModules TraceModules::of_child(uint32_t process, pid_t pid) const {
+  TraceModules child = *this;
+  child.process_ = process;
+  child.pid_ = pid;
+  for (traces::Module& module : child.all_) module.process = process;
+  return child;
 }
 
 }  // namespace simrun::cli

@@ -5,63 +5,47 @@
 #include <functional>
 #include <limits>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
-#include "cli/trace_descriptors.h"
-#include "cli/trace_modules.h"
-#include "instr/channel/merge.h"
+#include "cli/core_counts.h"
+#include "cli/live_trace.h"
 #include "traces/region.h"
-#include "traces/writer.h"
 
 namespace simrun::cli {
 
-// What both kinds of recorders share: descriptions, modules, threads.
-class TraceRecorder {
- public:
-  TraceRecorder(traces::Writer& writer, const channel::MappedProcess& process, pid_t pid)
-      : writer_(writer), modules_(pid, process.header().app_pc), process_(process), descriptors_(process, writer.process(0)) {}
-
-  traces::Writer& writer() { return writer_; }
-  void set_region(traces::RegionTracker* region) { region_ = region; }
-
- protected:
-  void start(const channel::ThreadReport& report) { writer_.start_thread(report.index, 0, report.tid, 0, 0); }
-  // Before an event is used: mappings are looked at while the thread that changed them waits.
-  void take_event(std::span<const uint64_t> words);
-  // Instructions that an event retires.
-  static uint64_t instructions_of(std::span<const uint64_t> event) {
-    return static_cast<uint32_t>(event[0]) == static_cast<uint32_t>(border::Event::kCut) && event.size() > 2 ? event[2] : 0;
-  }
-
-  traces::Writer& writer_;
-  TraceModules modules_;
-  const channel::MappedProcess& process_;
-  DescriptorCopier descriptors_;
-  traces::RegionTracker* region_ = nullptr;
-};
+// The handle of a thread that got a core, of a sink that may not care.
+template <class Inner>
+uint32_t handle_on(Inner& inner, const channel::ThreadReport& report) {
+  if constexpr (channel::FollowsCores<Inner>)
+    return inner.run_on(report);
+  else
+    return inner.start_thread(report);
+}
 
 // The whole execution. `Inner` is a sink; it gets every call.
 template <class Inner>
-class WholeRecorder final : public TraceRecorder {
+class WholeRecorder final {
  public:
   static constexpr bool kWantsReferences = Inner::kWantsReferences;
-  WholeRecorder(traces::Writer& writer, const channel::MappedProcess& process, pid_t pid, Inner& inner)
-      : TraceRecorder(writer, process, pid), inner_(inner) {}
+  WholeRecorder(traces::Writer& writer, host::Family& family, Inner& inner) : live_(family, writer), inner_(inner) {}
 
   uint32_t start_thread(const channel::ThreadReport& report) {
-    start(report);
+    live_.start_thread(report);
     return inner_.start_thread(report);
+  }
+  uint32_t run_on(const channel::ThreadReport& report) {
+    live_.run_on(report);
+    return handle_on(inner_, report);
   }
   void words(channel::MergeThread& thread, const uint64_t* from, const uint64_t* to, uint64_t paths,
              uint64_t instructions) {
-    descriptors_.update();
-    writer_.add_paths(thread.report.index, {from, to}, paths, instructions);
+    live_.add_paths(thread, {from, to}, paths, instructions);
   }
   void event(channel::MergeThread& thread, std::span<const uint64_t> words) {
-    take_event(words);
-    descriptors_.update();
-    writer_.add_event(thread.report.index, words, instructions_of(words));
+    live_.look_at(thread, words);
+    live_.add_event(thread, words);
   }
   void fetch(uint32_t handle, uint64_t line) { inner_.fetch(handle, line); }
   void data(uint32_t handle, channel::ReferenceKind kind, uint64_t address, uint32_t bytes) {
@@ -69,52 +53,60 @@ class WholeRecorder final : public TraceRecorder {
   }
 
  private:
+  LiveTrace live_;
   Inner& inner_;
 };
 
 // A region. `Inner` gets the references that lie in it.
 template <class Inner>
-class RegionRecorder final : public TraceRecorder {
+class RegionRecorder final {
  public:
   static constexpr bool kWantsReferences = Inner::kWantsReferences;
-  RegionRecorder(traces::Writer& writer, const channel::MappedProcess& process, pid_t pid, Inner& inner)
-      : TraceRecorder(writer, process, pid), inner_(inner) {}
+  RegionRecorder(traces::Writer& writer, host::Family& family, traces::RegionTracker& region, Inner& inner)
+      : live_(family, writer), region_(region), inner_(inner) {
+    live_.set_on_module([this](const traces::Module& module) { region_.add_module(module); });
+  }
 
   // Called once, when the region has ended.
   void set_on_end(std::function<void()> on_end) { on_end_ = std::move(on_end); }
 
   uint32_t start_thread(const channel::ThreadReport& report) {
-    start(report);
+    live_.start_thread(report);
     return inner_.start_thread(report);
   }
+  uint32_t run_on(const channel::ThreadReport& report) {
+    Part& part = part_of(report.index);
+    part.core = report.core;
+    const bool written = part.entered && region_.inside();
+    const bool is_new_there = live_.run_on(report, written);
+    if (written) cores_.put(report.index, report.core, is_new_there, part.instructions);
+    return handle_on(inner_, report);
+  }
   void path(channel::MergeThread& thread, const uint64_t* words, uint32_t count, uint32_t instructions) {
-    descriptors_.update();
-    const uint32_t index = thread.report.index;
-    if (region_->step(index, 0, writer_.process(0), static_cast<uint32_t>(*words), instructions)) {
-      enter(thread, count);
-      writer_.add_paths(index, {words, count}, 1, instructions);
-    } else if (region_->over()) {
+    const traces::DescriptorTable& code = live_.code_of(thread);
+    if (region_.step(thread.report.index, thread.process, code, static_cast<uint32_t>(*words), instructions)) {
+      enter(thread, count).instructions += instructions;
+      live_.add_paths(thread, {words, count}, 1, instructions);
+    } else if (region_.over()) {
       leave(thread);
     }
   }
   void event(channel::MergeThread& thread, std::span<const uint64_t> words) {
-    take_event(words);
-    descriptors_.update();
-    const uint64_t instructions = instructions_of(words);
-    region_->advance(instructions);
-    if (region_->inside()) {
-      enter(thread, words.size());
-      writer_.add_event(thread.report.index, words, instructions);
+    live_.look_at(thread, words);
+    region_.advance(LiveTrace::instructions_of(words));
+    if (region_.inside()) {
+      enter(thread, words.size()).instructions += LiveTrace::instructions_of(words);
+      live_.add_event(thread, words);
       return;
     }
-    writer_.note_event(thread.report.index, words);
-    if (region_->over()) leave(thread);
+    live_.pass_over(thread, words);
+    if (region_.over()) leave(thread);
   }
   void fetch(uint32_t handle, uint64_t line) {
-    if (region_->inside()) inner_.fetch(handle, line);
+    if (region_.inside()) inner_.fetch(handle, line);
   }
   void data(uint32_t handle, channel::ReferenceKind kind, uint64_t address, uint32_t bytes) {
-    if (region_->inside()) inner_.data(handle, kind, address, bytes);
+    if (region_.inside()) inner_.data(handle, kind, address, bytes);
   }
 
   // Statistics of the region, for the threads that ran in it, from those of the whole run.
@@ -127,25 +119,34 @@ class RegionRecorder final : public TraceRecorder {
       report.statistics.words = part.words;
       reports.push_back(report);
     }
+    for (channel::ThreadReport& report : reports) report.migrations = 0, cores_.tell(report);
     return reports;
+  }
+  // After in_region(), of its threads.
+  std::vector<channel::CoreReport> cores_in_region(const std::vector<channel::ThreadReport>& threads, uint32_t cores) {
+    for (const channel::ThreadReport& thread : threads) cores_.end(thread.index, thread.statistics.instructions);
+    return cores_.reports(cores);
   }
 
  private:
   struct Part {
     bool entered = false, left = false;
-    uint64_t words = 0;
+    uint64_t words = 0, instructions = 0;
+    uint32_t core = 0;
     channel::ThreadStatistics start, end;
   };
 
   // The first item of a thread in the region: its fetches start anew, as in a replay of the region alone.
-  void enter(channel::MergeThread& thread, uint64_t words) {
+  Part& enter(channel::MergeThread& thread, uint64_t words) {
     Part& part = part_of(thread.report.index);
     part.words += words;
     if (part.entered) [[likely]]
-      return;
+      return part;
     part.entered = true;
     part.start = thread.replay.statistics;
+    if (live_.say_core(thread)) cores_.put(thread.report.index, part.core, true, 0);
     thread.replay.last_line = std::numeric_limits<uint64_t>::max();
+    return part;
   }
 
   // The first item of a thread behind the region: what was counted so far is what lies in it.
@@ -178,9 +179,12 @@ class RegionRecorder final : public TraceRecorder {
     return a;
   }
 
+  LiveTrace live_;
+  traces::RegionTracker& region_;
   Inner& inner_;
   std::function<void()> on_end_;
   std::vector<Part> parts_;  // by thread
+  CoreCounts cores_;
 };
 
 }  // namespace simrun::cli

@@ -22,7 +22,7 @@ namespace {
 
 struct ViewOptions {
   std::string trace, from, to, follow;
-  int64_t thread = -1;
+  int64_t thread = -1, process = -1;
   uint64_t count = 40;
   bool all = false, symbols = true;
 };
@@ -37,6 +37,7 @@ ViewOptions parse(const Words& words) {
   line.app().add_option("-n,--count", o.count, "At most so many instructions")->type_name("N")->capture_default_str();
   line.app().add_flag("--all", o.all, "Up to the end");
   line.app().add_option("--thread", o.thread, "Only this thread")->type_name("N");
+  line.app().add_option("--process", o.process, "Only this process (simrun info lists them)")->type_name("N");
   line.app().add_option("--follow", o.follow,
                         "Only instructions at this address (0x401000, or a function's name), or that touch its 64-byte line")
       ->type_name("WHERE");
@@ -154,6 +155,9 @@ int view_command(const Words& words) {
   walk.from = bound(options.from, 0);
   walk.to = bound(options.to, std::numeric_limits<uint64_t>::max());
   walk.thread = options.thread;
+  walk.process = options.process;
+  if (options.process >= static_cast<int64_t>(trace.processes()))
+    throw UserError(fmt::format("{} has no process {}", options.trace, options.process));
   std::optional<TraceSymbols> symbols;
   if (options.symbols) symbols.emplace(trace);
   Viewer viewer(options, symbols ? &*symbols : nullptr, followed(options.follow, trace));

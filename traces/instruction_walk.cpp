@@ -136,7 +136,7 @@ class InstructionCursor::Walker {
                     uint32_t word_count) {
     const uint64_t behind = next_pc(p.at, p.end, p.part->process, p.first_pc_in_next_chunk);
     size_t operand = 0, code = 0;
-    const bool shown = options_.thread < 0 || static_cast<uint64_t>(options_.thread) == p.part->thread;
+    const bool shown = is_shown(*p.part);
     for (uint32_t i = 0; i < count; ++i) {
       const StaticInstruction& s = view.instructions[i];
       const size_t first_operand = operand;
@@ -191,6 +191,11 @@ class InstructionCursor::Walker {
     return 0;
   }
 
+  bool is_shown(const ThreadPart& part) const {
+    return (options_.thread < 0 || static_cast<uint64_t>(options_.thread) == part.thread) &&
+           (options_.process < 0 || static_cast<uint64_t>(options_.process) == part.process);
+  }
+
   bool event(Position& p, const uint64_t* words) {
     const uint64_t payload = words[0] >> 32;
     p.at += 1 + payload;
@@ -198,7 +203,7 @@ class InstructionCursor::Walker {
     if (id == Event::kThreadStart && payload >= 3) p.bases.fs = words[3];
     if (id == Event::kFsBase && payload >= 1) p.bases.fs = words[1];
     if (id == Event::kGsBase && payload >= 1) p.bases.gs = words[1];
-    const bool shown = options_.thread < 0 || static_cast<uint64_t>(options_.thread) == p.part->thread;
+    const bool shown = is_shown(*p.part);
     if (shown && now_ >= options_.from) {
       const EventRecord r{now_, p.part->thread, p.part->process, p.part->tid, static_cast<uint32_t>(words[0]),
                           {words + 1, static_cast<size_t>(payload)}};

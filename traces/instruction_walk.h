@@ -51,6 +51,7 @@ class Visitor {
 struct WalkOptions {
   uint64_t from = 0, to = ~uint64_t{0};  // instructions, in recorded order
   int64_t thread = -1;                   // -1: all
+  int64_t process = -1;                  // -1: all
   uint64_t most_references = 1u << 20;   // of one instruction that are kept; string instructions can make billions
 };
 

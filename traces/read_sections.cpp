@@ -80,9 +80,9 @@ void SectionFileReader::scan() {
   if (size_ < sizeof header) fail(0, "too short for a trace of simrun");
   read_bytes(&header, sizeof header, 0);
   if (header.magic != kFileMagic) fail(0, "not a trace of simrun");
-  if (header.version != kFormatVersion)
-    fail(8, fmt::format("written in version {} of the format; this simrun reads version {}", header.version,
-                        kFormatVersion));
+  if (header.version < kOldestFormatVersion || header.version > kFormatVersion)
+    fail(8, fmt::format("written in version {} of the format; this simrun reads versions {} to {}", header.version,
+                        kOldestFormatVersion, kFormatVersion));
   uint64_t index_offset = 0;
   const bool complete = read_footer(&index_offset);
   const uint64_t end = complete ? size_ - sizeof(Footer) : size_;

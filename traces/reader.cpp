@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "traces/process_records.h"
+
 namespace simrun::traces {
 
 namespace {
@@ -31,6 +33,7 @@ Reader::Reader(const std::string& path) : file_(path) {
     damage_ = error;
   }
   for (const auto& table : tables_) shapes_.push_back(table->shapes());
+  records_.resize(tables_.size());  // version 1 does not have them
   if (information_.is_null()) require_undamaged();
   if (information_.is_null()) file_.fail(16, "the first section does not say what was recorded");
   check_order();
@@ -41,7 +44,7 @@ void Reader::read_section(const Section& section) {
     chunks_.push_back({section, {}});
     return;
   }
-  const bool known = section.type >= SectionType::kInformation && section.type <= SectionType::kIndex;
+  const bool known = section.type >= SectionType::kInformation && section.type <= SectionType::kProcesses;
   if (!known) return;  // of a later minor version: nothing that we need
   const Bytes bytes = file_.read(section);
   ByteReader from(bytes);
@@ -57,7 +60,11 @@ void Reader::read_section(const Section& section) {
         read_descriptors(from);
         break;
       case SectionType::kModules:
-        read_modules(from);
+        read_modules(from, modules_);
+        break;
+      case SectionType::kProcesses:
+        read_processes(from, records_);
+        tables_.resize(records_.size(), no_code_);
         break;
       case SectionType::kIndex:
         read_index(from);
@@ -74,23 +81,9 @@ void Reader::read_section(const Section& section) {
 void Reader::read_descriptors(ByteReader& from) {
   const uint64_t process = from.varint_up_to(tables_.size(), "the number of a process");
   require(process < kMaxProcesses, "too many processes");
-  if (process == tables_.size()) tables_.push_back(std::make_unique<DescriptorTable>());
+  if (process == tables_.size()) tables_.push_back(no_code_);
+  if (tables_[process] == no_code_) tables_[process] = std::make_shared<DescriptorTable>();
   tables_[process]->read(from);
-}
-
-void Reader::read_modules(ByteReader& from) {
-  const uint64_t count = from.varint();
-  for (uint64_t k = 0; k < count; ++k) {
-    Module m;
-    m.process = static_cast<uint32_t>(from.varint_up_to(kMaxProcesses, "the number of a process"));
-    m.path = from.text();
-    m.build_id = from.text();
-    m.start = from.varint();
-    m.end = from.varint();
-    m.file_offset = from.varint();
-    require(m.start <= m.end, "a module that ends before it starts");
-    modules_.push_back(std::move(m));
-  }
 }
 
 void Reader::read_index(ByteReader& from) {

@@ -54,6 +54,8 @@ class Reader {
 
   // Processes are numbered from 0 without gaps.
   uint32_t processes() const { return static_cast<uint32_t>(tables_.size()); }
+  // What is known of each; one that says nothing for a file of version 1.
+  const ProcessRecord& process_record(uint32_t number) const { return records_[number]; }
   const DescriptorTable& process(uint32_t number) const { return *tables_[number]; }
   const std::vector<Module>& modules() const { return modules_; }
   // The module that holds `address`, or nullptr; of several the one that was mapped last.
@@ -62,14 +64,16 @@ class Reader {
  private:
   void read_section(const Section& section);
   void read_descriptors(ByteReader& from);
-  void read_modules(ByteReader& from);
   void read_index(ByteReader& from);
   void check_order();
 
   SectionFileReader file_;
   std::optional<TraceError> damage_;
   nlohmann::json information_, summary_;
-  std::vector<std::unique_ptr<DescriptorTable>> tables_;
+  // Of processes without descriptions: a file that claims thousands costs no memory.
+  const std::shared_ptr<DescriptorTable> no_code_ = std::make_shared<DescriptorTable>();
+  std::vector<std::shared_ptr<DescriptorTable>> tables_;
+  std::vector<ProcessRecord> records_;
   std::vector<PathShapes> shapes_;  // by process
   std::vector<Module> modules_;
   std::vector<ChunkInfo> chunks_;

@@ -105,7 +105,20 @@ enum class Event : uint32_t {
   kExecFailed = 13,
   kProcessFork = 14,
   kMappingChange = 15,
+  kCore = 200,  // made by the recorder: core, 1 if another thread ran there since. From here on the thread is on that core
 };
+
+// One image in one process: an exec makes a new one.
+struct ProcessRecord {
+  enum class Origin : uint8_t { kLaunched, kForked, kExecuted };  // kLaunched: or attached to
+  Origin origin = Origin::kLaunched;
+  uint32_t parent = 0;             // who forked, or whose image it replaced; a smaller number than its own
+  uint64_t token = 0;              // kForked: second word of the parent's kProcessFork
+  uint32_t pid = 0;
+  uint64_t first_instruction = 0;  // recorded before its first thread was there
+  std::string command;
+};
+inline constexpr uint8_t kProcessOrigins = 3;
 
 // A file mapped executable (or the vdso) in a process.
 struct Module {
@@ -141,5 +154,6 @@ struct Chunk {
 inline constexpr uint64_t kMaxChunkWords = uint64_t{1} << 26;
 inline constexpr uint32_t kMaxProcesses = 1u << 16;
 inline constexpr uint32_t kMaxThreadsInTrace = 1u << 22;
+inline constexpr uint32_t kMaxCores = 1u << 16;
 
 }  // namespace simrun::traces

@@ -1,6 +1,8 @@
 // A trace into a sink: the same calls, in the same order, that the live run made. The sink is a template argument, so that no
 // virtual call stands between a word and a model. It has
 //   uint32_t start_thread(uint32_t thread, uint32_t process, uint32_t tid);   in order of first appearance
+//   std::optional<uint32_t> run_on(uint32_t thread, uint32_t process, uint32_t core, bool is_new_there);   kCore: the thread's
+//       new handle; nothing: it stays where it is. May be left out
 //   void fetch(uint32_t handle, uint64_t line);
 //   void data(uint32_t handle, ReferenceKind kind, uint64_t address, uint32_t bytes);
 // with what start_thread returned as the handle.
@@ -151,11 +153,23 @@ class Replay {
     if (id == Event::kGsBase && payload >= 1) bases.gs = words[1];
     if (id == Event::kCut) now_ += words[2];
     if (!wanted) return;
+    if (id == Event::kCore) return change_core(*position.thread, words + 1, payload);
     Counts& counts = position.thread->counts;
     counts.words += 1 + payload;
     counts.syscalls += id == Event::kSyscallEnter;
     counts.signals += id == Event::kSignal;
     if (id == Event::kCut) cut(*position.thread, words + 1, payload, table);
+  }
+
+  // Not a word of the program's: it is not counted.
+  void change_core(ReplayThread& thread, const uint64_t* words, uint64_t payload) {
+    if (payload < 2 || words[0] >= kMaxCores) throw FormatError("a change of cores without a core");
+    if constexpr (requires { sink_.run_on(0u, 0u, 0u, false); }) {
+      const auto handle = sink_.run_on(thread.thread, thread.process, static_cast<uint32_t>(words[0]), words[1] != 0);
+      if (!handle) return;
+      thread.handle = *handle;
+      if (words[1] != 0) thread.last_line = kNoLine;  // the core's front end has forgotten it
+    }
   }
 
   // words: path, instructions, iterations of the string instruction that was next, then the address words stored.

@@ -13,7 +13,8 @@
 
 namespace simrun::traces {
 
-inline constexpr uint32_t kFormatVersion = 1;
+// 1: of one process, no kProcesses, no kCore (docs/trace-format.md, "Versions"). It is still read.
+inline constexpr uint32_t kFormatVersion = 2, kOldestFormatVersion = 1;
 
 enum class SectionType : uint32_t {
   kInformation = 1,  // JSON: what was recorded, where and how
@@ -22,6 +23,7 @@ enum class SectionType : uint32_t {
   kChunk = 4,
   kSummary = 5,  // JSON: how it ended, statistics
   kIndex = 6,
+  kProcesses = 7,
 };
 
 // Bytes before compression that a section may have: so a damaged one cannot ask for all memory.

@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/user_error.h"
 #include "traces/chunk_codec.h"
+#include "traces/process_records.h"
 
 namespace simrun::traces {
 
@@ -29,6 +30,7 @@ struct Writer::Task {
   uint64_t sequence = 0;
   Chunk chunk;
   std::map<uint32_t, PathShapes> shapes;
+  Bytes processes;
   std::vector<Bytes> descriptors;
   Bytes modules;
   std::vector<SealedSection> sections;  // made by a worker
@@ -43,16 +45,16 @@ Writer::Writer(const std::string& path, const nlohmann::ordered_json& informatio
 
 Writer::~Writer() { stop_workers(); }
 
-DescriptorTable& Writer::process(uint32_t process) {
-  auto& state = processes_[process];
-  if (state == nullptr) state = std::make_unique<ProcessState>();
-  return state->table;
+uint32_t Writer::add_process(const ProcessRecord& process) {
+  processes_.emplace_back();
+  new_processes_.push_back(process);
+  return static_cast<uint32_t>(processes_.size() - 1);
 }
 
 void Writer::add_module(const Module& module) { new_modules_.push_back(module); }
 
 void Writer::start_thread(uint32_t thread, uint32_t process_number, uint32_t tid, uint64_t fs, uint64_t gs) {
-  process(process_number);
+  CHECK(process_number < processes_.size());
   if (thread >= threads_.size()) threads_.resize(thread + 1);
   threads_[thread].process = process_number;
   threads_[thread].tid = tid;
@@ -127,16 +129,17 @@ void Writer::note_event(uint32_t thread, std::span<const uint64_t> words) {
 }
 
 void Writer::seal_descriptors(Task& task) {
-  for (auto& [number, state] : processes_) {
-    DescriptorTable& table = state->table;
-    if (state->paths_written == table.paths() && state->superblocks_written == table.superblocks()) continue;
+  for (size_t number = 0; number < processes_.size(); ++number) {
+    ProcessState& state = processes_[number];
+    const DescriptorTable& table = *state.table;
+    if (state.paths_written == table.paths() && state.superblocks_written == table.superblocks()) continue;
     ByteWriter out;
     out.varint(number);
-    const Bytes contents = table.write(state->superblocks_written, state->paths_written);
+    const Bytes contents = table.write(state.superblocks_written, state.paths_written);
     out.raw(contents.data(), contents.size());
     task.descriptors.push_back(out.take());
-    state->paths_written = table.paths();
-    state->superblocks_written = table.superblocks();
+    state.paths_written = table.paths();
+    state.superblocks_written = table.superblocks();
   }
 }
 
@@ -153,20 +156,12 @@ void Writer::close_chunk() {
   task->chunk.first_instruction = instructions_ - task->chunk.instructions;
   open_words_ = 0;
   seal_descriptors(*task);
-  if (!new_modules_.empty()) {
-    ByteWriter out;
-    out.varint(new_modules_.size());
-    for (const Module& m : new_modules_) {
-      out.varint(m.process);
-      out.text(m.path);
-      out.text(m.build_id);
-      out.varint(m.start);
-      out.varint(m.end);
-      out.varint(m.file_offset);
-    }
-    task->modules = out.take();
-    new_modules_.clear();
+  if (!new_processes_.empty()) {
+    task->processes = write_processes(static_cast<uint32_t>(processes_.size() - new_processes_.size()), new_processes_);
+    new_processes_.clear();
   }
+  if (!new_modules_.empty()) task->modules = write_modules(new_modules_);
+  new_modules_.clear();
   submit(std::move(task));
 }
 
@@ -196,6 +191,8 @@ void Writer::work() {
 }
 
 void Writer::run(Task& task) const {
+  if (!task.processes.empty())
+    task.sections.push_back(seal_section(SectionType::kProcesses, task.processes, kDescriptorLevel));
   for (const Bytes& descriptors : task.descriptors)
     task.sections.push_back(seal_section(SectionType::kDescriptors, descriptors, kDescriptorLevel));
   if (!task.modules.empty())
@@ -302,7 +299,7 @@ bool Writer::append_end(nlohmann::ordered_json summary) {
 }
 
 void Writer::finish(nlohmann::ordered_json summary) {
-  if (!open_.threads.empty() || !new_modules_.empty()) close_chunk();
+  if (!open_.threads.empty() || !new_modules_.empty() || !new_processes_.empty()) close_chunk();
   stop_workers();
   // Where no space could be reserved, the last chunks make room for the end.
   while (!append_end(summary)) {

@@ -33,8 +33,11 @@ class Writer {
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
 
+  // The next process; returns its number. Before everything that is of it.
+  uint32_t add_process(const ProcessRecord& process);
+  uint32_t processes() const { return static_cast<uint32_t>(processes_.size()); }
   // Descriptions must be added before words that use them.
-  DescriptorTable& process(uint32_t process);
+  DescriptorTable& process(uint32_t process) { return *processes_[process].table; }
   void add_module(const Module& module);
 
   // Threads are numbered by the caller, in order of creation; `fs` and `gs` as of now.
@@ -64,7 +67,7 @@ class Writer {
     int64_t part = -1;  // in the open chunk
   };
   struct ProcessState {
-    DescriptorTable table;
+    std::unique_ptr<DescriptorTable> table = std::make_unique<DescriptorTable>();
     uint32_t superblocks_written = 0, paths_written = kFirstPath;
   };
   struct Task;
@@ -90,8 +93,9 @@ class Writer {
 
   WriterOptions options_;
   SectionFileWriter file_;
-  std::map<uint32_t, std::unique_ptr<ProcessState>> processes_;
+  std::vector<ProcessState> processes_;
   std::vector<ThreadState> threads_;
+  std::vector<ProcessRecord> new_processes_;
   std::vector<Module> new_modules_;
   Chunk open_;
   uint64_t open_words_ = 0;

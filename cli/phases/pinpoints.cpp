@@ -171,7 +171,7 @@ std::vector<Counts> PinPoints::simulate(const RegionPass& pass, const char* what
   sim::Hierarchy model(found_.machine);
   std::vector<Counts> at;
   const auto expected = static_cast<size_t>(std::count(pass.is_change.begin(), pass.is_change.end(), true));
-  RegionTraces traces(trace_information(o_.program));
+  RegionTraces traces(trace_information(o_.program, 0));
   const auto on_stop = [&](size_t stop, uint64_t instructions) {
     if (pass.is_change[stop]) at.push_back(counts_of(model.statistics(), instructions));
     if (pass.traces.empty()) return;

@@ -65,9 +65,14 @@ class RegionTraces::File {
   void meet(const channel::MergeThread& thread) {
     if (thread.report.index >= threads_.size()) threads_.resize(thread.report.index + 1);
     if (threads_[thread.report.index]) return;
+    meet_process(process_of(thread));
     threads_[thread.report.index] = true;
     writer_.start_thread(thread.report.index, process_of(thread), thread.report.tid, thread.replay.bases.fs,
                          thread.replay.bases.gs);
+  }
+
+  void meet_process(uint32_t index) {
+    while (writer_.processes() <= index) writer_.add_process({});
   }
 
   // The number of a path in this file.
@@ -137,9 +142,8 @@ void RegionTraces::look_at_modules(const channel::MergeThread& thread, const cha
   const uint32_t index = process_of(thread);
   const auto pid = static_cast<pid_t>(thread.report.tid);
   const auto [process, is_new] =
-      processes_.try_emplace(index, Process{TraceModules(pid, paths.process().header().app_pc), {}});
+      processes_.try_emplace(index, Process{TraceModules(index, pid, paths.process().header().app_pc), {}});
   for (traces::Module& module : process->second.modules.update()) {
-    module.process = index;
     for (const auto& [id, file] : open_) file->writer().add_module(module);
     process->second.known.push_back(std::move(module));
   }

@@ -67,6 +67,7 @@ struct ThreadReport {
   uint32_t tid = 0;
   uint64_t start_clock = 0;
   uint64_t end_clock = 0;
+  uint32_t ended_before = ~uint32_t{0};  // index of the thread that came next when this one had ended
   uint32_t core = 0;        // where it ran last; without MergeOptions::cores: `index`
   uint64_t migrations = 0;  // times it went on on another core than before
   bool ended = false;       // its stream is complete (kThreadEnd was read)

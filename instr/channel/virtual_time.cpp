@@ -377,6 +377,7 @@ void VirtualTime::end(MergeThread& thread) {
   thread.replay.statistics.truncated_words += thread.ring.words().size();
   take_last_count(thread);
   thread.report.end_clock = thread.clock;
+  thread.report.ended_before = next_index_;
   if (thread.created) ended_.push_back(report_of(thread));
   --live_;
   --processes_[thread.process]->live;

@@ -230,7 +230,7 @@ bool Family::follow_forked(uint32_t parent, const FollowRequest& r) {
   LocalMapping mapping(at, bytes);
   if (mapping.header().magic != border::kMagic || mapping.header().slots_used == 0) return false;
   const uint32_t slot = mapping.header().slots_used - 1;
-  add(std::make_unique<Target>(pid, std::move(mapping), Target::Relation::kStranger), {Birth::Kind::kForked, parent, r.token, slot});
+  add(std::make_unique<Target>(pid, std::move(mapping), Target::Relation::kStranger), {Birth::Kind::kForked, parent, r.token, slot, true});
   return true;
 }
 

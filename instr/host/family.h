@@ -27,6 +27,7 @@ class Family {
     uint32_t parent = 0;     // index: who forked, or whose process it was
     uint64_t token = 0;      // of the fork, 0 for none: as the parent's stream has it
     uint32_t root_slot = 0;  // of its first thread
+    bool is_copy = false;    // kForked: of its parent's image; else (vfork, posix_spawn) an image of its own
   };
   enum class ChildState { kPending, kFollowed, kNative };
 

@@ -64,7 +64,7 @@ def _load_library() -> ctypes.CDLL:
     for name, result, arguments in [
             ("open", pointer, [ctypes.c_char_p, text_out]), ("close", None, [pointer]), ("free", None, [pointer]),
             ("describe", pointer, [pointer, text_out]),
-            ("read", pointer, [pointer, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_int64, text_out]),
+            ("read", pointer, [pointer, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_int64, ctypes.c_int64, text_out]),
             ("end_read", None, [pointer]),
             ("next", ctypes.c_uint64, [pointer, ctypes.c_uint64, text_out, text_out, count_out, text_out])]:
         function = getattr(library, "simrun_" + name)
@@ -98,7 +98,7 @@ def _array(address: Optional[int], count: int, dtype: numpy.dtype) -> numpy.ndar
 class Trace:
     """A trace that simrun record wrote.
 
-    instruction_count, threads, modules, information, summary (None: the recording was not completed), incomplete
+    instruction_count, processes, threads, modules, information, summary (None: the recording was not completed), incomplete
     (empty, or why there is no more).
     """
 
@@ -108,19 +108,20 @@ class Trace:
         told = json.loads(_take_text(_call(_library.simrun_describe, self._trace)))
         self.instruction_count = told["instructions"]
         self.incomplete = told["incomplete"]
-        self.threads, self.modules = told["threads"], told["modules"]
+        self.processes, self.threads, self.modules = told["processes"], told["threads"], told["modules"]
         self.information, self.summary = told["information"], told["summary"]
 
     def __del__(self):
         if self._trace is not None:
             _library.simrun_close(self._trace)
 
-    def batches(self, start: int = 0, stop: Optional[int] = None, thread: int = -1, size: int = 1 << 18) -> Iterator[Batch]:
-        """Instructions start to stop (of all threads; -1: all are shown), about `size` at a time."""
+    def batches(self, start: int = 0, stop: Optional[int] = None, thread: int = -1, size: int = 1 << 18,
+                process: int = -1) -> Iterator[Batch]:
+        """Instructions start to stop (counted over all threads), of one thread or process (-1: all), about `size` at a time."""
         if start < 0 or (stop is not None and stop < 0) or size < 1:
             raise ValueError("start, stop and size are counts")
         last = 2**64 - 1 if stop is None else stop
-        cursor = _call(_library.simrun_read, self._trace, start, last, thread)
+        cursor = _call(_library.simrun_read, self._trace, start, last, thread, process)
         try:
             while True:
                 first, references, count = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_uint64()

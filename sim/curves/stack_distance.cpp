@@ -42,11 +42,11 @@ void StackDistance::push(uint64_t& time) {
   add(time, 1);
 }
 
-uint64_t StackDistance::access(uint64_t line) {
+void StackDistance::access(uint64_t line) {
   ++accesses_;
   if (line == last_line_) {
     ++by_distance_[0];
-    return 0;
+    return;
   }
   if (now_ + 2 >= tree_.size()) renumber();
   last_line_ = line;
@@ -59,8 +59,7 @@ uint64_t StackDistance::access(uint64_t line) {
       add(*holes_.rbegin(), -1);
       holes_.erase(std::prev(holes_.end()));
     }
-    push(time);
-    return is_first ? kFirst : kTakenAway;
+    return push(time);
   }
   const uint64_t distance = in_stack_ - count_up_to(time);
   if (distance >= by_distance_.size()) by_distance_.resize(std::max(distance + 1, 2 * by_distance_.size()));
@@ -73,7 +72,6 @@ uint64_t StackDistance::access(uint64_t line) {
   }
   add(place, -1);
   push(time);
-  return distance;
 }
 
 void StackDistance::invalidate(uint64_t line) {

@@ -17,9 +17,7 @@ namespace simrun::sim {
 class StackDistance {
  public:
   StackDistance();
-  static constexpr uint64_t kFirst = ~uint64_t{0}, kTakenAway = kFirst - 1;
-  // How many other lines (and holes) are above it; or one of the two above.
-  uint64_t access(uint64_t line);
+  void access(uint64_t line);
   void invalidate(uint64_t line);
 
   uint64_t accesses() const { return accesses_; }

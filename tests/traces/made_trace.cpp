@@ -151,10 +151,16 @@ std::vector<std::vector<uint64_t>> write_made_trace(const std::string& path, uin
   MadeTrace made(seed);
   options.chunk_words = 5000;
   Writer writer(path, {{"command", {"made", std::to_string(seed)}}}, options);
-  made.describe(writer.process(0));
-  writer.add_module({0, "/made/program", "0123456789abcdef", 0x400000, 0x500000, 0x1000});
+  constexpr uint32_t kProcesses = 3;  // the second has no thread
+  writer.add_process({.pid = 1000, .command = "made"});
+  writer.add_process({ProcessRecord::Origin::kForked, 0, 7, 1001, 0, "made child"});
+  writer.add_process({ProcessRecord::Origin::kExecuted, 1, 0, 1001, 0, "made other"});
+  for (uint32_t p = 0; p < kProcesses; p += 2) {
+    made.describe(writer.process(p));
+    writer.add_module({p, "/made/program", "0123456789abcdef", 0x400000, 0x500000, 0x1000});
+  }
   std::vector<std::vector<uint64_t>> all(threads);
-  for (uint32_t t = 0; t < threads; ++t) writer.start_thread(t, 0, 1000 + t, 64 * t, 0);
+  for (uint32_t t = 0; t < threads; ++t) writer.start_thread(t, t % 2 * 2, 1000 + t, 64 * t, 0);
   uint64_t words = 0;
   while (words < options.chunk_words * chunks) {
     const auto t = static_cast<uint32_t>(made.number(threads));

@@ -8,8 +8,11 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <string>
+#include <vector>
 
 namespace {
 
@@ -123,6 +126,94 @@ TEST_F(RecordCommand, ModulesAreThere) {
   EXPECT_THAT(all, HasSubstr("libc.so.6\n"));
   EXPECT_THAT(all, HasSubstr("[vdso]\n"));
   EXPECT_THAT(all, ::testing::Not(HasSubstr("simrun-engine")));
+}
+
+const std::string kForking = FORKING_PROGRAM;
+
+TEST_F(RecordCommand, SimulationEqualsTheLiveRunOfProcesses) {
+  const json results = record_and_simulate("--chunk-size 64KiB", kForking + " /bin/sh -c '/bin/true; echo a | cat'");
+  const json trace = info("t");
+  EXPECT_EQ(results["processes"].size(), trace["processes"].size());
+  std::map<std::string, int> origins;
+  for (const auto& process : trace["processes"]) {
+    ++origins[process["origin"]];
+    EXPECT_GT(process["instructions"], 0) << process;
+    EXPECT_GT(process["superblocks"], 0) << process;
+  }
+  EXPECT_EQ(origins["launched"], 1);
+  EXPECT_GE(origins["forked"], 3);
+  EXPECT_GE(origins["executed"], 1);
+}
+
+// Each process has what is mapped in it: a copy its parent's, a spawned program nothing of it.
+TEST_F(RecordCommand, ProcessesHaveTheirModules) {
+  simrun("record -q -o " + file("t") + " -- " + kForking + " /bin/true");
+  const json trace = info("t");
+  ASSERT_EQ(trace["processes"].size(), 3u);
+  EXPECT_EQ(trace["processes"][1]["parent"], 0);
+  EXPECT_EQ(trace["processes"][2]["command"], "/bin/true");
+  std::vector<std::string> modules(3);
+  for (const auto& module : trace["modules"])
+    modules.at(module["process"].get<size_t>()) += module["path"].get<std::string>() + "\n";
+  EXPECT_EQ(modules[0], modules[1]);
+  EXPECT_THAT(modules[0], HasSubstr("forking_program\n"));
+  EXPECT_THAT(modules[2], HasSubstr("true\n"));
+  EXPECT_THAT(modules[2], ::testing::Not(HasSubstr("forking_program")));
+}
+
+TEST_F(RecordCommand, ShowsOneProcess) {
+  simrun("record -q -o " + file("t") + " -- " + kForking + " /bin/true");
+  const json trace = info("t");
+  const uint64_t wanted = trace["processes"][1]["instructions"];
+  EXPECT_THAT(simrun("convert " + file("t") + " -q --to csv --process 1 -o " + file("c.csv")), "");
+  uint64_t fetches = 0;
+  std::ifstream csv(file("c.csv"));
+  for (std::string line; std::getline(csv, line);) fetches += line.find(",fetch,") != std::string::npos;
+  EXPECT_EQ(fetches, wanted);
+  EXPECT_THAT(simrun("view " + file("t") + " --process 1 --follow child_step"), HasSubstr("child_step at"));
+  EXPECT_THAT(simrun("view " + file("t") + " --process 2 --follow child_step -n 1"), ::testing::Not(HasSubstr("child_step at")));
+  EXPECT_THAT(simrun("view " + file("t") + " --process 3"), HasSubstr("has no process 3"));
+  EXPECT_NE(status_, 0);
+}
+
+// Markers and functions are met in whatever process reaches them first; --stop ends all of them.
+TEST_F(RecordCommand, RegionsOfChildren) {
+  record_and_simulate("--region marker:1..marker:2", kForking);
+  EXPECT_GT(info("t")["processes"][1]["instructions"], 50'000);
+  // The parent's ten calls and the child's: of 40 in all.
+  record_and_simulate("--from child_step:12 --to child_step:5", kForking);
+  const uint64_t steps = info("t")["instructions"];
+  EXPECT_GT(steps, 20'000u);
+  EXPECT_LT(steps, 60'000u);
+  EXPECT_THAT(simrun("record -q --to marker:2 --stop -o " + file("t") + " -- " + kForking), ::testing::Not(HasSubstr("done")));
+  EXPECT_TRUE(info("t")["summary"]["stopped_as_asked"]);
+}
+
+// What was recorded without a machine is put on cores as a live run puts it there.
+TEST_F(RecordCommand, CoresAreThoseOfALiveRun) {
+  const std::string program = "/bin/sh -c 'for k in 1 2 3 4 5 6 7 8 9 10; do /bin/true; done'";
+  simrun("-q -c l3_8core.yaml -j " + file("live") + " -- " + program);
+  simrun("record -q -o " + file("t") + " -- " + program);
+  simrun("sim -q -c l3_8core.yaml -j " + file("again") + " " + file("t"));
+  const json live = read("live"), again = read("again");
+  ASSERT_EQ(live["threads"].size(), again["threads"].size());
+  for (size_t k = 0; k < live["threads"].size(); ++k)
+    EXPECT_EQ(live["threads"][k]["core"], again["threads"][k]["core"]) << k;
+  for (size_t k = 0; k < live["cores"].size(); ++k) {
+    EXPECT_EQ(live["cores"][k]["instructions"], again["cores"][k]["instructions"]) << k;
+    EXPECT_EQ(live["cores"][k]["context_switches"], again["cores"][k]["context_switches"]) << k;
+  }
+}
+
+// More threads than cores: the slices of the machine that was simulated at the same time are in the trace.
+TEST_F(RecordCommand, SimulationEqualsTheLiveRunOnFewCores) {
+  const std::string config = file("two.yaml");
+  const std::string text = run("cat " PROJECT_ROOT "/configs/machines/l3_8core.yaml");
+  std::ofstream(config) << std::regex_replace(text, std::regex("cores: 8"), "cores: 2");
+  simrun(fmt::format("record -q --time-slice 5000 -o {} -c {} -j {} -- {} 40 5", file("t"), config, file("live"), kMarked));
+  simrun(fmt::format("sim {} -q -c {} -j {}", file("t"), config, file("again")));
+  EXPECT_EQ(json::diff(counted(read("live")), counted(read("again"))), json::array());
+  EXPECT_GT(read("live")["cores"][0]["context_switches"], 3);
 }
 
 // kill -9 amid a recording: everything up to the last whole chunk can be used.

@@ -43,6 +43,35 @@ TEST(TraceFile, HoldsWhatWasWritten) {
   }
 }
 
+TEST(TraceFile, SaysWhereProcessesComeFrom) {
+  const ScratchDirectory scratch;
+  write_made_trace(scratch.file("t"), 5);
+  const Reader trace(scratch.file("t"));
+  ASSERT_EQ(trace.processes(), 3u);
+  EXPECT_EQ(trace.process_record(1).origin, ProcessRecord::Origin::kForked);
+  EXPECT_EQ(trace.process_record(1).token, 7u);
+  EXPECT_EQ(trace.process_record(2).origin, ProcessRecord::Origin::kExecuted);
+  EXPECT_EQ(trace.process_record(2).parent, 1u);
+  EXPECT_EQ(trace.process_record(2).command, "made other");
+  EXPECT_EQ(trace.process(1).superblocks(), 0u);
+  EXPECT_EQ(trace.process(2).superblocks(), trace.process(0).superblocks());
+  EXPECT_EQ(trace.module_of(1, 0x400010), nullptr);
+  EXPECT_NE(trace.module_of(2, 0x400010), nullptr);
+}
+
+// Before several processes were recorded.
+TEST(TraceFile, ReadsVersion1) {
+  const Reader trace(TRACES_TESTS "/version_1.trace");
+  EXPECT_EQ(trace.incomplete(), "");
+  EXPECT_FALSE(trace.damage().has_value());
+  ASSERT_EQ(trace.processes(), 1u);
+  EXPECT_EQ(trace.process_record(0).command, "");
+  uint64_t instructions = 0;
+  for (size_t k = 0; k < trace.chunks().size(); ++k) instructions += trace.read_chunk(k).instructions;
+  EXPECT_GT(instructions, 0u);
+  EXPECT_EQ(instructions, trace.instructions());
+}
+
 TEST(TraceFile, SameBytesWithAnyNumberOfWorkers) {
   const ScratchDirectory scratch;
   write_made_trace(scratch.file("one"), 9, 2, 5, {.workers = 1});
@@ -169,6 +198,7 @@ TEST(TraceFile, FullDiskLeavesACompleteFile) {
   MadeTrace made(1);
   {
     Writer writer(scratch.file("t"), {{"command", {"made"}}}, {.workers = 2, .chunk_words = 20000});
+    writer.add_process({});
     made.describe(writer.process(0));
     writer.start_thread(0, 0, 1, 0, 0);
     setrlimit(RLIMIT_FSIZE, &small);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <set>
 
 #include "traces/branch_target.h"
 #include "traces/replay.h"
@@ -11,7 +12,6 @@ namespace simrun::traces {
 
 namespace {
 
-constexpr uint64_t kSigreturn = 15;
 constexpr size_t kMostViolations = 100;
 
 // User addresses: the lower half (57 bits with five levels of page tables), and the vsyscall page.
@@ -23,12 +23,13 @@ struct PathEnd {
   uint64_t fall_through = 0;
   uint64_t target = 0;  // of a direct branch
   bool may_fall_through = true, has_target = false, anywhere = false;
+  bool system_call = false;
   bool made = false;
 };
 
 class Checker {
  public:
-  Checker(const Reader& trace, CheckReport& report) : trace_(trace), report_(report), replay_(trace, *this, 64) {
+  Checker(const Reader& trace, CheckReport& report) : trace_(trace), report_(report), replay_(trace, *this, 64), is_region_(trace.summary().contains("region")) {
     ends_.resize(trace.processes());
     for (uint32_t p = 0; p < trace.processes(); ++p) ends_[p].resize(trace.process(p).paths());
   }
@@ -45,9 +46,45 @@ class Checker {
 
   void chunk(const Chunk& chunk) {
     chunk_start_ = chunk.first_instruction;
+    for (const ThreadPart& part : chunk.threads)
+      if (!begun_.contains(part.process)) {
+        begin_processes(chunk);
+        break;
+      }
     for (const ThreadPart& part : chunk.threads) follow(part);
     replay_.run(chunk, 0, ~uint64_t{0});
     report_.instructions += chunk.instructions;
+  }
+
+  // A whole recording: what a parent says of a child stands before the child's first item.
+  void begin_processes(const Chunk& chunk) {
+    std::vector<const uint64_t*> at;
+    for (const ThreadPart& part : chunk.threads) at.push_back(part.words.data());
+    for (const Turn& turn : chunk.turns) {
+      const ThreadPart& part = chunk.threads[turn.part];
+      if (turn.items != 0 && begun_.insert(part.process).second) begins(part);
+      for (uint32_t k = 0; k < turn.items; ++k) {
+        const uint64_t* const words = at[turn.part];
+        const auto id = static_cast<uint32_t>(*words);
+        at[turn.part] += 1 + (id < kFirstPath ? *words >> 32 : trace_.process(part.process).path(id).words);
+        if (id < kFirstPath) note_child(part.process, words);
+      }
+    }
+  }
+
+  // A child that is to come, or an image.
+  void note_child(uint32_t process, const uint64_t* words) {
+    const auto event = static_cast<Event>(static_cast<uint32_t>(*words));
+    if (event == Event::kProcessFork && *words >> 32 >= 2) children_.insert({process, words[2]});
+    if (event == Event::kExec) children_.insert({process, 0});
+  }
+
+  void begins(const ThreadPart& part) {
+    const ProcessRecord& record = trace_.process_record(part.process);
+    if (record.origin == ProcessRecord::Origin::kLaunched || is_region_ || children_.contains({record.parent, record.token}))
+      return;
+    violation(chunk_start_, part.thread,
+              fmt::format("process {} begins before process {} says so", part.process, record.parent));
   }
 
   void counts(const nlohmann::json& summary) {
@@ -96,6 +133,7 @@ class Checker {
 
   struct Flow {
     const PathEnd* last = nullptr;  // nullptr: anything may follow
+    bool entered = false;           // the system call at its end was made
   };
 
   void follow(const ThreadPart& part) {
@@ -108,19 +146,21 @@ class Checker {
       const auto id = static_cast<uint32_t>(*at);
       if (id < kFirstPath) {
         event(flow, at);
+        note_child(part.process, at);
         at += 1 + (*at >> 32);
         continue;
       }
       const PathEnd& path = end_of(part.process, id);
       transition(flow, path.start, part.thread, number);
-      flow.last = &path;
+      flow = {&path, false};
       number += table.path(id).instructions;
       at += 1 + table.path(id).words;
     }
   }
 
+  // The one system call that is none of the stream's is the return from a signal handler.
   void transition(const Flow& flow, uint64_t to, uint32_t thread, uint64_t number) {
-    if (flow.last == nullptr) {
+    if (flow.last == nullptr || (flow.last->system_call && !flow.entered)) {
       ++report_.free_transitions;
       return;
     }
@@ -134,7 +174,7 @@ class Checker {
                           from.fall_through, to));
   }
 
-  // A handler starts, a handler returns, a fault cut a superblock short, another program: what follows is elsewhere.
+  // A handler starts, a fault cut a superblock short, another program: what follows is elsewhere.
   static void event(Flow& flow, const uint64_t* words) {
     switch (static_cast<Event>(static_cast<uint32_t>(words[0]))) {
       case Event::kSignal:
@@ -145,7 +185,7 @@ class Checker {
         flow.last = nullptr;
         return;
       case Event::kSyscallEnter:
-        if (words[0] >> 32 != 0 && words[1] == kSigreturn) flow.last = nullptr;
+        flow.entered = true;
         return;
       default:
         return;
@@ -184,6 +224,7 @@ class Checker {
   static void describe_end(PathEnd& e, const StaticInstruction& s, uint64_t pc, std::span<const uint8_t> code) {
     e.fall_through = pc + s.length;
     e.has_target = e.anywhere = false;
+    e.system_call = (s.flags & kSystemCall) != 0;
     e.may_fall_through = true;
     if ((s.flags & kEndsBlock) == 0) return;
     const std::optional<uint64_t> target = branch_target(pc, code);
@@ -198,6 +239,9 @@ class Checker {
   Replay<Checker> replay_;
   std::vector<std::vector<PathEnd>> ends_;
   std::map<uint32_t, Flow> flows_;
+  std::set<uint32_t> begun_;                           // processes
+  std::set<std::pair<uint32_t, uint64_t>> children_;   // parent and token, 0: its next image
+  const bool is_region_;
   uint64_t chunk_start_ = 0;
 };
 

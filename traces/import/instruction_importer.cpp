@@ -2,7 +2,10 @@
 
 namespace simrun::traces {
 
-InstructionImporter::InstructionImporter(Writer& writer) : writer_(writer) { writer.start_thread(0, 0, 0, 0, 0); }
+InstructionImporter::InstructionImporter(Writer& writer) : writer_(writer) {
+  writer.add_process({});
+  writer.start_thread(0, 0, 0, 0, 0);
+}
 
 uint32_t InstructionImporter::path_of(uint64_t pc, uint8_t length, uint8_t flags, std::span<const Reference> references) {
   std::vector<std::pair<OperandKind, uint32_t>> kinds;

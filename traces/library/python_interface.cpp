@@ -39,6 +39,11 @@ Value guarded(char** error, Value otherwise, F&& f) {
 
 std::string describe(const Trace& trace) {
   nlohmann::ordered_json threads = nlohmann::ordered_json::array(), modules = threads;
+  nlohmann::ordered_json processes = threads;
+  const char* const kOrigins[] = {"launched", "forked", "executed"};
+  for (const auto& p : trace.processes())
+    processes.push_back({{"process", p.process}, {"origin", kOrigins[static_cast<size_t>(p.origin)]}, {"parent", p.parent},
+                         {"pid", p.pid}, {"command", p.command}});
   for (const auto& t : trace.threads())
     threads.push_back({{"thread", t.thread}, {"process", t.process}, {"tid", t.tid}, {"instructions", t.instructions}});
   for (const auto& m : trace.modules())
@@ -46,6 +51,7 @@ std::string describe(const Trace& trace) {
                        {"end", m.end}, {"file_offset", m.file_offset}});
   return nlohmann::ordered_json{{"instructions", trace.instruction_count()},
                                 {"incomplete", trace.incomplete()},
+                                {"processes", processes},
                                 {"threads", threads},
                                 {"modules", modules},
                                 {"information", nlohmann::ordered_json::parse(trace.information())},
@@ -68,9 +74,10 @@ SIMRUN_PUBLIC char* simrun_describe(const Trace* trace, char** error) {
   return guarded(error, static_cast<char*>(nullptr), [&] { return copy(describe(*trace)); });
 }
 
-SIMRUN_PUBLIC Instructions* simrun_read(const Trace* trace, uint64_t from, uint64_t to, int64_t thread, char** error) {
+SIMRUN_PUBLIC Instructions* simrun_read(const Trace* trace, uint64_t from, uint64_t to, int64_t thread, int64_t process,
+                                        char** error) {
   return guarded(error, static_cast<Instructions*>(nullptr),
-                 [&] { return new Instructions(trace->instructions({from, to, thread})); });
+                 [&] { return new Instructions(trace->instructions({from, to, thread, process})); });
 }
 SIMRUN_PUBLIC void simrun_end_read(Instructions* range) { delete range; }
 

@@ -95,6 +95,17 @@ std::string Trace::summary() const {
 }
 std::string Trace::incomplete() const { return contents_->reader.incomplete(); }
 
+std::vector<ProcessInformation> Trace::processes() const {
+  static_assert(static_cast<int>(ProcessInformation::Origin::executed) ==
+                static_cast<int>(traces::ProcessRecord::Origin::kExecuted));
+  std::vector<ProcessInformation> list;
+  for (uint32_t p = 0; p < contents_->reader.processes(); ++p) {
+    const traces::ProcessRecord& r = contents_->reader.process_record(p);
+    list.push_back({p, r.parent, r.pid, static_cast<ProcessInformation::Origin>(r.origin), r.command});
+  }
+  return list;
+}
+
 std::vector<ThreadInformation> Trace::threads() const {
   return translating_errors([&] {
     std::map<uint32_t, ThreadInformation> threads;
@@ -127,7 +138,7 @@ Instructions Trace::instructions(const Part& part) const { return {*this, part};
 
 struct Instructions::Cursor {
   Cursor(const traces::Reader& reader, const Part& part)
-      : cursor(reader, {.from = part.from, .to = part.to, .thread = part.thread}) {}
+      : cursor(reader, {.from = part.from, .to = part.to, .thread = part.thread, .process = part.process}) {}
   traces::InstructionCursor cursor;
   Batch batch;
 };

@@ -77,15 +77,24 @@ struct Instruction {
   bool taken() const { return branches() && next_pc != pc + length; }
 };
 
-// What is to be read: instructions [from, to) counted over all threads; of one thread only, or of all (-1).
+// What is to be read: instructions [from, to) counted over all threads; of one thread or process only, or of all (-1).
 struct Part {
   std::uint64_t from = 0, to = ~std::uint64_t{0};
   std::int64_t thread = -1;
+  std::int64_t process = -1;
 };
 
 struct ThreadInformation {
   std::uint32_t thread, process, tid;
   std::uint64_t instructions;
+};
+
+// One image in one process: an exec makes a new one. `parent`: who forked it, or whose image it replaced.
+struct ProcessInformation {
+  enum class Origin : std::uint8_t { launched, forked, executed };
+  std::uint32_t process, parent, pid;
+  Origin origin;
+  std::string command;
 };
 
 // A file of the program's, mapped executable at [start, end); `file_offset` is that of `start`.
@@ -105,6 +114,7 @@ class SIMRUN_PUBLIC Trace {
   Trace& operator=(Trace&&) noexcept;
 
   std::uint64_t instruction_count() const;
+  std::vector<ProcessInformation> processes() const;
   std::vector<ThreadInformation> threads() const;
   std::vector<ModuleInformation> modules() const;
   std::string information() const;  // JSON: command, machine, options (docs/trace-format.md)

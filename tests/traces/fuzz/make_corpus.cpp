@@ -72,6 +72,7 @@ void make_corpus(const fs::path& directory) {
     const std::string file = scratch.file("t");
     {
       Writer writer(file, {{"command", {"made"}}}, {.workers = 1, .chunk_words = 300});
+      writer.add_process({});
       made.describe(writer.process(0));
       writer.add_module({0, "/made/program", "0123456789abcdef", 0x400000, 0x500000, 0x1000});
       for (uint32_t t = 0; t < 2; ++t) writer.start_thread(t, 0, 100 + t, 64 * t, 0);

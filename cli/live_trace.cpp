@@ -1,0 +1,92 @@
+#include "cli/live_trace.h"
+
+#include "cli/process_maps.h"
+#include "instr/channel/doorbell.h"
+
+namespace simrun::cli {
+
+namespace {
+
+using Origin = traces::ProcessRecord::Origin;
+
+Origin origin_of(host::Family::Birth::Kind kind) {
+  switch (kind) {
+    case host::Family::Birth::Kind::kLaunched:
+      return Origin::kLaunched;
+    case host::Family::Birth::Kind::kForked:
+      return Origin::kForked;
+    case host::Family::Birth::Kind::kExecuted:
+      return Origin::kExecuted;
+  }
+  return Origin::kLaunched;
+}
+
+}  // namespace
+
+std::unique_ptr<LiveTrace::Process> LiveTrace::make_process(uint32_t index) {
+  const host::Family::Birth& birth = family_.birth(index);
+  auto process = std::make_unique<Process>();
+  traces::ProcessRecord record{origin_of(birth.kind), birth.parent, birth.token, 0, writer_.instructions(), {}};
+  if (family_.is_forgotten(index)) {
+    writer_.add_process(record);
+    return process;
+  }
+  host::Target& target = family_[index];
+  record.pid = static_cast<uint32_t>(target.pid());
+  record.command = process->command = command_line_of(target.pid());
+  if (birth.is_copy) {
+    const Process& parent = *processes_[birth.parent];
+    process->modules = parent.modules.of_child(index, target.pid());
+    if (record.command.empty()) record.command = process->command = parent.command;  // it has ended already
+  } else {
+    process->modules = TraceModules(index, target.pid(), target.header().app_pc);
+  }
+  process->mapped.emplace(target.mapping());
+  process->descriptors.emplace(*process->mapped, writer_.process(writer_.add_process(record)));
+  return process;
+}
+
+void LiveTrace::start_thread(const channel::ThreadReport& report) {
+  while (processes_.size() <= report.process) {  // one that ended before it had a thread is numbered too
+    processes_.push_back(make_process(static_cast<uint32_t>(processes_.size())));
+    for (const traces::Module& module : processes_.back()->modules.all()) tell(module);
+  }
+  if (core_of_.size() <= report.index) core_of_.resize(report.index + 1, kNobody);
+  writer_.start_thread(report.index, report.process, report.tid, 0, 0);
+}
+
+void LiveTrace::look_at(const channel::MergeThread& thread, std::span<const uint64_t> event) {
+  constexpr size_t kTicket = 9;
+  if (static_cast<border::Event>(static_cast<uint32_t>(event[0])) != border::Event::kMappingChange) return;
+  if (event.size() <= kTicket || event[kTicket] == 0) return;
+  for (const traces::Module& module : processes_[thread.process]->modules.update()) tell(module);
+}
+
+void LiveTrace::tell(const traces::Module& module) {
+  writer_.add_module(module);
+  if (on_module_) on_module_(module);
+}
+
+bool LiveTrace::run_on(const channel::ThreadReport& report, bool written) {
+  if (last_on_core_.size() <= report.core) last_on_core_.resize(report.core + 1, kNobody);
+  const bool is_new_there = last_on_core_[report.core] != report.index;
+  const bool moved = core_of_[report.index] != report.core;
+  last_on_core_[report.core] = report.index;
+  core_of_[report.index] = report.core;
+  if (written && (moved || is_new_there)) put_core(report.index, is_new_there);
+  return is_new_there;
+}
+
+bool LiveTrace::say_core(const channel::MergeThread& thread) {
+  if (core_of_[thread.report.index] == kNobody) return false;
+  put_core(thread.report.index, true);
+  return true;
+}
+
+void LiveTrace::put_core(uint32_t thread, bool is_new_there) {
+  const uint64_t words[] = {static_cast<uint64_t>(traces::Event::kCore) | uint64_t{2} << 32, core_of_[thread],
+                            is_new_there ? uint64_t{1} : 0};
+  writer_.add_event(thread, words);
+}
+
+}  // namespace simrun::cli

@@ -1,0 +1,83 @@
+// What a trace needs to know of a program while it runs: its processes with their code and modules, its threads and the cores
+// that they are on. A part of sinks that write a trace.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cli/trace_descriptors.h"
+#include "cli/trace_modules.h"
+#include "instr/channel/merge.h"
+#include "instr/host/family.h"
+#include "traces/writer.h"
+
+namespace simrun::cli {
+
+class LiveTrace {
+ public:
+  // The program must have been started with watch_mappings; the writer must be new. Both must outlive this.
+  LiveTrace(host::Family& family, traces::Writer& writer) : family_(family), writer_(writer) {}
+
+  // Called for each new module.
+  void set_on_module(std::function<void(const traces::Module&)> on_module) { on_module_ = std::move(on_module); }
+
+  // As the sink's.
+  void start_thread(const channel::ThreadReport& report);
+  // `written`: the thread has items in the file, and goes on there. Returns whether another one ran on that core since.
+  bool run_on(const channel::ThreadReport& report, bool written = true);
+
+  // Every event, written or not, before it has any effect: mappings are looked at while the thread that changed them waits.
+  void look_at(const channel::MergeThread& thread, std::span<const uint64_t> event);
+  // Descriptions up to date with the words of this thread.
+  const traces::DescriptorTable& code_of(const channel::MergeThread& thread) {
+    Process& process = *processes_[thread.process];
+    process.descriptors->update();
+    return writer_.process(thread.process);
+  }
+
+  // What is written. An event also has to be looked at, before.
+  void add_paths(const channel::MergeThread& thread, std::span<const uint64_t> words, uint64_t paths, uint64_t instructions) {
+    code_of(thread);
+    writer_.add_paths(thread.report.index, words, paths, instructions);
+  }
+  void add_event(const channel::MergeThread& thread, std::span<const uint64_t> event) {
+    code_of(thread);
+    writer_.add_event(thread.report.index, event, instructions_of(event));
+  }
+  // An event that lies outside what is recorded.
+  void pass_over(const channel::MergeThread& thread, std::span<const uint64_t> event) {
+    writer_.note_event(thread.report.index, event);
+  }
+  // Before the first item of a thread when recording starts amid the run. False: threads are not put on cores.
+  bool say_core(const channel::MergeThread& thread);
+
+  // Instructions that an event retires.
+  static uint64_t instructions_of(std::span<const uint64_t> event) {
+    return static_cast<uint32_t>(event[0]) == static_cast<uint32_t>(border::Event::kCut) && event.size() > 2 ? event[2] : 0;
+  }
+
+ private:
+  static constexpr uint32_t kNobody = ~uint32_t{0};
+  struct Process {
+    std::optional<channel::MappedProcess> mapped;  // none: it was gone before it did anything
+    std::optional<DescriptorCopier> descriptors;
+    TraceModules modules;
+    std::string command;
+  };
+  std::unique_ptr<Process> make_process(uint32_t index);
+  void tell(const traces::Module& module);
+  void put_core(uint32_t thread, bool is_new_there);
+
+  host::Family& family_;
+  traces::Writer& writer_;
+  std::function<void(const traces::Module&)> on_module_;
+  std::vector<std::unique_ptr<Process>> processes_;  // by index; all up to the last that had a thread
+  std::vector<uint32_t> core_of_;                    // by index of the thread
+  std::vector<uint32_t> last_on_core_;               // thread
+};
+
+}  // namespace simrun::cli
