@@ -29,7 +29,11 @@ struct PathEnd {
 
 class Checker {
  public:
-  Checker(const Reader& trace, CheckReport& report) : trace_(trace), report_(report), replay_(trace, *this, 64), is_region_(trace.summary().contains("region")) {
+  Checker(const Reader& trace, CheckReport& report)
+      : trace_(trace),
+        report_(report),
+        replay_(trace, *this, 64),
+        is_region_(trace.summary().contains("region")) {
     ends_.resize(trace.processes());
     for (uint32_t p = 0; p < trace.processes(); ++p) ends_[p].resize(trace.process(p).paths());
   }
