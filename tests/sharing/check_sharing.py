@@ -7,9 +7,10 @@ import subprocess
 import sys
 import tempfile
 
-ROUNDS = 20000
+ROUNDS = 200000
 
-# verdict; what the object's name must contain; members (empty: none); marks of the source lines that miss; least misses.
+# verdict; what the object's name must contain; members (empty: none); marks of the source lines that miss, and of those that may; least
+# misses.
 CASES = {
     'global_array': dict(verdict='false', objects=['counters'], kind='variable', members={f'[{i}].value' for i in range(4)},
                          marks=['MARK'], threads={1, 2, 3, 4}, least=1000, fix=['counters', '64']),
@@ -20,7 +21,7 @@ CASES = {
     'linear_regression': dict(verdict='false', objects=['heap block of 256 bytes'], kind='heap', threads={1, 2}, least=1000,
                               allocated='ALLOCATED', fix=['64']),
     'lock_beside_data': dict(verdict='mixed', objects=['shared'], kind='variable', members={'.lock', '.hot'},
-                             marks=['DATA', 'LOCK', 'UNLOCK'], threads={1, 2, 3}, least=500, fix=['shared.lock', 'shared.hot']),
+                             marks=['DATA', 'LOCK', 'UNLOCK'], may=['WAIT'], threads={1, 2, 3}, least=500, fix=['shared.lock', 'shared.hot']),
     'true_sharing': dict(verdict='true', objects=['total'], kind='variable', members={''}, marks=['MARK'], threads={1, 2, 3, 4},
                          least=500, fix=['total']),
     'freed_blocks': dict(verdict='false', objects=['heap block of 8 bytes', 'make_first'], kind='heap', marks=['ADD'], threads={1, 2},
@@ -94,9 +95,10 @@ def check(case, name, report, table, sources):
     if 'offsets' in case and {u['data']['offset'] for u in rows} != case['offsets']:
         fail(f'offsets {({u["data"]["offset"] for u in rows})}, not {case["offsets"]}', table)
     lines = {(os.path.basename(u['source'][0]['file']), u['source'][0]['line']) for u in rows if u['source']}
-    marked = {place for mark in case.get('marks', []) for place in line_of_mark(sources, mark)
-              if place[0].startswith((name + '.', 'add_often' if mark == 'ADD' else name + '.'))}
-    if case.get('marks') and lines != marked:
+    marked, allowed = [{place for mark in marks for place in line_of_mark(sources, mark)
+                        if place[0].startswith((name + '.', 'add_often' if mark == 'ADD' else name + '.'))}
+                       for marks in (case.get('marks', []), case.get('may', []))]
+    if marked and not marked <= lines <= marked | allowed:
         fail(f'source lines {lines}, not {marked}', table)
     if 'allocated' in case:
         place = next(p for p in line_of_mark(sources, case['allocated']) if p[0].startswith(name + '.'))

@@ -24,7 +24,7 @@ __attribute__((noinline)) static volatile long* make_second() {
 
 static void* work(void* argument) {
   const auto t = reinterpret_cast<intptr_t>(argument);
-  wait_for_start();
+  pthread_barrier_wait(&start);
   if (t < 2) add(made[t], ROUNDS);
   return nullptr;
 }

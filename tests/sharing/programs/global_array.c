@@ -10,7 +10,7 @@ _Alignas(64) static struct counter counters[THREADS];
 
 static void* work(void* argument) {
   const intptr_t t = (intptr_t)argument;
-  wait_for_start();
+  pthread_barrier_wait(&start);
   for (int i = 0; i < ROUNDS; ++i) counters[t].value++; /* MARK */
   return 0;
 }

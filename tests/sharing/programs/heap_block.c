@@ -15,7 +15,7 @@ __attribute__((noinline)) static volatile long* make_counters(size_t n) {
 static void* work(void* argument) {
   const intptr_t t = (intptr_t)argument;
   volatile long* mine = counters + t * STRIDE;
-  wait_for_start();
+  pthread_barrier_wait(&start);
   for (int i = 0; i < ROUNDS; ++i) ++*mine; /* MARK */
   return 0;
 }

@@ -17,7 +17,7 @@ static signed char points[2 * ROUNDS];
 
 static void* linear_regression(void* argument) {
   lreg_args* a = &arguments[(intptr_t)argument];
-  wait_for_start();
+  pthread_barrier_wait(&start);
   for (int i = 0; i < ROUNDS / 4; ++i) {
     const long x = a->points[2 * i], y = a->points[2 * i + 1];
     *(volatile long*)&a->sx += x; /* MARK */

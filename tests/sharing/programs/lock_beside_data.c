@@ -12,13 +12,13 @@ static long guarded[64];
 
 static void* work(void* argument) {
   const intptr_t t = (intptr_t)argument;
-  wait_for_start();
+  pthread_barrier_wait(&start);
   for (int i = 0; i < ROUNDS; ++i) {
     if (t == 0) {
       shared.hot++; /* DATA */
     } else if (t < 3 && i % 8 == 0) {
       while (__atomic_exchange_n(&shared.lock, 1, __ATOMIC_ACQUIRE)) /* LOCK */
-        while (shared.lock) __builtin_ia32_pause();
+        while (shared.lock) __builtin_ia32_pause(); /* WAIT */
       guarded[8]++;
       __atomic_store_n(&shared.lock, 0, __ATOMIC_RELEASE); /* UNLOCK */
     }

@@ -19,7 +19,7 @@ alignas(64) Statistics statistics;
 static void* work(void* argument) {
   const bool even = reinterpret_cast<intptr_t>(argument) == 0;
   const bool odd = reinterpret_cast<intptr_t>(argument) == 1;
-  wait_for_start();
+  pthread_barrier_wait(&start);
   for (int i = 0; i < ROUNDS; ++i) {
     if (even) shop::statistics.sold = shop::statistics.sold + 1;     // SOLD
     if (odd) shop::statistics.bought = shop::statistics.bought + 2;  // BOUGHT

@@ -5,7 +5,7 @@ _Alignas(64) static long total;
 
 static void* work(void* argument) {
   (void)argument;
-  wait_for_start();
+  pthread_barrier_wait(&start);
   for (int i = 0; i < ROUNDS; ++i) __atomic_fetch_add(&total, 1, __ATOMIC_RELAXED); /* MARK */
   return 0;
 }
