@@ -1,5 +1,6 @@
 #include "cli/json_report.h"
 
+#include "cli/details_json.h"
 #include "configs/read_machine.h"
 #include "sim/stats/timing.h"
 
@@ -13,12 +14,6 @@ Json null_if(bool is_null, Json value) { return is_null ? Json(nullptr) : value;
 
 double ratio(uint64_t part, uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
-}
-
-// Bytes that are no UTF-8 (file names may hold any) become U+FFFD: the file stays readable.
-std::string valid_text(const std::string& bytes) {
-  const std::string quoted = Json(bytes).dump(-1, ' ', false, Json::error_handler_t::replace);
-  return Json::parse(quoted).get<std::string>();
 }
 
 Json texts(const std::vector<std::string>& list) {
@@ -55,28 +50,6 @@ Json counts(const channel::ThreadStatistics& s) {
           {"stream_words", s.words},
           {"stalls", s.stalls},
           {"truncated_words", s.truncated_words}};
-}
-
-Json processes(const RunResult& r) {
-  Json all = Json::array();
-  for (const ProcessReport& p : r.processes) all.push_back({{"index", p.index}, {"pid", p.pid}, {"command", valid_text(p.command)}});
-  return all;
-}
-
-Json threads(const RunResult& r) {
-  Json list = Json::array();
-  for (const auto& thread : r.threads) {
-    Json json = {{"index", thread.index},
-                 {"process", thread.process},
-                 {"tid", thread.tid},
-                 {"ended", thread.ended},
-                 {"start_clock", thread.start_clock},
-                 {"end_clock", thread.end_clock}};
-    if (r.machine) json["core"] = thread.core, json["migrations"] = thread.migrations;
-    json.update(counts(thread.statistics));
-    list.push_back(std::move(json));
-  }
-  return list;
 }
 
 Json accesses(const sim::AccessCounts& c) {
@@ -123,6 +96,7 @@ const char* side_word(sim::Side side) {
 Json cache(const sim::CacheInstanceStatistics& c, const std::vector<uint64_t>& by_core) {
   Json json = {{"name", c.name}, {"first_core", c.first_core}, {"events", events(c.total)}, {"cores", Json::array()}};
   json["sharing_degrees"] = c.sharing_degrees;
+  put_details(json, c.details);
   for (uint32_t i = 0; i < c.by_core.size(); ++i) {
     Json core = {{"core", c.first_core + i}};
     core.update(requests(c.by_core[i], by_core.at(c.first_core + i)));
@@ -139,6 +113,7 @@ Json levels(const RunResult& r) {
     Json json = {{"name", level.name}, {"level", level.level}, {"side", side_word(level.side)}};
     json.update(requests(level.total.requests, instructions));
     json["events"] = events(level.total);
+    put_details(json, level.details);
     json["caches"] = Json::array();
     for (const auto& c : level.caches) json["caches"].push_back(cache(c, by_core));
     list.push_back(std::move(json));
@@ -175,36 +150,69 @@ Json transfers(const RunResult& r) {
   return list;
 }
 
+// What references did to the machine: of a core, of a thread, of a process.
+Json model_counts(const RunResult& r, const sim::CoreStatistics& c, uint64_t instructions) {
+  const sim::CoreTiming t = sim::timing_of(*r.machine, c, instructions);
+  Json json = {{"fetches", c.fetches},
+               {"loads", c.loads},
+               {"stores", c.stores},
+               {"read_modify_writes", c.read_modify_writes},
+               {"prefetches", c.prefetches},
+               {"flushes", c.flushes},
+               {"line_crossings", c.line_crossings},
+               {"served_by", served_by(r, c)},
+               {"handed_over", accesses(c.handed_over)},
+               {"cycles", t.cycles},
+               {"cpi", t.cpi},
+               {"fetch_amat", t.fetch_amat},
+               {"data_amat", t.data_amat},
+               {"base_cycles", t.base_cycles},
+               {"transfer_cycles", t.transfer_cycles},
+               {"tlb_cycles", t.tlb_cycles},
+               {"fetch_tlb", tlb(c.fetch_tlb)},
+               {"data_tlb", tlb(c.data_tlb)},
+               {"upgrade_cycles", t.upgrade_cycles}};
+  for (size_t level = 0; level < t.stall_cycles.size(); ++level)
+    json["served_by"][level]["stall_cycles"] = t.stall_cycles[level];
+  return json;
+}
+
 Json cores(const RunResult& r) {
   Json list = Json::array();
   const std::vector<uint64_t> by_core = r.instructions_by_core();
   for (uint32_t i = 0; i < r.caches.cores.size(); ++i) {
-    const sim::CoreStatistics& c = r.caches.cores[i];
-    const sim::CoreTiming t = sim::timing_of(*r.machine, c, by_core.at(i));
-    list.push_back({{"core", i},
-                    {"instructions", by_core.at(i)},
-                    {"context_switches", i < r.cores.size() ? r.cores[i].switches : 0},
-                    {"fetches", c.fetches},
-                    {"loads", c.loads},
-                    {"stores", c.stores},
-                    {"read_modify_writes", c.read_modify_writes},
-                    {"prefetches", c.prefetches},
-                    {"flushes", c.flushes},
-                    {"line_crossings", c.line_crossings},
-                    {"served_by", served_by(r, c)},
-                    {"handed_over", accesses(c.handed_over)},
-                    {"cycles", t.cycles},
-                    {"cpi", t.cpi},
-                    {"fetch_amat", t.fetch_amat},
-                    {"data_amat", t.data_amat},
-                    {"base_cycles", t.base_cycles},
-                    {"transfer_cycles", t.transfer_cycles},
-                    {"tlb_cycles", t.tlb_cycles},
-                    {"fetch_tlb", tlb(c.fetch_tlb)},
-                    {"data_tlb", tlb(c.data_tlb)},
-                    {"upgrade_cycles", t.upgrade_cycles}});
-    for (size_t level = 0; level < t.stall_cycles.size(); ++level)
-      list.back()["served_by"][level]["stall_cycles"] = t.stall_cycles[level];
+    Json json = {{"core", i},
+                 {"instructions", by_core.at(i)},
+                 {"context_switches", i < r.cores.size() ? r.cores[i].switches : 0}};
+    json.update(model_counts(r, r.caches.cores[i], by_core.at(i)));
+    list.push_back(std::move(json));
+  }
+  return list;
+}
+
+Json processes(const RunResult& r) {
+  Json all = Json::array();
+  for (const ProcessReport& p : r.processes) {
+    Json json = {{"index", p.index}, {"pid", p.pid}, {"command", valid_text(p.command)}};
+    const channel::ThreadStatistics totals = r.totals_of_process(p.index);
+    json.update(counts(totals));
+    if (r.machine && !r.caches.threads.empty())
+      json["model"] = model_counts(r, r.model_of_process(p.index), totals.instructions);
+    all.push_back(std::move(json));
+  }
+  return all;
+}
+
+Json threads(const RunResult& r) {
+  Json list = Json::array();
+  for (const auto& thread : r.threads) {
+    Json json = {{"index", thread.index}, {"process", thread.process},         {"tid", thread.tid},
+                 {"ended", thread.ended}, {"start_clock", thread.start_clock}, {"end_clock", thread.end_clock}};
+    if (r.machine) json["core"] = thread.core, json["migrations"] = thread.migrations;
+    json.update(counts(thread.statistics));
+    if (r.machine && thread.index < r.caches.threads.size())
+      json["model"] = model_counts(r, r.caches.threads[thread.index], thread.statistics.instructions);
+    list.push_back(std::move(json));
   }
   return list;
 }
@@ -245,6 +253,24 @@ void put_model(Json& json, const RunResult& r) {
   json["configuration"] = r.machine ? Json(configs::to_json(*r.machine)) : Json(nullptr);
 }
 
+// Of an interval: demand accesses by the level that answered, of those that made any.
+Json by_level(const RunResult& r, const std::vector<sim::CoreStatistics>& all, const char* number) {
+  Json list = Json::array();
+  for (size_t i = 0; i < all.size(); ++i) {
+    Json json = {{number, i}, {"answered_by", Json::object()}};
+    uint64_t sum = 0;
+    for (size_t level = 0; level < all[i].served.size(); ++level) {
+      const auto& levels = r.machine->levels;
+      const uint64_t answered = all[i].served[level].demand();
+      json["answered_by"][level < levels.size() ? levels[level].name : "memory"] = answered;
+      sum += answered;
+    }
+    json["handed_over"] = all[i].handed_over.demand();
+    if (sum != 0) list.push_back(std::move(json));
+  }
+  return list;
+}
+
 Json intervals(const RunResult& r) {
   Json list = Json::array();
   if (!r.machine) return list;
@@ -254,9 +280,12 @@ Json intervals(const RunResult& r) {
     for (size_t i = 0; i < interval.levels.size(); ++i) {
       Json level = requests(interval.levels[i].requests, interval.instructions);
       level.update(events(interval.levels[i]));
+      if (!interval.classes.empty()) level["miss_classes"] = classes_of_interval(interval.classes[i]);
       json["levels"][r.caches.levels[i].name] = std::move(level);
     }
     json["memory"] = memory(interval.memory);
+    json["cores"] = by_level(r, interval.by_core, "core");
+    json["threads"] = by_level(r, interval.by_thread, "index");
     list.push_back(std::move(json));
   }
   return list;
@@ -276,7 +305,10 @@ Json sweep(const RunResult& r) {
   for (const SweepPoint& point : r.sweep) {
     Json json = {{"settings", Json::object()}};
     for (const auto& [key, value] : point.settings) json["settings"][key] = value;
-    put_model(json, r.with(point));
+    const RunResult one = r.with(point);
+    put_model(json, one);
+    json["threads"] = threads(one);
+    json["processes"] = processes(one);
     list.push_back(std::move(json));
   }
   return list;
@@ -299,17 +331,16 @@ Json json_report(const RunResult& r) {
   json["counted"] = r.counted;
   json["speed"] = speed(r);
   json["totals"] = counts(r.totals());
-  json["process"] = {{"native_children", r.events.forks},
-                     {"execs", r.events.execs},
-                     {"native_programs", r.native_images},
-                     {"left_running", r.left_running},
-                     {"markers", r.events.markers},
-                     {"discarded_words", r.drained_words}};
+  json["process"] = {{"native_children", r.events.forks},  {"execs", r.events.execs},
+                     {"native_programs", r.native_images}, {"left_running", r.left_running},
+                     {"markers", r.events.markers},        {"discarded_words", r.drained_words}};
   json["processes"] = processes(r);
   json["threads"] = threads(r);
   put_model(json, r);
   json["intervals"] = intervals(r);
   json["miss_curve"] = r.miss_curve ? miss_curve(*r.miss_curve) : Json(nullptr);
+  json["hot_instructions"] = r.hot_spots && r.machine ? hot_instructions(*r.hot_spots, *r.machine) : Json::array();
+  json["hot_lines"] = r.hot_spots && r.machine ? hot_lines(*r.hot_spots, *r.machine) : Json::array();
   json["sweep"] = sweep(r);
   json["engine"] = engine(r.engine);
   return json;

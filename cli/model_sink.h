@@ -43,8 +43,13 @@ class BasicModelSink {
   explicit BasicModelSink(Model& model, RunWatch* watch = nullptr)
       : model_(model), line_shift_(static_cast<uint32_t>(std::countr_zero(model.line_bytes()))), watch_(watch) {}
 
-  uint32_t start_thread(const channel::ThreadReport& thread) { return core_of_thread(thread.core, model_.cores()) | thread.process << kCoreBits; }
-  uint32_t run_on(const channel::ThreadReport& thread) { return start_thread(thread); }
+  uint32_t start_thread(const channel::ThreadReport& thread) {
+    return core_of_thread(thread.core, model_.cores()) | thread.process << kCoreBits;
+  }
+  uint32_t run_on(const channel::ThreadReport& thread) {
+    model_.run_thread(core_of_thread(thread.core, model_.cores()), thread.index);
+    return start_thread(thread);
+  }
   void fetch(uint32_t handle, uint64_t line) {
     model_.access_line(core(handle), sim::Access::kFetch, line ^ process(handle) << (kProcessShift - line_shift_));
   }
@@ -95,13 +100,19 @@ class DetailedModelSink final {
 
   explicit DetailedModelSink(sim::Hierarchy& model) : model_(model) { model_.keep_details(); }
 
-  uint32_t start_thread(const channel::ThreadReport& thread) { return run_on(thread); }
-  uint32_t run_on(const channel::ThreadReport& thread) {
+  uint32_t start_thread(const channel::ThreadReport& thread) {
     if (process_.size() <= thread.index) process_.resize(thread.index + 1), core_.resize(thread.index + 1);
     process_[thread.index] = thread.process;
     core_[thread.index] = core_of_thread(thread.core, model_.cores());
     return thread.index;
   }
+  uint32_t run_on(const channel::ThreadReport& thread) {
+    start_thread(thread);
+    model_.run_thread(core_[thread.index], thread.index);
+    return thread.index;
+  }
+  // Where it ran last.
+  uint32_t core_of(uint32_t thread) const { return core_[thread]; }
   void fetch(uint32_t thread, uint64_t line, uint64_t pc) {
     // The bytes of the fetch that are on the line: from the instruction on.
     const uint64_t begin = line * model_.line_bytes();
@@ -114,7 +125,8 @@ class DetailedModelSink final {
 
  private:
   void put(uint32_t thread, sim::Access kind, uint64_t address, uint32_t bytes, uint64_t pc) {
-    model_.access_detailed(core_[thread], kind, address ^ process_[thread] << kProcessShift, bytes, {thread, 0, pc});
+    model_.access_detailed(core_[thread], kind, address ^ process_[thread] << kProcessShift, bytes,
+                           {thread, static_cast<uint32_t>(process_[thread]), pc});
   }
 
   sim::Hierarchy& model_;

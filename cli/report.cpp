@@ -153,6 +153,42 @@ void put_cycles(Buffer& out, const RunResult& r) {
   }
 }
 
+// A thread's or a process's row: instructions, misses of each level for 1000 of them, CPI.
+void put_origin(Buffer& out, const RunResult& r, const std::string& name, uint64_t instructions,
+                const sim::CoreStatistics& counts) {
+  put(out, "   {:<28}{:>18}", name, grouped(instructions));
+  uint64_t misses = 0;
+  std::string columns;
+  for (size_t level = counts.served.size(); level-- > 1;) {
+    misses += counts.served[level].demand();
+    columns = fmt::format("{:>11.3f}", per(misses, instructions, 1000)) + columns;
+  }
+  put(out, "{}{:>9.3f}\n", columns, sim::timing_of(*r.machine, counts, instructions).cpi);
+}
+
+// When there is more than the cores' rows say: several processes, or threads that changed cores.
+void put_origins(Buffer& out, const RunResult& r) {
+  constexpr size_t kMostRows = 32;
+  const bool by_process = r.processes.size() > 1;
+  const bool by_thread = std::any_of(r.cores.begin(), r.cores.end(), [](const auto& core) { return core.switches != 0; });
+  if (!r.machine || r.caches.threads.empty() || (!by_process && !by_thread)) return;
+  put(out, "\n   {:<28}{:>18}", by_process ? "by process" : "by thread", "instructions");
+  for (const sim::LevelConfig& level : r.machine->levels) put(out, "{:>11}", level.name + " MPKI");
+  put(out, "{:>9}\n", "CPI");
+  const size_t rows = by_process ? r.processes.size() : r.threads.size();
+  for (size_t i = 0; i < std::min(rows, kMostRows); ++i) {
+    if (by_process) {
+      const ProcessReport& p = r.processes[i];
+      const std::string name = fmt::format("{} {}", p.pid, p.command.substr(0, 19));
+      put_origin(out, r, name, r.totals_of_process(p.index).instructions, r.model_of_process(p.index));
+    } else if (r.threads[i].index < r.caches.threads.size()) {
+      put_origin(out, r, fmt::format("thread {}", r.threads[i].index), r.threads[i].statistics.instructions,
+                 r.caches.threads[r.threads[i].index]);
+    }
+  }
+  if (rows > kMostRows) put(out, "   ... {} more\n", rows - kMostRows);
+}
+
 // Who served whom, when few cores handed lines over.
 void put_transfers(Buffer& out, const RunResult& r) {
   constexpr size_t kMostColumns = 8;
@@ -279,8 +315,9 @@ std::string text_report(const RunResult& r) {
   put_miss_curve(out, r);
   put_sweep(out, r);
   put_cycles(out, r);
+  put_origins(out, r);
   put_notes(out, r);
-  std::string text = fmt::to_string(out);
+  std::string text = fmt::to_string(out) + details_report(r);
   if (r.show_engine) text += engine_report(r);
   return text;
 }

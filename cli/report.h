@@ -12,6 +12,10 @@ std::string text_report(const RunResult& result);
 // Only what --stats engine adds.
 std::string engine_report(const RunResult& result);
 
+// Misses by class, lifetimes, reuse distances, instructions and lines that miss most (details_report.cpp); empty without
+// --details.
+std::string details_report(const RunResult& result);
+
 // "1,234,567".
 std::string grouped(uint64_t number);
 

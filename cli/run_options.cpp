@@ -35,6 +35,8 @@ constexpr const char* kExamples =
       Translation only: what does running from the code cache cost?
   simrun sharing --config l3_8core.yaml -- ./parallel_program
       The lines that its threads fight over, with variables, source lines and the fix (docs/sharing.md).
+  simrun --config l3_8core --details -- ./solver
+      Why it misses, and where: by class, by instruction and source line, by line of memory.
   simrun --config l3_8core --sweep L2.size=256KiB,512KiB,1MiB --sweep L2.replacement=lru,srrip -- ./solver
       Six machines over one run.
   simrun attach --config l3_8core.yaml --for 10s 4711
@@ -71,13 +73,24 @@ void add_model_options(CLI::App& run, RunOptions& o) {
   run.add_option("--miss-curve", o.miss_curve, "Misses of every size of a level (L1D, L2, ...), fully associative")
       ->type_name("LEVEL")
       ->group("Model");
+  run.add_flag("--details", o.details,
+               "Also misses by class (compulsory, capacity, conflict, true and false sharing), lifetimes of lines, reuse "
+               "distances, and which instructions and lines miss most (slow)")
+      ->group("Model");
+  run.add_option("-n,--top", o.top, "With --details: instructions and lines to name")
+      ->check(CLI::Range(size_t{0}, size_t{1} << 20).description(""))
+      ->type_name("N")
+      ->capture_default_str()
+      ->group("Model");
   run.add_flag("--check", o.check, "Check the model's state and balances now and then (slow)")->group("Model");
 }
 
 void check_model_options(const CommandLine& line, const RunOptions& o) {
-  const bool any = !o.sweeps.empty() || !o.miss_curve.empty() || o.interval != 0 || o.sim_threads != 0 || o.check;
+  const bool any = !o.sweeps.empty() || !o.miss_curve.empty() || o.interval != 0 || o.sim_threads != 0 || o.check || o.details;
+  if (o.details && (!o.sweeps.empty() || !o.miss_curve.empty() || o.sim_threads > 1))
+    line.usage_error("--details goes with one machine in one thread, not with --sweep, --miss-curve or --sim-threads");
   if (any && o.mode != RunMode::kSim)
-    line.usage_error("--interval, --sim-threads, --sweep, --miss-curve and --check need the cache model (--mode sim)");
+    line.usage_error("--interval, --sim-threads, --sweep, --miss-curve, --details and --check need the cache model (--mode sim)");
   if (!o.sweeps.empty() && (!o.miss_curve.empty() || o.interval != 0))
     line.usage_error("--sweep does not go with --miss-curve or --interval");
   if (!o.miss_curve.empty() && o.sim_threads > 1) line.usage_error("--miss-curve is made by one thread");

@@ -26,6 +26,8 @@ struct RunOptions {
   uint64_t interval = 0;                       // instructions; 0: none
   uint32_t sim_threads = 0;                    // 0: not given
   bool check = false;
+  bool details = false;
+  size_t top = 20;  // rows of the tables of instructions and lines
   bool engine_statistics = false;
   bool discard = false;  // kTrace: throw the stream away unread
 };

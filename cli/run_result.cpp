@@ -20,6 +20,20 @@ channel::ThreadStatistics RunResult::totals() const {
   return sum;
 }
 
+channel::ThreadStatistics RunResult::totals_of_process(uint32_t process) const {
+  channel::ThreadStatistics sum;
+  for (const auto& thread : threads)
+    if (thread.process == process) sum += thread.statistics;
+  return sum;
+}
+
+sim::CoreStatistics RunResult::model_of_process(uint32_t process) const {
+  sim::CoreStatistics sum;
+  for (const auto& thread : threads)
+    if (thread.process == process && thread.index < caches.threads.size()) sum += caches.threads[thread.index];
+  return sum;
+}
+
 std::vector<uint64_t> RunResult::instructions_by_core() const {
   if (!machine) return {};
   std::vector<uint64_t> sums(machine->cores);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/hot_spots.h"
 #include "cli/run_options.h"
 #include "instr/channel/merge.h"
 #include "instr/channel/thread_statistics.h"
@@ -64,10 +65,14 @@ struct RunResult {
   std::vector<SweepPoint> sweep;              // instead of the two
   std::vector<sim::Interval> intervals;
   std::optional<sim::MissCurve> miss_curve;
+  std::optional<HotSpots> hot_spots;  // --details
   EngineCounts engine;  // of all processes
   bool show_engine = false;
 
   channel::ThreadStatistics totals() const;
+  channel::ThreadStatistics totals_of_process(uint32_t process) const;
+  // What the threads of a process did to the machine.
+  sim::CoreStatistics model_of_process(uint32_t process) const;
   // Instructions that ran on each core. Threads are put on cores by core_of_thread().
   std::vector<uint64_t> instructions_by_core() const;
   // The same run with the machine of a sweep.

@@ -69,7 +69,7 @@ int sharing_command(const Words& words) {
   if (!options.json_file.empty()) json.emplace(options.json_file);
   ProgramRun program(options.program, border::Mode::kTrace);
   SharingSink sink(model, program.family());
-  RunResult result = program.into(sink, model.line_bytes());
+  RunResult result = program.into(sink, model.line_bytes(), model.cores());
   result.machine = std::move(machine);
   for (const std::string& warning : result.warnings) print_error("simrun: warning: {}\n", warning);
   if (!result.error.empty()) print_error("simrun: error: {}\n", result.error);

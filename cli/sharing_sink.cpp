@@ -27,6 +27,20 @@ void SharingSink::new_site(const sim::LineRecord& line, uint32_t site) {
   places[site] = {of.code_place(s.origin.pc), of.place(untagged(line.line * model_.line_bytes()) + s.offset)};
 }
 
+// What it is now: by the end of the run its block may be freed. The first miss may be the allocator's own, so once
+// more.
+void SharingSink::missed(const sim::LineRecord& line) {
+  if (line.misses[0] != 1 && line.misses[0] != 4) return;
+  const uint64_t address = line.line * model_.line_bytes();
+  if (const analysis::AddressSpace* of = space_of(static_cast<uint32_t>(address >> kProcessShift)); of != nullptr)
+    line_places_[line.line] = of->place(untagged(address));
+}
+
+analysis::Place SharingSink::place_of_line(uint32_t process, uint64_t address) const {
+  const auto known = line_places_.find((address | uint64_t{process} << kProcessShift) / model_.line_bytes());
+  return known != line_places_.end() ? known->second : space_of(process)->place(address);
+}
+
 // Cycles beyond a hit in level 1 until the cache that all threads of the line have in common answers, or memory.
 uint64_t SharingSink::transfer_cycles(const sim::LineRecord& line) const {
   const sim::MachineConfig& machine = model_.config();
@@ -34,7 +48,7 @@ uint64_t SharingSink::transfer_cycles(const sim::LineRecord& line) const {
   const uint32_t own = data_latency(machine.levels[0]);
   for (const sim::LevelConfig& level : machine.levels) {
     const auto cache_of = [&](const sim::ThreadUse& use) {
-      return core_of_thread(use.thread, machine.cores) / level.cores_per_cache;
+      return references_.core_of(use.thread) / level.cores_per_cache;
     };
     const uint32_t first = cache_of(line.threads.front());
     const bool common = std::all_of(line.threads.begin(), line.threads.end(),

@@ -1,4 +1,5 @@
-// References into a model that keeps details, and the names of what they touch: the sink of `simrun sharing`.
+// References into a model that keeps details, and the names of what they touch: the sink of `simrun sharing` and of
+// `simrun run --details`.
 #pragma once
 
 #include <cstdint>
@@ -22,13 +23,19 @@ class SharingSink final : private sim::SiteObserver {
   static constexpr bool kWantsReferences = true;
   static constexpr bool kWantsPc = true;
 
-  // Both must outlive this.
-  SharingSink(sim::Hierarchy& model, host::Family& family) : model_(model), references_(model), family_(family) {
+  // All must outlive this. `watch`: null, or who is told how far the run is.
+  SharingSink(sim::Hierarchy& model, host::Family& family, RunWatch* watch = nullptr)
+      : model_(model), references_(model), family_(family), watch_(watch) {
     model_.tell_of_sites(this);
   }
   ~SharingSink() { model_.tell_of_sites(nullptr); }
 
   uint32_t start_thread(const channel::ThreadReport& thread);
+  uint32_t run_on(const channel::ThreadReport& thread) { return references_.run_on(thread); }
+  template <class Thread>
+  void words(Thread&, const uint64_t*, const uint64_t*, uint64_t /*paths*/, uint64_t instructions) {
+    if (watch_ != nullptr) watch_->advance(instructions);
+  }
   void fetch(uint32_t thread, uint64_t line, uint64_t pc) { references_.fetch(thread, line, pc); }
   void data(uint32_t thread, channel::ReferenceKind kind, uint64_t address, uint32_t bytes, uint64_t pc) {
     references_.data(thread, kind, address, bytes, pc);
@@ -42,6 +49,13 @@ class SharingSink final : private sim::SiteObserver {
 
   // Lines with coherence misses, as the model counted them. They refer to this.
   std::vector<analysis::SharedLine> shared_lines() const;
+  const sim::Hierarchy& model() const { return model_; }
+  // Null: nothing is known of the process.
+  const analysis::AddressSpace* space_of(uint32_t process) const {
+    return process < watchers_.size() && watchers_[process] != nullptr ? &watchers_[process]->space() : nullptr;
+  }
+  // What the line belonged to when it missed the first times. `process` must have a space.
+  analysis::Place place_of_line(uint32_t process, uint64_t address) const;
 
  private:
   struct SitePlaces {
@@ -50,14 +64,17 @@ class SharingSink final : private sim::SiteObserver {
   ProgramWatcher& watcher(uint32_t thread) { return *watchers_[processes_[thread]]; }
   const analysis::AddressSpace& space(uint32_t thread) const { return watchers_[processes_[thread]]->space(); }
   void new_site(const sim::LineRecord& line, uint32_t site) override;
+  void missed(const sim::LineRecord& line) override;
   uint64_t transfer_cycles(const sim::LineRecord& line) const;
 
   sim::Hierarchy& model_;
   DetailedModelSink references_;
   host::Family& family_;
+  RunWatch* watch_;
   std::vector<std::unique_ptr<ProgramWatcher>> watchers_;         // by process
   std::vector<uint32_t> processes_;                               // by thread
   std::unordered_map<uint64_t, std::vector<SitePlaces>> places_;  // by line, then by site
+  std::unordered_map<uint64_t, analysis::Place> line_places_;     // by line, of those that missed
 };
 
 }  // namespace simrun::cli

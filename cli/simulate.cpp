@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <thread>
 
+#include "cli/hot_spots.h"
 #include "cli/model_sink.h"
 #include "cli/run_program.h"
 #include "cli/run_watch.h"
+#include "cli/sharing_sink.h"
 #include "configs/read_machine.h"
 #include "configs/sweep_machines.h"
 #include "instr/channel/stream_error.h"
@@ -54,6 +56,23 @@ RunResult simulate_one(Model& model, const sim::MachineConfig& machine, const Ru
   return result;
 }
 
+RunResult simulate_with_details(const sim::MachineConfig& machine, const RunOptions& options) {
+  sim::Hierarchy model(machine);
+  RunWatch watch(machine,
+                 {[&] { return model.statistics(); }, [&](std::string* why) { return model.check_invariants(why); }},
+                 options.interval, options.check);
+  ProgramOptions program = options.program;
+  program.watch_calls = program.attach.processes.empty();
+  ProgramRun run(program, border::Mode::kTrace);
+  SharingSink sink(model, run.family(), &watch);
+  RunResult result = run.into(sink, model.line_bytes(), model.cores());
+  finish(watch, result);
+  result.machine = machine;
+  result.caches = model.statistics();
+  result.hot_spots = find_hot_spots(sink, options.top);
+  return result;
+}
+
 RunResult simulate_sweep(const RunOptions& options) {
   std::vector<sim::MachineConfig> machines;
   const std::vector<configs::SweptMachine> swept = configs::sweep_machines(options.config, options.sweeps);
@@ -73,6 +92,7 @@ RunResult simulate_sweep(const RunOptions& options) {
 RunResult simulate(const RunOptions& options) {
   if (!options.sweeps.empty()) return simulate_sweep(options);
   const sim::MachineConfig machine = configs::read_machine(options.config);
+  if (options.details) return simulate_with_details(machine, options);
   if (!options.miss_curve.empty()) {
     sim::CurveModel model(machine, options.miss_curve);
     RunResult result = simulate_one(model, machine, options);

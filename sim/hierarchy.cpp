@@ -196,6 +196,29 @@ void Hierarchy::access_detailed(uint32_t core, Access kind, uint64_t address, ui
   }
 }
 
+void Hierarchy::run_thread(uint32_t core, uint32_t thread) {
+  running_.resize(cores());
+  if (thread >= threads_.size()) threads_.resize(thread + 1);
+  Running& running = running_[core];
+  CoreStatistics now = core_statistics(core);
+  if (!running.before.served.empty()) {
+    CoreStatistics done = now;
+    threads_[running.thread] += done -= running.before;
+  }
+  running = {thread, std::move(now)};
+}
+
+std::vector<CoreStatistics> Hierarchy::thread_statistics() const {
+  std::vector<CoreStatistics> threads = threads_;
+  for (uint32_t core = 0; core < running_.size(); ++core) {
+    const Running& running = running_[core];
+    if (running.before.served.empty()) continue;
+    CoreStatistics now = core_statistics(core);
+    threads[running.thread] += now -= running.before;
+  }
+  return threads;
+}
+
 Statistics Hierarchy::statistics() const {
   Statistics result;
   for (NodeId id = 0; id < tree_.size(); ++id) {
@@ -203,13 +226,18 @@ Statistics Hierarchy::statistics() const {
     if (result.levels.empty() || result.levels.back().level != node.level + 1 ||
         result.levels.back().side != node.side) {
       const char* side = node.side == Side::kUnified ? "" : node.side == Side::kInstruction ? "I" : "D";
-      result.levels.push_back({config_.levels[node.level].name + side, node.level + 1, node.side, {}, {}});
+      result.levels.push_back({config_.levels[node.level].name + side, node.level + 1, node.side, {}, {}, {}});
     }
     LevelStatistics& level = result.levels.back();
     level.caches.push_back(instance_statistics(id));
     level.total += level.caches.back().total;
+    if (details_ == nullptr) continue;
+    level.caches.back().details = details_->of_cache(id);
+    if (!level.details) level.details.emplace();
+    *level.details += details_->of_cache(id);
   }
   for (uint32_t core = 0; core < cores(); ++core) result.cores.push_back(core_statistics(core));
+  result.threads = thread_statistics();
   result.memory = tree_.memory();
   for (uint32_t to = 0; to < cores(); ++to)
     for (uint32_t from = 0; from < transfers_[to].size(); ++from)

@@ -43,6 +43,9 @@ class Hierarchy {
   // the line of `address`. A range that would pass the end of the address space is cut there.
   void access(uint32_t core, Access kind, uint64_t address, uint32_t bytes);
 
+  // From now on the references of `core` are those of `thread`, a small number of the caller's: for Statistics::threads.
+  void run_thread(uint32_t core, uint32_t thread);
+
   void tell_of_requests(RequestObserver* observer) { tree_.tell_of_requests(observer); }
 
   // From now on, tables per line, instruction and thread, misses by class: only of references made by
@@ -102,12 +105,19 @@ class Hierarchy {
   CacheInstanceStatistics instance_statistics(NodeId id) const;
   CoreStatistics core_statistics(uint32_t core) const;
   RequestStatistics port_statistics(NodeId id, uint32_t core) const;
+  std::vector<CoreStatistics> thread_statistics() const;
 
   MachineConfig config_;
   uint32_t line_shift_;
   CoherentTree tree_;
   std::vector<std::vector<uint64_t>> transfers_;  // [to core][from core], a row is empty until it is needed
   std::unique_ptr<Details> details_;
+  struct Running {
+    uint32_t thread = 0;
+    CoreStatistics before;  // the core's counts when it began; empty `served`: no thread has been named
+  };
+  std::vector<Running> running_;         // by core; empty until a thread is named
+  std::vector<CoreStatistics> threads_;  // by thread: what is no longer running_
   uint32_t page_shift_;    // binary logarithm of the lines of a page
   std::vector<Tlb> tlbs_;  // by core; empty: none
   std::optional<FirstTouch> frames_;

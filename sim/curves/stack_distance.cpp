@@ -42,11 +42,11 @@ void StackDistance::push(uint64_t& time) {
   add(time, 1);
 }
 
-void StackDistance::access(uint64_t line) {
+uint64_t StackDistance::access(uint64_t line) {
   ++accesses_;
   if (line == last_line_) {
     ++by_distance_[0];
-    return;
+    return 0;
   }
   if (now_ + 2 >= tree_.size()) renumber();
   last_line_ = line;
@@ -59,7 +59,8 @@ void StackDistance::access(uint64_t line) {
       add(*holes_.rbegin(), -1);
       holes_.erase(std::prev(holes_.end()));
     }
-    return push(time);
+    push(time);
+    return is_first ? kFirst : kTakenAway;
   }
   const uint64_t distance = in_stack_ - count_up_to(time);
   if (distance >= by_distance_.size()) by_distance_.resize(std::max(distance + 1, 2 * by_distance_.size()));
@@ -72,6 +73,7 @@ void StackDistance::access(uint64_t line) {
   }
   add(place, -1);
   push(time);
+  return distance;
 }
 
 void StackDistance::invalidate(uint64_t line) {

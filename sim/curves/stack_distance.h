@@ -17,7 +17,9 @@ namespace simrun::sim {
 class StackDistance {
  public:
   StackDistance();
-  void access(uint64_t line);
+  static constexpr uint64_t kFirst = ~uint64_t{0}, kTakenAway = kFirst - 1;
+  // How many other lines (and holes) are above it; or one of the two above.
+  uint64_t access(uint64_t line);
   void invalidate(uint64_t line);
 
   uint64_t accesses() const { return accesses_; }

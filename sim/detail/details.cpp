@@ -1,7 +1,6 @@
 #include "sim/detail/details.h"
 
 #include <algorithm>
-#include <bit>
 
 #include "base/check.h"
 
@@ -20,26 +19,13 @@ void count_kind(OriginCounts& counts, Access kind) {
     ++counts.reads;
 }
 
-size_t bucket(uint64_t value) { return std::min<size_t>(std::bit_width(value), LifetimeStatistics::kBuckets - 1); }
-
 }  // namespace
-
-MissClasses& MissClasses::operator+=(const MissClasses& o) {
-  compulsory += o.compulsory;
-  capacity += o.capacity;
-  conflict += o.conflict;
-  inclusion += o.inclusion;
-  true_sharing += o.true_sharing;
-  false_sharing += o.false_sharing;
-  flushed += o.flushed;
-  return *this;
-}
 
 Details::Details(uint32_t line_bytes, std::vector<CacheFacts> caches, std::vector<std::vector<uint32_t>> paths)
     : line_bytes_(line_bytes), paths_(std::move(paths)) {
   for (const CacheFacts& facts : caches) {
     CHECK(facts.level < kMaxLevels);
-    caches_.push_back({facts, LruShadow(facts.lines), {}, {}});
+    caches_.push_back({facts, {}, {}});
   }
 }
 
@@ -111,14 +97,23 @@ void Details::for_each_counter(Line& state, const View& view, Add add) {
 void Details::take_request(Line& state, const Reached& reached) {
   CacheState& cache = caches_[reached.cache];
   View& view = view_of(state, reached.cache);
-  const bool shadow_hit = cache.shadow.access(line_);
+  const uint64_t distance = cache.stack.access(line_);
+  ReuseStatistics& reuse = cache.counts.reuse;
+  if (distance == StackDistance::kFirst)
+    ++reuse.first;
+  else if (distance == StackDistance::kTakenAway)
+    ++reuse.taken_away;
+  else
+    reuse.by_distance.add(distance);
   if (reached.hit) {
     ++view.hits;
     return;
   }
   ++pc_->misses[cache.facts.level];
   ++threads_[origin_.thread].misses[cache.facts.level];
-  take_miss(view, cache, shadow_hit);
+  ++state.record->misses[cache.facts.level];
+  if (site_observer_ != nullptr && cache.facts.level == 0) site_observer_->missed(*state.record);
+  take_miss(view, cache, distance);
   view.held_before = true;
   if (!view.is_pending) {
     view.foreign = {};  // whatever the reason of this miss, it brought everything up to date
@@ -127,8 +122,8 @@ void Details::take_request(Line& state, const Reached& reached) {
   }
 }
 
-void Details::take_miss(View& view, CacheState& cache, bool shadow_hit) {
-  MissClasses& classes = cache.classes;
+void Details::take_miss(View& view, CacheState& cache, uint64_t distance) {
+  MissClasses& classes = cache.counts.classes;
   view.is_pending = false;
   if (!view.held_before) {
     ++classes.compulsory;
@@ -136,7 +131,7 @@ void Details::take_miss(View& view, CacheState& cache, bool shadow_hit) {
   }
   switch (view.lost) {
     case Loss::kEvicted:
-      ++(shadow_hit ? classes.conflict : classes.capacity);
+      ++(distance < cache.facts.lines ? classes.conflict : classes.capacity);
       return;
     case Loss::kBackInvalidation:
       ++classes.inclusion;
@@ -156,8 +151,8 @@ void Details::take_miss(View& view, CacheState& cache, bool shadow_hit) {
 void Details::become_true(Line& state, View& view) {
   CacheState& cache = caches_[view.cache];
   view.is_pending = false;
-  --cache.classes.false_sharing;
-  ++cache.classes.true_sharing;
+  --cache.counts.classes.false_sharing;
+  ++cache.counts.classes.true_sharing;
   if (cache.facts.level != 0) return;
   for_each_counter(state, view, [](SharingCounts& counts) {
     --counts.false_sharing;
@@ -177,14 +172,14 @@ void Details::removed(uint32_t cache, uint64_t line, Loss why) {
   view.lost = why;
   view.is_pending = false;
   view.held_before = true;
-  if (why == Loss::kCoherence || why == Loss::kFlush) state.shadow.remove(line);
-  LifetimeStatistics& l = state.lifetimes;
+  if (why == Loss::kCoherence || why == Loss::kFlush) state.stack.invalidate(line);
+  LifetimeStatistics& l = state.counts.lifetimes;
   ++l.lines;
   l.unused += view.hits == 0;
   l.references += now_ - view.filled_at;
   l.hits += view.hits;
-  ++l.by_lifetime[bucket(now_ - view.filled_at)];
-  ++l.by_hits[bucket(view.hits)];
+  l.by_lifetime.add(now_ - view.filled_at);
+  l.by_hits.add(view.hits);
 }
 
 }  // namespace simrun::sim

@@ -12,39 +12,13 @@
 #include <unordered_map>
 #include <vector>
 
+#include "sim/curves/stack_distance.h"
 #include "sim/detail/line_table.h"
-#include "sim/detail/lru_shadow.h"
 #include "sim/detail/origin.h"
+#include "sim/stats/cache_details.h"
 #include "sim/vocabulary.h"
 
 namespace simrun::sim {
-
-// Why a cache missed. All demand and software prefetch misses of it are in exactly one class.
-struct MissClasses {
-  uint64_t compulsory = 0;     // the first request of the line to this cache
-  uint64_t capacity = 0;       // lost by replacement, and a fully associative LRU cache of the size would miss too
-  uint64_t conflict = 0;       // lost by replacement, but that one would hit
-  uint64_t inclusion = 0;      // lost because an inclusive cache toward memory evicted it
-  uint64_t true_sharing = 0;   // lost to another cache's write; see line_table.h
-  uint64_t false_sharing = 0;  // likewise
-  uint64_t flushed = 0;        // lost to a flush instruction, or given up for an exclusive cache's sake
-  uint64_t total() const {
-    return compulsory + capacity + conflict + inclusion + true_sharing + false_sharing + flushed;
-  }
-  bool operator==(const MissClasses&) const = default;
-  MissClasses& operator+=(const MissClasses& o);
-};
-
-// Of the lines that left a cache. The histograms count lines by power of two: [0]: 0, [i]: 2^(i-1) up to 2^i - 1.
-struct LifetimeStatistics {
-  static constexpr size_t kBuckets = 40;
-  uint64_t lines = 0;
-  uint64_t unused = 0;      // no hit between fill and loss
-  uint64_t references = 0;  // sum of the lifetimes, in references of the whole machine
-  uint64_t hits = 0;        // sum over the lines
-  std::array<uint64_t, kBuckets> by_lifetime{}, by_hits{};
-  bool operator==(const LifetimeStatistics&) const = default;
-};
 
 // What one instruction, or one thread, did to the hierarchy.
 struct OriginCounts {
@@ -84,8 +58,9 @@ class Details {
   void tell_of_sites(SiteObserver* observer) { site_observer_ = observer; }
   const PcTable& pcs() const { return pcs_; }
   const std::vector<OriginCounts>& threads() const { return threads_; }  // by thread
-  const MissClasses& classes(uint32_t cache) const { return caches_[cache].classes; }
-  const LifetimeStatistics& lifetimes(uint32_t cache) const { return caches_[cache].lifetimes; }
+  const CacheDetails& of_cache(uint32_t cache) const { return caches_[cache].counts; }
+  const MissClasses& classes(uint32_t cache) const { return of_cache(cache).classes; }
+  const LifetimeStatistics& lifetimes(uint32_t cache) const { return of_cache(cache).lifetimes; }
 
   void begin(uint32_t core, Access kind, uint64_t line, uint32_t offset, uint32_t bytes, const Origin& origin);
   void request(uint32_t cache, bool hit) { reached_[reached_count_++] = {cache, hit}; }
@@ -111,9 +86,10 @@ class Details {
   };
   struct CacheState {
     CacheFacts facts;
-    LruShadow shadow;
-    MissClasses classes;
-    LifetimeStatistics lifetimes;
+    // Its requests in a fully associative LRU stack: what tells capacity misses from conflicts (Hill and Smith, IEEE ToC
+    // 1989), and the reuse distances.
+    StackDistance stack;
+    CacheDetails counts;
   };
   struct Line {
     LineRecord* record;
@@ -127,7 +103,7 @@ class Details {
   Line& line_state(uint64_t line);
   static View& view_of(Line& state, uint32_t cache);
   void take_request(Line& state, const Reached& reached);
-  void take_miss(View& view, CacheState& cache, bool shadow_hit);
+  void take_miss(View& view, CacheState& cache, uint64_t distance);
   void become_true(Line& state, View& view);
   template <class Add>
   void for_each_counter(Line& state, const View& view, Add add);

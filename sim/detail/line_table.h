@@ -9,6 +9,7 @@
 // a touch as well as a load (their definition has loads only): padding would not remove that miss.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <unordered_map>
 #include <vector>
@@ -51,6 +52,7 @@ struct Site {
 struct LineRecord {
   uint64_t line = kNoLine;
   SharingCounts sharing;
+  std::array<uint64_t, kMaxLevels> misses{};  // by level, from level 1; prefetches of caches are not counted
   std::vector<ThreadUse> threads;
   std::vector<Site> sites;
 };
@@ -59,6 +61,8 @@ struct LineRecord {
 class SiteObserver {
  public:
   virtual void new_site(const LineRecord& line, uint32_t site) = 0;
+  // A reference to the line missed in level 1, and is counted in the record.
+  virtual void missed(const LineRecord& /*line*/) {}
 
  protected:
   ~SiteObserver() = default;
@@ -77,6 +81,7 @@ class LineTable {
     return position == records_.end() ? nullptr : &position->second;
   }
   size_t size() const { return records_.size(); }
+  const std::unordered_map<uint64_t, LineRecord>& all() const { return records_; }
 
   // Adds a reference to its thread and, once the line has two threads, to its site (else the site is kNoSite).
   static constexpr uint32_t kNoSite = ~uint32_t{0};

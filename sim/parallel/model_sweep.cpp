@@ -26,10 +26,14 @@ ModelSweep::ModelSweep(const std::vector<MachineConfig>& machines, uint32_t thre
 void ModelSweep::work(const Batch& batch, size_t lane) {
   for (size_t i = lane; i < machines_.size(); i += lanes_.size()) {
     Hierarchy& machine = *machines_[i];
-    if (machine.wants_pc()) {
-      for (const Reference& r : batch) machine.set_pc(r.pc), machine.access(r.core, r.kind, r.address, r.bytes);
-    } else {
-      for (const Reference& r : batch) machine.access(r.core, r.kind, r.address, r.bytes);
+    const bool wants_pc = machine.wants_pc();
+    for (const Reference& r : batch) {
+      if (r.what == What::kThread) [[unlikely]] {
+        machine.run_thread(r.core, static_cast<uint32_t>(r.address));
+        continue;
+      }
+      if (wants_pc) machine.set_pc(r.pc);
+      machine.access(r.core, r.kind, r.address, r.bytes);
     }
   }
 }

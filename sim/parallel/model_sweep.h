@@ -23,20 +23,26 @@ class ModelSweep {
 
   void access_line(uint32_t core, Access kind, uint64_t line) { access(core, kind, line << line_shift_, 1); }
   void access(uint32_t core, Access kind, uint64_t address, uint32_t bytes) {
-    filling_->push_back({address, pc_, bytes, static_cast<uint16_t>(core), kind});
+    filling_->push_back({address, pc_, bytes, static_cast<uint16_t>(core), kind, What::kReference});
     if (filling_->size() == kBatch) [[unlikely]]
       send();
+  }
+  void run_thread(uint32_t core, uint32_t thread) {
+    filling_->push_back({thread, 0, 0, static_cast<uint16_t>(core), Access::kLoad, What::kThread});
+    if (filling_->size() == kBatch) send();
   }
   // By machine, of everything so far: waits for the threads.
   std::vector<Statistics> statistics();
   bool check_invariants(std::string* why);
 
  private:
+  enum class What : uint8_t { kReference, kThread };  // kThread: Hierarchy::run_thread, the thread in `address`
   struct Reference {
     uint64_t address, pc;
     uint32_t bytes;
     uint16_t core;
     Access kind;
+    What what;
   };
   using Batch = std::vector<Reference>;
   static constexpr size_t kBatch = 8192;

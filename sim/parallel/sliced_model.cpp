@@ -53,9 +53,16 @@ void SlicedModel::work(const Batch& batch) {
     Hierarchy& slice = *slices_[r.slice];
     if (r.part == Part::kFirst) [[likely]]
       slice.access_line(r.core, r.kind, r.line);
-    else
+    else if (r.part == Part::kFurther)
       slice.access_further_line(r.core, r.kind, r.line);
+    else
+      slice.run_thread(r.core, static_cast<uint32_t>(r.line));
   }
+}
+
+void SlicedModel::run_thread(uint32_t core, uint32_t thread) {
+  for (uint64_t slice = 0; slice <= slice_mask_; ++slice)
+    put(core, Access::kLoad, uint64_t{thread} << slice_shift_ | slice, Part::kThread);
 }
 
 void SlicedModel::send(size_t lane) {

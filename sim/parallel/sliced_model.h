@@ -35,14 +35,16 @@ class SlicedModel {
     put(core, kind, first, Part::kFirst);
     for (uint64_t line = first; line != last;) put(core, kind, ++line, Part::kFurther);
   }
+  void run_thread(uint32_t core, uint32_t thread);
   // Of everything so far: waits for the threads.
   Statistics statistics();
   bool check_invariants(std::string* why);
 
  private:
-  enum class Part : uint8_t { kFirst, kFurther };  // of a reference that crosses lines
+  // Of a reference that crosses lines; or none: Hierarchy::run_thread.
+  enum class Part : uint8_t { kFirst, kFurther, kThread };
   struct Reference {
-    uint64_t line;  // within the slice
+    uint64_t line;  // within the slice; kThread: the thread
     uint16_t core;
     uint16_t slice;
     Access kind;

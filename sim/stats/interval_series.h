@@ -9,9 +9,11 @@
 namespace simrun::sim {
 
 struct Interval {
-  uint64_t instructions = 0;            // of all threads, within the interval
-  std::vector<CacheStatistics> levels;  // as Statistics::levels
-  CoreStatistics cores;                 // sum over all cores
+  uint64_t instructions = 0;                       // of all threads, within the interval
+  std::vector<CacheStatistics> levels;             // as Statistics::levels
+  CoreStatistics cores;                            // sum over all cores
+  std::vector<CoreStatistics> by_core, by_thread;  // as Statistics has them
+  std::vector<MissClasses> classes;  // by level; true and false sharing as one, in true_sharing. Empty without details
   MemoryStatistics memory;
 };
 

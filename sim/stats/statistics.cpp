@@ -86,6 +86,8 @@ Statistics& Statistics::operator+=(const Statistics& o) {
     }
   }
   for (size_t i = 0; i < cores.size(); ++i) cores[i] += o.cores[i];
+  if (threads.size() < o.threads.size()) threads.resize(o.threads.size());
+  for (size_t i = 0; i < o.threads.size(); ++i) threads[i] += o.threads[i];
   memory += o.memory;
   std::map<std::pair<uint32_t, uint32_t>, uint64_t> lines;
   for (const Transfer& t : transfers) lines[{t.to, t.from}] += t.lines;

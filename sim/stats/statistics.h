@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "sim/stats/cache_details.h"
 #include "sim/vocabulary.h"
 
 namespace simrun::sim {
@@ -78,6 +80,7 @@ struct CacheInstanceStatistics {
   std::vector<RequestStatistics> by_core;
   // Lines that left, by the number of caches directly above that had them meanwhile; empty with fewer than two of them.
   std::vector<uint64_t> sharing_degrees;
+  std::optional<CacheDetails> details;  // when they are kept
 
   bool operator==(const CacheInstanceStatistics&) const = default;
 };
@@ -89,6 +92,7 @@ struct LevelStatistics {
   Side side = Side::kUnified;
   CacheStatistics total;
   std::vector<CacheInstanceStatistics> caches;
+  std::optional<CacheDetails> details;  // sum over the caches
 
   bool operator==(const LevelStatistics&) const = default;
 };
@@ -160,6 +164,7 @@ struct Transfer {
 struct Statistics {
   std::vector<LevelStatistics> levels;  // from the core toward memory; a split level gives instruction, then data
   std::vector<CoreStatistics> cores;
+  std::vector<CoreStatistics> threads;  // the same by the thread that ran on the core (Hierarchy::run_thread)
   MemoryStatistics memory;
   std::vector<Transfer> transfers;  // by `to`, then `from`; none with 0 lines
 

@@ -36,7 +36,7 @@ RunResult result_of_a_run() {
   r.wall_seconds = 0.5;
   r.processes = {{0, 4711, "./pingpong a b"}};
   sim::Hierarchy model(*r.machine);
-  ModelSink sink(model);
+  DetailedModelSink sink(model);
   for (uint32_t i = 0; i < 2; ++i) {
     channel::ThreadReport thread;
     thread.index = thread.core = i;
@@ -45,14 +45,20 @@ RunResult result_of_a_run() {
     thread.statistics.instructions = 1'000'000;
     thread.statistics.stores = 10;
     EXPECT_EQ(sink.start_thread(thread), i);
+    EXPECT_EQ(sink.run_on(thread), i);
     r.threads.push_back(thread);
   }
-  for (uint32_t i = 0; i < 20; ++i) sink.data(i % 2, channel::ReferenceKind::kStore, 0x1000, 8);
-  sink.fetch(0, 0x10);
+  for (uint32_t i = 0; i < 20; ++i) sink.data(i % 2, channel::ReferenceKind::kStore, 0x1000, 8, 0x400000);
+  sink.fetch(0, 0x10, 0x400);
   r.caches = model.statistics();
   sim::IntervalSeries series;
   series.take(2'000'000, r.caches);
   r.intervals = series.intervals();
+  HotSpots spots;
+  spots.instructions.push_back({0, 0x400000, {{"spin", "a/b.c", 12}}, "/bin/x", {}, 77});
+  spots.lines.push_back({});
+  spots.lines[0].data.object = "counter";
+  r.hot_spots = spots;
   r.miss_curve = sim::MissCurve{"L1D", 2, 20, 1, 19, {{64, 20}}};
   return r;
 }
@@ -70,6 +76,42 @@ TEST(TextReport, SweepAndCurve) {
   EXPECT_TRUE(json.at("levels").empty());
   EXPECT_EQ(json.at("sweep").at(1).at("settings").at("L2.size"), "1MiB");
   EXPECT_EQ(json.at("sweep").at(1).at("levels").at(1).at("misses"), 20);
+}
+
+TEST(JsonReport, Details) {
+  const auto json = json_report(result_of_a_run());
+  const auto& level1 = json.at("levels").at(1);
+  EXPECT_EQ(level1.at("miss_classes").at("compulsory"), 2);
+  EXPECT_EQ(level1.at("miss_classes").at("true_sharing"), 18);
+  EXPECT_EQ(level1.at("reuse").at("taken_away"), 18);
+  EXPECT_EQ(level1.at("lifetimes").at("lines"), 19);
+  EXPECT_EQ(level1.at("lifetimes").at("by_lifetime"), nlohmann::ordered_json({0, 19}));
+  EXPECT_EQ(level1.at("caches").at(1).at("miss_classes").at("true_sharing"), 9);
+  EXPECT_EQ(json.at("intervals").at(0).at("levels").at("L1D").at("miss_classes").at("coherence"), 18);
+  EXPECT_EQ(json.at("hot_instructions").at(0).at("source"), "a/b.c:12");
+  EXPECT_EQ(json.at("hot_lines").at(0).at("misses_by_level").at("L2"), 0);
+  const std::string text = text_report(result_of_a_run());
+  EXPECT_NE(text.find("true sharing"), std::string::npos);
+  EXPECT_NE(text.find("spin b.c:12"), std::string::npos);
+  EXPECT_NE(text.find("counter +0"), std::string::npos);
+}
+
+TEST(JsonReport, ThreadsAndProcesses) {
+  const auto json = json_report(result_of_a_run());
+  EXPECT_EQ(json.at("threads").at(1).at("model").at("stores"), 10);
+  EXPECT_EQ(json.at("threads").at(1).at("model").at("handed_over").at("writes"), 10);
+  EXPECT_EQ(json.at("processes").at(0).at("stores"), 20);
+  EXPECT_EQ(json.at("processes").at(0).at("model").at("stores"), 20);
+  EXPECT_EQ(json.at("intervals").at(0).at("threads").size(), 2u);
+}
+
+TEST(TextReport, ProcessesHaveRows) {
+  RunResult r = result_of_a_run();
+  r.processes.push_back({1, 4712, "child"});
+  r.threads[1].process = 1;
+  const std::string text = text_report(r);
+  EXPECT_NE(text.find("by process"), std::string::npos);
+  EXPECT_NE(text.find("4712 child"), std::string::npos);
 }
 
 TEST(JsonReport, Intervals) {
@@ -170,8 +212,8 @@ void collect_keys(const nlohmann::ordered_json& json, std::set<std::string>& key
   if (json.is_object())
     for (const auto& [key, value] : json.items()) {
       keys.insert(key);
-      // `configuration` is documented in configs/README.md; intervals have keys of levels, by the names of these.
-      if (key != "configuration" && key != "intervals") collect_keys(value, keys);
+      // `configuration` is documented in configs/README.md; intervals and misses by level have the names of levels.
+      if (key != "configuration" && key != "intervals" && key != "misses_by_level") collect_keys(value, keys);
     }
   if (json.is_array())
     for (const auto& value : json) collect_keys(value, keys);

@@ -1,6 +1,7 @@
 // Tables per line, instruction and thread; misses by class; true and false sharing.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -142,6 +143,63 @@ TEST(Lifetimes, OfLinesThatLeft) {
   EXPECT_EQ(l.references, 6u + 1);
 }
 
+// Against a list that is searched from the front: distances, and with them capacity and conflict misses.
+TEST(Reuse, DistancesAndReplacementMissesAsAListHasThem) {
+  MachineConfig m = small_machine(1);
+  m.levels = {unified_level("L1", 1, 16 * 64, 2)};
+  Detailed d(m);
+  std::mt19937_64 random(5);
+  std::vector<uint64_t> list;  // the most recent first
+  ReuseStatistics expected;
+  uint64_t lost_within_size = 0, lost_beyond = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    const uint64_t line = random() % (random() % 4 == 0 ? 100 : 12);
+    const uint64_t misses_before = d.model.statistics().levels[0].total.requests.misses.reads;
+    d.access(0, Access::kLoad, line * 64);
+    const bool missed = d.model.statistics().levels[0].total.requests.misses.reads != misses_before;
+    const auto at = std::find(list.begin(), list.end(), line);
+    if (at == list.end()) {
+      ++expected.first;
+    } else {
+      const auto distance = static_cast<uint64_t>(at - list.begin());
+      expected.by_distance.add(distance);
+      if (missed) ++(distance < 16 ? lost_within_size : lost_beyond);
+      list.erase(at);
+    }
+    list.insert(list.begin(), line);
+  }
+  const CacheDetails& c = *d.model.statistics().levels[0].details;
+  EXPECT_TRUE(c.reuse == expected);
+  EXPECT_EQ(c.classes.conflict, lost_within_size);
+  EXPECT_EQ(c.classes.capacity, lost_beyond);
+  EXPECT_GT(lost_within_size, 100u);
+  EXPECT_GT(lost_beyond, 100u);
+}
+
+TEST(Reuse, ALineThatAnotherCoreTookAwayHasNoDistance) {
+  Detailed d(small_machine(2));
+  d.access(0, Access::kLoad, kLine);
+  d.access(1, Access::kStore, kLine);
+  d.access(0, Access::kLoad, kLine);
+  for (const CacheInstanceStatistics& c : d.model.statistics().levels[1].caches) {
+    if (c.first_core != 0) continue;
+    EXPECT_EQ(c.details->reuse.first, 1u);
+    EXPECT_EQ(c.details->reuse.taken_away, 1u);
+    EXPECT_EQ(c.details->reuse.by_distance.total(), 0u);
+  }
+}
+
+TEST(Lines, MissesByLevel) {
+  Detailed d(small_machine(2));
+  for (int i = 0; i < 3; ++i) {
+    d.access(0, Access::kStore, kLine);
+    d.access(1, Access::kStore, kLine);
+  }
+  const LineRecord& line = d.line(kLine);
+  EXPECT_EQ(line.misses[0], 6u);
+  EXPECT_EQ(line.misses.back(), 0u);
+}
+
 // What always holds, and that keeping details changes no count.
 TEST(Details, LawsOnRandomMachines) {
   for (uint64_t seed = 1; seed <= 300; ++seed) {
@@ -154,7 +212,21 @@ TEST(Details, LawsOnRandomMachines) {
       d.access(r.core, r.kind, r.address, r.bytes);
       plain.access(r.core, r.kind, r.address, r.bytes);
     }
-    const Statistics s = d.model.statistics();
+    Statistics s = d.model.statistics();
+    for (LevelStatistics& level : s.levels) {
+      CacheDetails sum;
+      for (CacheInstanceStatistics& c : level.caches) {
+        sum += *c.details;
+        const ReuseStatistics& reuse = c.details->reuse;
+        EXPECT_EQ(reuse.first + reuse.taken_away + reuse.by_distance.total(),
+                  c.total.requests.accesses.demand() + c.total.requests.accesses.prefetches)
+            << c.name;
+        EXPECT_EQ(c.details->lifetimes.by_lifetime.total(), c.details->lifetimes.lines);
+        c.details.reset();
+      }
+      EXPECT_TRUE(*level.details == sum) << level.name;
+      level.details.reset();
+    }
     EXPECT_TRUE(s == plain.statistics());
     uint32_t cache = 0;
     uint64_t level1_sharing = 0;

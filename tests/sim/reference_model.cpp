@@ -544,7 +544,7 @@ Statistics ReferenceModel::statistics() const {
   for (const auto& cache : caches_) {
     if (result.levels.empty() || result.levels.back().level != cache->level + 1 ||
         result.levels.back().side != cache->side)
-      result.levels.push_back({cache->name.substr(0, cache->name.rfind('.')), cache->level + 1, cache->side, {}, {}});
+      result.levels.push_back({cache->name.substr(0, cache->name.rfind('.')), cache->level + 1, cache->side, {}, {}, {}});
     CacheInstanceStatistics counts = cache->counts;
     for (const RequestStatistics& r : counts.by_core) counts.total.requests += r;
     if (cache->includes() && cache->children.size() > 1) counts.sharing_degrees.resize(cache->children.size() + 1);

@@ -54,6 +54,48 @@ TEST(Slices, LongStreamAndStatisticsInBetween) {
   EXPECT_EQ(find_broken_law(machine, serial.statistics()), "");
 }
 
+// Threads move between cores: what each did, serially, in slices, in a sweep, and their sum is that of the cores.
+TEST(Threads, CountsFollowThemFromCoreToCore) {
+  const MachineConfig machine = small_machine(4);
+  Hierarchy serial(machine);
+  SlicedModel sliced(machine, 4);
+  ModelSweep sweep({machine, machine}, 2);
+  std::vector<CoreStatistics> expected(6);
+  std::mt19937_64 random(4);
+  uint32_t runs_on[6] = {0, 1, 2, 3, 4, 4};  // core 4: none
+  for (uint32_t thread = 0; thread < 4; ++thread) {
+    serial.run_thread(thread, thread), sliced.run_thread(thread, thread), sweep.run_thread(thread, thread);
+  }
+  for (int i = 0; i < 50'000; ++i) {
+    const auto thread = static_cast<uint32_t>(random() % 6);
+    if (runs_on[thread] == 4) {
+      const auto other = static_cast<uint32_t>(random() % 6);
+      if (runs_on[other] == 4) continue;
+      const uint32_t core = runs_on[thread] = runs_on[other];
+      runs_on[other] = 4;
+      serial.run_thread(core, thread), sliced.run_thread(core, thread), sweep.run_thread(core, thread);
+    }
+    const uint64_t address = random() % (100 << 10);
+    const Access kind = random() % 4 == 0 ? Access::kStore : Access::kLoad;
+    ++(kind == Access::kStore ? expected[thread].stores : expected[thread].loads);
+    serial.access(runs_on[thread], kind, address, 1), sliced.access(runs_on[thread], kind, address, 1);
+    sweep.access(runs_on[thread], kind, address, 1);
+  }
+  const Statistics s = serial.statistics();
+  ASSERT_EQ(s.threads.size(), 6u);
+  CoreStatistics threads, cores;
+  for (uint32_t thread = 0; thread < 6; ++thread) {
+    EXPECT_EQ(s.threads[thread].loads, expected[thread].loads) << thread;
+    EXPECT_EQ(s.threads[thread].stores, expected[thread].stores) << thread;
+    EXPECT_GT(s.threads[thread].served.back().demand(), 0u);
+    threads += s.threads[thread];
+  }
+  for (const CoreStatistics& core : s.cores) cores += core;
+  EXPECT_TRUE(threads == cores);
+  EXPECT_TRUE(s == sliced.statistics());
+  for (const Statistics& one : sweep.statistics()) EXPECT_TRUE(s == one);
+}
+
 TEST(Slices, SaysWhatCannotBeCut) {
   const auto obstacle = [](auto change) {
     MachineConfig m = small_machine(2);

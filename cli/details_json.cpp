@@ -1,0 +1,106 @@
+#include "cli/details_json.h"
+
+#include <fmt/format.h>
+
+namespace simrun::cli {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json classes(const sim::MissClasses& c) {
+  return {{"compulsory", c.compulsory}, {"capacity", c.capacity},         {"conflict", c.conflict},
+          {"inclusion", c.inclusion},   {"true_sharing", c.true_sharing}, {"false_sharing", c.false_sharing},
+          {"flushed", c.flushed}};
+}
+
+// Up to the last bucket that is not 0.
+Json histogram(const sim::Histogram& h) {
+  size_t size = h.counts.size();
+  while (size != 0 && h[size - 1] == 0) --size;
+  return std::vector<uint64_t>(h.counts.begin(), h.counts.begin() + static_cast<ptrdiff_t>(size));
+}
+
+template <class Misses>
+Json by_level(const Misses& misses, const sim::MachineConfig& machine) {
+  Json json = Json::object();
+  for (size_t level = 0; level < machine.levels.size(); ++level) json[machine.levels[level].name] = misses[level];
+  return json;
+}
+
+void put_sharing(Json& json, const sim::SharingCounts& s) {
+  json["true_sharing"] = s.true_sharing;
+  json["false_sharing"] = s.false_sharing;
+  json["upgrades"] = s.upgrades;
+  json["dirty_transfers"] = s.dirty_transfers;
+}
+
+}  // namespace
+
+std::string valid_text(const std::string& bytes) {
+  const std::string quoted = Json(bytes).dump(-1, ' ', false, Json::error_handler_t::replace);
+  return Json::parse(quoted).get<std::string>();
+}
+
+void put_details(Json& json, const std::optional<sim::CacheDetails>& details) {
+  if (!details) {
+    json["miss_classes"] = json["lifetimes"] = json["reuse"] = nullptr;
+    return;
+  }
+  const sim::LifetimeStatistics& l = details->lifetimes;
+  const sim::ReuseStatistics& r = details->reuse;
+  json["miss_classes"] = classes(details->classes);
+  json["lifetimes"] = {{"lines", l.lines},
+                       {"unused", l.unused},
+                       {"references", l.references},
+                       {"hits", l.hits},
+                       {"by_lifetime", histogram(l.by_lifetime)},
+                       {"by_hits", histogram(l.by_hits)}};
+  json["reuse"] = {{"first", r.first}, {"taken_away", r.taken_away}, {"by_distance", histogram(r.by_distance)}};
+}
+
+Json classes_of_interval(const sim::MissClasses& c) {
+  return {{"compulsory", c.compulsory}, {"capacity", c.capacity},     {"conflict", c.conflict},
+          {"inclusion", c.inclusion},   {"coherence", c.coherence()}, {"flushed", c.flushed}};
+}
+
+Json hot_instructions(const HotSpots& spots, const sim::MachineConfig& machine) {
+  Json list = Json::array();
+  for (const HotInstruction& i : spots.instructions) {
+    const analysis::SourceFrame frame = i.frames.empty() ? analysis::SourceFrame{} : i.frames.front();
+    Json json = {{"process", i.process},
+                 {"pc", i.pc},
+                 {"function", valid_text(frame.function)},
+                 {"source", frame.file.empty() ? "" : valid_text(fmt::format("{}:{}", frame.file, frame.line))},
+                 {"module", valid_text(i.module)},
+                 {"fetches", i.counts.fetches},
+                 {"reads", i.counts.reads},
+                 {"writes", i.counts.writes},
+                 {"prefetches", i.counts.prefetches},
+                 {"misses_by_level", by_level(i.counts.misses, machine)},
+                 {"stall_cycles", i.stall_cycles}};
+    put_sharing(json, i.counts.sharing);
+    list.push_back(std::move(json));
+  }
+  return list;
+}
+
+Json hot_lines(const HotSpots& spots, const sim::MachineConfig& machine) {
+  Json list = Json::array();
+  for (const HotLine& l : spots.lines) {
+    Json json = {{"process", l.process},
+                 {"address", l.address},
+                 {"object", valid_text(l.data.object)},
+                 {"offset", l.data.offset},
+                 {"reads", l.reads},
+                 {"writes", l.writes},
+                 {"sharing_threads", l.threads},
+                 {"misses_by_level", by_level(l.misses, machine)},
+                 {"stall_cycles", l.stall_cycles}};
+    put_sharing(json, l.sharing);
+    list.push_back(std::move(json));
+  }
+  return list;
+}
+
+}  // namespace simrun::cli
