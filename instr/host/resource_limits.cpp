@@ -4,7 +4,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <sstream>
+#include <string>
 
 #include "base/user_error.h"
 
@@ -17,11 +21,33 @@ const char* shell_name(__rlimit_resource resource) {
 
 constexpr uint64_t mebibytes(uint64_t bytes) { return bytes >> 20; }
 
+// As the kernel prints it for everybody.
+rlimit printed_limit(pid_t pid, __rlimit_resource resource) {
+  const std::string name = resource == RLIMIT_AS ? "Max address space" : "Max data size";
+  std::ifstream limits(fmt::format("/proc/{}/limits", pid));
+  for (std::string line; std::getline(limits, line);) {
+    if (!line.starts_with(name)) continue;
+    std::istringstream rest(line.substr(name.size()));
+    std::string soft, hard;
+    rest >> soft >> hard;
+    const auto number = [](const std::string& s) { return s == "unlimited" ? RLIM_INFINITY : std::strtoull(s.c_str(), nullptr, 10); };
+    return {number(soft), number(hard)};
+  }
+  throw UserError(fmt::format("the limits of process {} cannot be read", pid));
+}
+
+// The kernel lets prlimit look at another user's process only with CAP_SYS_RESOURCE, which root does not have in most containers.
+rlimit limit_of(pid_t pid, __rlimit_resource resource) {
+  rlimit limit{};
+  if (prlimit(pid, resource, nullptr, &limit) == 0) return limit;
+  if (errno == EPERM) return printed_limit(pid, resource);
+  throw UserError(fmt::format("prlimit: {}", std::strerror(errno)));
+}
+
 }  // namespace
 
 rlimit make_room(pid_t pid, __rlimit_resource resource, uint64_t bytes) {
-  rlimit before{};
-  if (prlimit(pid, resource, nullptr, &before) != 0) throw UserError(fmt::format("prlimit: {}", std::strerror(errno)));
+  const rlimit before = limit_of(pid, resource);
   if (before.rlim_cur == RLIM_INFINITY) return before;
   rlimit raised = before;
   raised.rlim_cur = before.rlim_cur + bytes;

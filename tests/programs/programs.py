@@ -57,6 +57,18 @@ class Case:
     threads: int = 1  # that the report must have at least: proof that it was this program that was simulated
     instructions: int = 20_000  # likewise
     seconds: int = 200
+    slow: bool = False  # minutes: to be asked for by name
+
+
+def without_tests_times(text):
+    """unittest: what was run and how it ended; the rest are times, addresses and the notes of single tests."""
+    return b"\n".join(re.findall(rb"(?m)^(Ran \d+ tests|OK.*|FAILED.*|(?:ERROR|FAIL): .*)", text))
+
+
+def python_tests(name, **rest):
+    """A part of CPython's own tests."""
+    return Case(["/usr/bin/python3", "-m", "unittest", "-q", "test." + name.removesuffix(".py")], shape=without_tests_times,
+                needs=["/usr/bin/python3", "/usr/lib/python3.11/test/%s" % name], instructions=1_000_000, **rest)
 
 
 def bash(script, **rest):
@@ -171,6 +183,22 @@ CASES = {
             "musl-gcc -O2 other_libc.c -o other_libc"), threads=9),
     "musl_static": Case(["./other_libc"], needs=["musl-gcc"], prepare=COMPILED.format("other_libc.c",
             "musl-gcc -O2 -static other_libc.c -o other_libc"), threads=9),
+    "make": Case(["make", "-j2"], needs=["make", "gcc"], prepare="""
+for i in 1 2 3 4; do echo "int f$i(int x) { return x * $i; }" > f$i.c; objects="$objects f$i.o"; done
+echo 'int f1(int), f2(int), f3(int), f4(int); int main(void) { return f1(1) + f2(2) + f3(3) + f4(4); }' > main.c
+printf 'program: main.o %s\\n\\tgcc -o $@ $^\\n\\t./program; echo $$?\\n%%.o: %%.c\\n\\t@gcc -O2 -c $<\\n' "$objects" > Makefile
+""", artefacts=["program"]),
+    "ffmpeg": Case(["ffmpeg", "-hide_banner", "-loglevel", "error", "-f", "lavfi", "-i", "testsrc=duration=1:size=160x120:rate=10",
+                    "-c:v", "mpeg4", "-threads", "2", "-flags", "bitexact", "-fflags", "bitexact", "out.avi"], needs=["ffmpeg"],
+                   artefacts=["out.avi"], threads=3, instructions=10_000_000),
+    "postgres": Case(["bash", "./use_postgres.sh"], needs=["/usr/bin/pg_lsclusters"], errors=False, instructions=10_000_000,
+                     prepare='chmod 711 "$SHARED"; cp "$SOURCES/use_postgres.sh" .'),
+    "python_mmap": python_tests("test_mmap.py"),
+    "python_ctypes": python_tests("test_ctypes", slow=True, seconds=1000),
+    "python_os": python_tests("test_os.py", slow=True, seconds=1000),
+    "python_threading": python_tests("test_threading.py", slow=True, seconds=1000),
+    "python_signal": python_tests("test_signal.py", slow=True, seconds=1000),
+    "python_subprocess": python_tests("test_subprocess.py", slow=True, seconds=2000),
     # Servers: the load comes from outside of the simulation.
     "redis": Case(["redis-server", "--port", "0", "--unixsocket", "./socket", "--save", "", "--io-threads", "3",
                    "--io-threads-do-reads", "yes"], needs=["redis-server", "redis-benchmark"],
