@@ -194,7 +194,7 @@ printf 'program: main.o %s\\n\\tgcc -o $@ $^\\n\\t./program; echo $$?\\n%%.o: %%
     "postgres": Case(["bash", "./use_postgres.sh"], needs=["/usr/bin/pg_lsclusters"], errors=False, instructions=10_000_000,
                      prepare='chmod 711 "$SHARED"; cp "$SOURCES/use_postgres.sh" .'),
     "python_mmap": python_tests("test_mmap.py"),
-    "python_ctypes": python_tests("test_ctypes", slow=True, seconds=1000),
+    "python_ctypes": python_tests("test_ctypes.py", slow=True, seconds=1000),
     "python_os": python_tests("test_os.py", slow=True, seconds=1000),
     "python_threading": python_tests("test_threading.py", slow=True, seconds=1000),
     "python_signal": python_tests("test_signal.py", slow=True, seconds=1000),
