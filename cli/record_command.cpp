@@ -58,7 +58,7 @@ RecordOptions parse(const Words& words) {
   line.app().add_option("-j,--json", o.json_file, "With --config: the results as JSON")->type_name("FILE");
   line.app().add_option("--level", o.writer.level, "Level of zstd")->check(CLI::Range(1, 19).description(""))
       ->type_name("N")->capture_default_str();
-  line.app().add_option("--workers", o.writer.workers, "Threads that compress; 0: processors less one, at most 8")
+  line.app().add_option("--workers", o.writer.workers, "Threads that compress; 0: as many as processors, at most 8")
       ->check(CLI::Range(0, 64).description(""))->type_name("N")->capture_default_str();
   line.app().add_option("--chunk-size", o.chunk_bytes, "Uncompressed bytes of what can be decoded by itself")
       ->transform(CLI::AsSizeValue(false).description(""))->type_name("SIZE")->default_str("32MiB");

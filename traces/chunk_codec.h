@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <span>
 
 #include "traces/bytes.h"
@@ -12,6 +13,23 @@ namespace simrun::traces {
 
 // By process. Throws FormatError for processes that are not known.
 using ShapesOf = std::function<PathShapes(uint32_t process)>;
+
+// Keeps its memory from chunk to chunk. One thread.
+class ChunkEncoder {
+ public:
+  ChunkEncoder();
+  ~ChunkEncoder();
+  ChunkEncoder(const ChunkEncoder&) = delete;
+  ChunkEncoder& operator=(const ChunkEncoder&) = delete;
+
+  // Valid until the next call.
+  const Bytes& encode(const Chunk& chunk, const ShapesOf& shapes);
+
+ private:
+  class Part;
+  std::unique_ptr<Part> part_;
+  Bytes out_;
+};
 
 Bytes encode_chunk(const Chunk& chunk, const ShapesOf& shapes);
 

@@ -17,10 +17,15 @@ namespace simrun::traces {
 class PathPredictor {
  public:
   // `paths`: ids below this exist.
-  explicit PathPredictor(uint32_t paths)
-      : bits_(static_cast<uint32_t>(std::clamp<int>(static_cast<int>(std::bit_width(4 * uint64_t{paths})), 12, 18))),
-        by_history_(size_t{1} << bits_),
-        by_last_(size_t{1} << (bits_ - 2)) {}
+  explicit PathPredictor(uint32_t paths) { reset(paths); }
+
+  // As new, in the same memory.
+  void reset(uint32_t paths) {
+    bits_ = static_cast<uint32_t>(std::clamp<int>(static_cast<int>(std::bit_width(4 * uint64_t{paths})), 12, 18));
+    by_history_.assign(size_t{1} << bits_, 0);
+    by_last_.assign(size_t{1} << (bits_ - 2), 0);
+    history_ = history_index_ = last_index_ = 0;
+  }
 
   uint32_t first() const { return by_history_[history_index_]; }
   uint32_t second() const { return by_last_[last_index_]; }
@@ -35,7 +40,7 @@ class PathPredictor {
  private:
   static constexpr uint64_t kMix = 0x9e3779b97f4a7c15;
 
-  uint32_t bits_;
+  uint32_t bits_ = 12;
   uint64_t history_ = 0;
   uint64_t history_index_ = 0, last_index_ = 0;
   std::vector<uint32_t> by_history_, by_last_;
@@ -45,8 +50,14 @@ class PathPredictor {
 // gave for the same register.
 class WordPredictor {
  public:
-  explicit WordPredictor(uint32_t slots)
-      : mask_(std::bit_ceil(std::clamp<uint32_t>(slots, 1, 1u << 17)) - 1), slots_(mask_ + 1) {}
+  explicit WordPredictor(uint32_t slots) { reset(slots); }
+
+  // As new, in the same memory.
+  void reset(uint32_t slots) {
+    mask_ = std::bit_ceil(std::clamp<uint32_t>(slots, 1, 1u << 17)) - 1;
+    slots_.assign(mask_ + 1, Slot{});
+    registers_.fill(0);
+  }
 
   struct Slot {
     uint64_t last;
@@ -73,7 +84,7 @@ class WordPredictor {
   }
 
  private:
-  uint32_t mask_;
+  uint32_t mask_ = 0;
   std::vector<Slot> slots_;
   std::array<uint64_t, 17> registers_{};
 };

@@ -5,6 +5,7 @@
 #include <xxhash.h>
 #include <zstd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
@@ -33,12 +34,14 @@ SealedSection seal_section(SectionType type, std::span<const uint8_t> payload, i
                            uint64_t instructions) {
   CHECK(payload.size() <= kMaxRawBytes);
   SealedSection sealed;
-  sealed.bytes.resize(sizeof(SectionHeader) + ZSTD_compressBound(payload.size()));
-  uint8_t* const stored = sealed.bytes.data() + sizeof(SectionHeader);
-  const size_t size = ZSTD_compressCCtx(compressor(), stored, sealed.bytes.size() - sizeof(SectionHeader),
-                                        payload.data(), payload.size(), level);
+  // Kept by each thread: what it may need at most is many times what it needs.
+  thread_local Bytes stored;
+  stored.resize(std::max(stored.size(), ZSTD_compressBound(payload.size())));
+  const size_t size = ZSTD_compressCCtx(compressor(), stored.data(), stored.size(), payload.data(), payload.size(), level);
   CHECK(!ZSTD_isError(size));
-  sealed.bytes.resize(sizeof(SectionHeader) + size);
+  sealed.bytes.reserve(sizeof(SectionHeader) + size);
+  sealed.bytes.resize(sizeof(SectionHeader));
+  sealed.bytes.insert(sealed.bytes.end(), stored.begin(), stored.begin() + static_cast<ptrdiff_t>(size));
   SectionHeader header{kSectionMagic,     static_cast<uint32_t>(type), size, payload.size(),
                        first_instruction, instructions,                0};
   header.checksum = XXH3_64bits_withSeed(sealed.bytes.data() + sizeof header, size,

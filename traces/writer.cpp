@@ -21,7 +21,7 @@ constexpr uint64_t kTailBytes = 256 << 10, kTailBytesOfPart = 40;
 uint32_t worker_count(const WriterOptions& options) {
   if (options.workers != 0) return std::min(options.workers, 64u);
   const uint32_t processors = std::thread::hardware_concurrency();
-  return std::clamp(processors == 0 ? 1 : processors - 1, 1u, 8u);
+  return std::clamp(processors, 1u, 8u);
 }
 
 }  // namespace
@@ -174,6 +174,7 @@ void Writer::submit(std::unique_ptr<Task> task) {
 }
 
 void Writer::work() {
+  ChunkEncoder encoder;
   for (;;) {
     std::unique_ptr<Task> task;
     {
@@ -183,14 +184,14 @@ void Writer::work() {
       task = std::move(waiting_.front());
       waiting_.pop_front();
     }
-    run(*task);
+    run(*task, encoder);
     const std::lock_guard lock(mutex_);
     ready_[task->sequence] = std::move(task);
     commit_ready();
   }
 }
 
-void Writer::run(Task& task) const {
+void Writer::run(Task& task, ChunkEncoder& encoder) const {
   if (!task.processes.empty())
     task.sections.push_back(seal_section(SectionType::kProcesses, task.processes, kDescriptorLevel));
   for (const Bytes& descriptors : task.descriptors)
@@ -198,7 +199,7 @@ void Writer::run(Task& task) const {
   if (!task.modules.empty())
     task.sections.push_back(seal_section(SectionType::kModules, task.modules, kDescriptorLevel));
   if (task.chunk.threads.empty()) return;
-  const Bytes chunk = encode_chunk(task.chunk, [&](uint32_t process) { return task.shapes.at(process); });
+  const Bytes& chunk = encoder.encode(task.chunk, [&](uint32_t process) { return task.shapes.at(process); });
   task.sections.push_back(seal_section(SectionType::kChunk, chunk, options_.level, task.chunk.first_instruction,
                                        task.chunk.instructions));
 }

@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "traces/chunk_codec.h"
 #include "traces/descriptor_table.h"
 #include "traces/record.h"
 #include "traces/section_file.h"
@@ -20,8 +21,8 @@
 namespace simrun::traces {
 
 struct WriterOptions {
-  int level = 3;                      // of zstd
-  uint32_t workers = 0;               // 0: the processors but one, at most 8
+  int level = 1;                      // of zstd
+  uint32_t workers = 0;               // 0: as many as processors, at most 8
   uint64_t chunk_words = 4u << 20;    // at which a chunk is closed
 };
 
@@ -82,7 +83,7 @@ class Writer {
   void seal_descriptors(Task& task);
   void submit(std::unique_ptr<Task> task);
   void work();
-  void run(Task& task) const;
+  void run(Task& task, ChunkEncoder& encoder) const;
   void commit_ready();
   void commit(Task& task);
   bool append(const SealedSection& section);
