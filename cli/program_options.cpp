@@ -1,8 +1,13 @@
 #include "cli/program_options.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <bit>
+#include <charconv>
+
+#include "base/user_error.h"
 
 namespace simrun::cli {
 
@@ -68,7 +73,47 @@ void add_following_options(CLI::App& app, ProgramOptions& o) {
                "Go on until the last of them has ended (else those that outlive the program go on without simrun)");
 }
 
+// "0,2,4-7".
+std::vector<uint32_t> parse_cores(const std::string& text) {
+  std::vector<uint32_t> cores;
+  for (size_t at = 0; at <= text.size();) {
+    const size_t end = std::min(text.find(',', at), text.size());
+    const std::string part = text.substr(at, end - at);
+    uint32_t first = 0, last = 0;
+    const char* const stop = part.data() + part.size();
+    auto read = std::from_chars(part.data(), stop, first);
+    last = first;
+    if (read.ec == std::errc() && read.ptr != stop && *read.ptr == '-') read = std::from_chars(read.ptr + 1, stop, last);
+    constexpr uint32_t kMostCores = 4096;
+    if (read.ec != std::errc() || read.ptr != stop || first > last || last >= kMostCores)
+      throw CLI::ValidationError("--pin", fmt::format("\"{}\" is no list of cores such as 0,2,4-7", text));
+    for (uint32_t core = first; core <= last; ++core) cores.push_back(core);
+    at = end + 1;
+  }
+  return cores;
+}
+
 }  // namespace
+
+void add_order_options(CLI::App& app, ProgramOptions& o) {
+  app.add_option_function<std::string>(
+         "--order", [&o](const std::string& word) { o.recorded_order = word == "recorded"; },
+         "Whose references come first: virtual (all cores at one pace, whatever the host did) or recorded (as the "
+         "host ran the threads, looked at every 100 microseconds)")
+      ->check(CLI::IsMember({"virtual", "recorded"}).description(""))
+      ->type_name("virtual|recorded")
+      ->default_str("virtual");
+  app.add_option_function<std::string>(
+         "--pin", [&o](const std::string& text) { o.pins = parse_cores(text); },
+         "Bind threads to cores, in the order in which they start, again from the first: 0,2,4-7")
+      ->type_name("CORES");
+}
+
+void check_pins(const ProgramOptions& o, uint32_t cores) {
+  for (const uint32_t core : o.pins)
+    if (core >= cores)
+      throw UserError(fmt::format("--pin: there is no core {}, the machine has cores 0 to {}", core, cores - 1), 2);
+}
 
 void add_program_options(CLI::App& app, ProgramOptions& o) {
   app.add_flag("-q,--quiet", o.quiet, "No report and no progress line; warnings and errors only");

@@ -24,6 +24,8 @@ struct ProgramOptions {
   bool quiet = false;               // no progress line, no report
   uint64_t quantum = 1000;          // instructions
   uint64_t time_slice = 1'000'000;  // instructions
+  bool recorded_order = false;      // by ProgressSampler instead of virtual time
+  std::vector<uint32_t> pins;       // see channel::MergeOptions
   // What the launcher is told.
   bool aslr = false;
   std::string follow_children = "*";  // see host::LaunchOptions
@@ -40,6 +42,11 @@ struct ProgramOptions {
 
 // Adds them to `app`, with their checks; `options` must outlive it.
 void add_program_options(CLI::App& app, ProgramOptions& options);
+
+// --order and --pin, of sub-commands that simulate a machine.
+void add_order_options(CLI::App& app, ProgramOptions& options);
+// Throws UserError with exit status 2 when a thread is pinned to a core that the machine does not have.
+void check_pins(const ProgramOptions& options, uint32_t cores);
 
 // Chunks of a ring of `ring_bytes`: a power of two of bytes such that there are 8 of them, or as many as the smallest
 // chunk allows.

@@ -89,6 +89,9 @@ void check_model_options(const CommandLine& line, const RunOptions& o) {
   const bool any = !o.sweeps.empty() || !o.miss_curve.empty() || o.interval != 0 || o.sim_threads != 0 || o.check || o.details;
   if (o.details && (!o.sweeps.empty() || !o.miss_curve.empty() || o.sim_threads > 1))
     line.usage_error("--details goes with one machine in one thread, not with --sweep, --miss-curve or --sim-threads");
+  if (!o.program.pins.empty() && o.mode != RunMode::kSim) line.usage_error("--pin needs the cache model (--mode sim)");
+  if (o.program.recorded_order && (o.mode == RunMode::kCount || o.mode == RunMode::kNull || o.discard))
+    line.usage_error("--order recorded needs the stream: --mode sim or trace");
   if (any && o.mode != RunMode::kSim)
     line.usage_error("--interval, --sim-threads, --sweep, --miss-curve, --details and --check need the cache model (--mode sim)");
   if (!o.sweeps.empty() && (!o.miss_curve.empty() || o.interval != 0))
@@ -114,6 +117,7 @@ void add_run_options(CLI::App& run, RunOptions& o, std::string& statistics) {
       ->check(CLI::IsMember({"engine"}).description(""))
       ->type_name("engine");
   add_program_options(run, o.program);
+  add_order_options(run, o.program);
   add_model_options(run, o);
   run.add_flag("--discard", o.discard, "With --mode trace: throw the stream away unread (what tracing alone costs)")
       ->group("Engine");

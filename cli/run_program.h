@@ -3,9 +3,13 @@
 
 #include <vector>
 
+#include <chrono>
+#include <optional>
+
 #include "cli/program_options.h"
 #include "cli/run_result.h"
 #include "cli/stream_consumer.h"
+#include "instr/channel/progress_sampler.h"
 #include "instr/host/family.h"
 
 namespace simrun::cli {
@@ -30,6 +34,9 @@ class ProgramRun {
     channel::MergeOptions merge;
     merge.quantum = options_.quantum;
     merge.time_slice = options_.time_slice;
+    merge.pins = options_.pins;
+    std::optional<channel::ProgressSampler> sampler;
+    if (options_.recorded_order) merge.sampler = &sampler.emplace(kSamplePeriod);
     merge.cores = cores;
     merge.line_bytes = line_bytes;
     consumer_.run(sink, merge, result_);
@@ -42,6 +49,7 @@ class ProgramRun {
   RunResult discarding();
 
  private:
+  static constexpr std::chrono::microseconds kSamplePeriod{100};
   RunResult take_end();
 
   const ProgramOptions options_;

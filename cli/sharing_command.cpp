@@ -46,6 +46,7 @@ SharingOptions parse(const Words& words) {
   // Finer than for totals: two threads that write to one line in turn are what this is about.
   o.program.quantum = 100;
   add_program_options(line.app(), o.program);
+  add_order_options(line.app(), o.program);
   o.program.command = line.parse_with_program(words);
   o.program.watch_calls = true;
   return o;
@@ -64,6 +65,7 @@ std::string text_report(const RunResult& r, const analysis::SharingReport& repor
 int sharing_command(const Words& words) {
   const SharingOptions options = parse(words);
   sim::MachineConfig machine = configs::read_machine(options.config);
+  check_pins(options.program, machine.cores);
   sim::Hierarchy model(machine);
   std::optional<OutputFile> json;
   if (!options.json_file.empty()) json.emplace(options.json_file);

@@ -77,6 +77,7 @@ RunResult simulate_sweep(const RunOptions& options) {
   std::vector<sim::MachineConfig> machines;
   const std::vector<configs::SweptMachine> swept = configs::sweep_machines(options.config, options.sweeps);
   for (const configs::SweptMachine& s : swept) machines.push_back(s.machine);
+  check_pins(options.program, machines[0].cores);
   const uint32_t threads = options.sim_threads != 0 ? options.sim_threads : std::thread::hardware_concurrency();
   sim::ModelSweep model(machines, std::max(threads, 1u));
   RunResult result = run_into(model, nullptr, options);
@@ -92,6 +93,7 @@ RunResult simulate_sweep(const RunOptions& options) {
 RunResult simulate(const RunOptions& options) {
   if (!options.sweeps.empty()) return simulate_sweep(options);
   const sim::MachineConfig machine = configs::read_machine(options.config);
+  check_pins(options.program, machine.cores);
   if (options.details) return simulate_with_details(machine, options);
   if (!options.miss_curve.empty()) {
     sim::CurveModel model(machine, options.miss_curve);

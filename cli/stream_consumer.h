@@ -32,6 +32,7 @@ class StreamConsumer {
     } catch (const channel::StreamError& error) {
       result.error = error.what();
     }
+    if (options.sampler != nullptr) options.sampler->stop();
     result.threads = merge.reports();
     result.cores = merge.core_reports();
     result.events = merge.events();

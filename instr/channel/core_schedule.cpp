@@ -9,6 +9,10 @@ namespace simrun::channel {
 
 void CoreSchedule::adopt(MergeThread& thread) {
   const auto count = static_cast<uint32_t>(cores_.size());
+  if (!pins_.empty() && is_on()) {
+    thread.pin = thread.core = pins_[thread.report.index % pins_.size()];
+    return;
+  }
   for (uint32_t i = 0; i < count; ++i) {
     const uint32_t core = (thread.report.index + i) % count;
     if (cores_[core].owner != nullptr) continue;
@@ -20,6 +24,7 @@ void CoreSchedule::adopt(MergeThread& thread) {
 
 // Its own core, else one of nobody's, else the one that has been idle longest.
 uint32_t CoreSchedule::find_idle(const MergeThread& thread) const {
+  if (thread.pin != MergeThread::kNoCore) return cores_[thread.pin].running == nullptr ? thread.pin : kNobody;
   if (thread.core != MergeThread::kNoCore && cores_[thread.core].running == nullptr) return thread.core;
   uint32_t best = kNobody;
   for (uint32_t core = 0; core < cores_.size(); ++core) {
@@ -61,10 +66,16 @@ void CoreSchedule::take_off(MergeThread& thread) {
   core.running = nullptr;
 }
 
+MergeThread* CoreSchedule::first_waiting_for(uint32_t core) const {
+  for (MergeThread* thread : waiting_)
+    if (thread->pin == MergeThread::kNoCore || thread->pin == core) return thread;
+  return nullptr;
+}
+
 MergeThread* CoreSchedule::hand_on(uint32_t core) {
-  if (waiting_.empty()) return nullptr;
-  MergeThread* const next = waiting_.front();
-  waiting_.pop_front();
+  MergeThread* const next = first_waiting_for(core);
+  if (next == nullptr) return nullptr;
+  std::erase(waiting_, next);
   place(*next, core);
   return next;
 }
@@ -82,6 +93,7 @@ MergeThread* CoreSchedule::leave(MergeThread& thread) {
 MergeThread* CoreSchedule::rotate(MergeThread& thread) {
   if (waiting_.empty() || thread.clock < thread.slice_end) return nullptr;
   const uint32_t core = thread.core;
+  if (first_waiting_for(core) == nullptr) return nullptr;
   take_off(thread);
   waiting_.push_back(&thread);
   return hand_on(core);

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <utility>
 #include <vector>
 
 #include "instr/channel/thread_statistics.h"
@@ -16,7 +17,9 @@ struct MergeThread;
 class CoreSchedule {
  public:
   // No cores: every thread has one of its own.
-  CoreSchedule(uint32_t cores, uint64_t time_slice) : cores_(cores), time_slice_(time_slice) {}
+  // `pins`: cores that threads are bound to, by index modulo their number; empty: none is.
+  CoreSchedule(uint32_t cores, uint64_t time_slice, std::vector<uint32_t> pins)
+      : cores_(cores), time_slice_(time_slice), pins_(std::move(pins)) {}
   bool is_on() const { return !cores_.empty(); }
 
   // A new thread: the core of its index modulo their number becomes its own, or the next one that belongs to nobody. It
@@ -43,12 +46,14 @@ class CoreSchedule {
     CoreReport report;
   };
   uint32_t find_idle(const MergeThread& thread) const;
+  MergeThread* first_waiting_for(uint32_t core) const;
   void place(MergeThread& thread, uint32_t core);
   void take_off(MergeThread& thread);
   MergeThread* hand_on(uint32_t core);
 
   std::vector<Core> cores_;
   uint64_t time_slice_;
+  std::vector<uint32_t> pins_;
   std::deque<MergeThread*> waiting_;
 };
 

@@ -34,6 +34,8 @@ class RingReader {
   void reset();
 
   border::ThreadSlot& slot() const { return slot_; }
+  // Of the next word: see progress_sampler.h.
+  uint64_t place() const { return (sequence_ * chunk_words_ + static_cast<uint64_t>(position_ - chunk_)) * 8; }
   uint64_t words_consumed() const { return words_before_chunk_ + static_cast<uint64_t>(position_ - chunk_); }
 
  private:

@@ -15,7 +15,7 @@ using Stage = MergeThread::Stage;
 using Clock = std::chrono::steady_clock;
 
 VirtualTime::VirtualTime(const MergeOptions& options, Start start)
-    : options_(options), start_(std::move(start)), schedule_(options.cores, options.time_slice) {}
+    : options_(options), start_(std::move(start)), schedule_(options.cores, options.time_slice, options.pins) {}
 
 uint32_t VirtualTime::add_process(const MappedProcess& mapped, const Origin& origin) {
   const auto index = static_cast<uint32_t>(processes_.size());
@@ -24,6 +24,7 @@ uint32_t VirtualTime::add_process(const MappedProcess& mapped, const Origin& ori
   process.mapped = &mapped;
   process.origin = origin;
   process.by_slot.resize(border::kMaxThreads);
+  if (options_.sampler != nullptr) options_.sampler->add(index, mapped);
   if (origin.kind == Origin::Kind::kNone) return index;
   process.held = true;
   const auto announced = std::find_if(expected_.begin(), expected_.end(), [&](const Expected& e) {
@@ -53,7 +54,10 @@ bool VirtualTime::is_done(uint32_t index) const {
   return std::none_of(known_.begin(), known_.end(), [&](const MergeThread* t) { return t->process == index; });
 }
 
-void VirtualTime::forget(uint32_t process) { processes_[process].reset(); }
+void VirtualTime::forget(uint32_t process) {
+  if (options_.sampler != nullptr) options_.sampler->remove(process);
+  processes_[process].reset();
+}
 
 bool VirtualTime::finished() const {
   return live_ == 0 && expected_.empty() && std::none_of(processes_.begin(), processes_.end(), [](const auto& p) {
@@ -112,6 +116,7 @@ MergeThread* VirtualTime::next() {
   if (!expected_.empty() && waits_for_children()) return nullptr;
   if (waiting_ != 0) poll_all();
   waits_for_runnable_ = false;
+  if (options_.sampler != nullptr) return next_recorded();
   for (;;) {
     const bool goes_on =
         current_ != nullptr && current_->stage == Stage::kRunnable && current_->clock < current_->turn_end;
@@ -136,6 +141,42 @@ MergeThread* VirtualTime::next() {
     waits_for_runnable_ = true;
     return nullptr;
   }
+}
+
+// Whoever had written something when everybody was looked at, the smallest clock first; then what was written until the
+// next look. Nobody is waited for.
+MergeThread* VirtualTime::next_recorded() {
+  if (current_ != nullptr && current_->stage == Stage::kRunnable && current_->clock >= current_->turn_end)
+    rotate(*current_);
+  for (;;) {
+    current_ = smallest_clock_within_look();
+    if (current_ == nullptr) {
+      look_for_roots();
+      current_ = smallest_clock_within_look();
+    }
+    if (current_ != nullptr) {
+      current_->turn_end = current_->clock + options_.quantum;
+      return current_;
+    }
+    if (!options_.sampler->next()) return nullptr;
+    if (waiting_ != 0) poll_all();
+  }
+}
+
+MergeThread* VirtualTime::smallest_clock_within_look() {
+  MergeThread* best = nullptr;
+  for (size_t i = 0; i < known_.size(); ++i) {
+    MergeThread& t = *known_[i];
+    if (t.stage != Stage::kRunnable) continue;
+    if (!has_words(t)) {
+      const bool dead = t.ring.slot().ring.state.load(std::memory_order_acquire) == static_cast<uint32_t>(ThreadState::kDead);
+      if ((dead || !alive(t)) && !has_words(t)) end(t);
+      continue;
+    }
+    if (t.ring.place() >= options_.sampler->limit(t.process, t.report.slot)) continue;
+    if (best == nullptr || t.clock < best->clock) best = &t;
+  }
+  return best;
 }
 
 bool VirtualTime::has_words(MergeThread& thread) {

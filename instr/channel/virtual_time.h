@@ -12,6 +12,7 @@
 
 #include "instr/channel/core_schedule.h"
 #include "instr/channel/mapped_process.h"
+#include "instr/channel/progress_sampler.h"
 #include "instr/channel/replay.h"
 #include "instr/channel/ring_reader.h"
 #include "instr/channel/thread_statistics.h"
@@ -23,6 +24,9 @@ struct MergeOptions {
   uint32_t line_bytes = 64;         // of instruction fetches
   uint32_t cores = 0;               // of the simulated machine; 0: as many as threads
   uint64_t time_slice = 1'000'000;  // instructions, when more threads are runnable than there are cores
+  std::vector<uint32_t> pins;       // thread i runs only on core pins[i modulo their number]; empty: wherever it can
+  // Not null: the recorded order, by what it saw; it must outlive the merge.
+  ProgressSampler* sampler = nullptr;
   std::chrono::milliseconds stall_time_out{
       50};  // a runnable thread without progress while others have words is then set aside
 };
@@ -54,7 +58,7 @@ struct MergeThread {
   uint64_t turn_end = 0;
   // CoreSchedule's.
   static constexpr uint32_t kNoCore = ~uint32_t{0};
-  uint32_t core = kNoCore, last_core = kNoCore;
+  uint32_t core = kNoCore, last_core = kNoCore, pin = kNoCore;
   uint64_t slice_end = 0;
   uint64_t placed_at = 0;                                // its instructions when it got the core
   uint64_t counted = 0;                                  // count mode: instructions that it has reported
@@ -149,6 +153,8 @@ class VirtualTime {
   void begin(uint32_t process, uint64_t clock);
   void release_held_orphans();
   MergeThread* smallest_clock();
+  MergeThread* next_recorded();
+  MergeThread* smallest_clock_within_look();
   uint64_t smallest_clock_of_others(const MergeThread& thread) const;
   bool step_back(MergeThread& thread);
   bool stalled(MergeThread& thread);

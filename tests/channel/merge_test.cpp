@@ -47,6 +47,10 @@ class MergeTest : public testing::Test {
     for (const Recorded& r : sink_.all) letters += static_cast<char>('A' + r.address / 0x1000 - 1);
     return letters;
   }
+  size_t report_count() {
+    const auto reports = merge().reports();
+    return static_cast<size_t>(std::count_if(reports.begin(), reports.end(), [](const auto& r) { return r.ended; }));
+  }
   ThreadReport report(uint32_t index) {
     for (const ThreadReport& r : merge().reports())
       if (r.index == index) return r;
@@ -231,6 +235,73 @@ TEST_F(MergeTest, ThreadsKeepTheirCores) {
 }
 
 // A thread that blocks leaves its core to the one that waits.
+TEST_F(MergeTest, PinnedThreadsShareTheirCoreThoughOthersAreFree) {
+  options_.cores = 4, options_.time_slice = 20, options_.pins = {3, 1};
+  Producer a(target_, 0, 1), b(target_, 1, 2), c(target_, 2, 3);
+  a.start();
+  a.event(Event::kThreadCreate, {1}), a.event(Event::kThreadCreate, {2});
+  b.start(0), c.start(0);
+  for (int i = 0; i < 4; ++i) step(a, 0), step(b, 1), step(c, 2);
+  a.end(), b.end(), c.end();
+  settle(false);
+  EXPECT_EQ(report(0).core, 3u);
+  EXPECT_EQ(report(1).core, 1u);
+  EXPECT_EQ(report(2).core, 3u);  // the third thread begins the list again
+  const auto cores = merge().core_reports();
+  EXPECT_EQ(cores[3].instructions, 80u);
+  EXPECT_EQ(cores[1].instructions, 40u);
+  EXPECT_EQ(cores[0].instructions + cores[2].instructions, 0u);
+  EXPECT_GE(cores[3].switches, 2u);
+}
+
+// The order in which words were written, as far as looks tell it; a runnable thread without words is not waited for.
+TEST_F(MergeTest, RecordedOrderIsThatOfTheLooks) {
+  ProgressSampler sampler(std::chrono::microseconds(0));
+  options_.sampler = &sampler;
+  Producer a(target_, 0, 1), b(target_, 1, 2);
+  a.start();
+  a.event(Event::kThreadCreate, {1});
+  step(a, 0);
+  settle(true);
+  EXPECT_EQ(order(), "A");
+  b.start(0);
+  for (int i = 0; i < 3; ++i) step(b, 1);
+  sampler.sample();
+  step(a, 0), step(a, 0);
+  sampler.sample();
+  step(b, 1);
+  sampler.sample();
+  step(a, 0);
+  settle(true);
+  EXPECT_EQ(order(), "ABBBAABA");
+  a.end(), b.end();
+  settle(false);
+  EXPECT_TRUE(report(0).ended && report(1).ended);
+  EXPECT_EQ(merge().advance(false), Status::kFinished);
+}
+
+// Over many chunks, with a thread that samples: every word arrives, and in its thread's order.
+TEST_F(MergeTest, RecordedOrderLosesNothing) {
+  ProgressSampler sampler(std::chrono::microseconds(50));
+  options_.sampler = &sampler, options_.quantum = 1000;
+  Producer a(target_, 0, 1), b(target_, 1, 2);
+  a.start();
+  a.event(Event::kThreadCreate, {1});
+  b.start(0);
+  constexpr int kSteps = 20'000;
+  const auto write = [&](Producer& p, uint32_t t) {
+    for (int i = 0; i < kSteps; ++i) step(p, t);
+    p.end();
+  };
+  std::thread first(write, std::ref(a), 0), second(write, std::ref(b), 1);
+  Status status = Status::kIdle;
+  while (status != Status::kFinished && report_count() < 2) status = merge().advance(true);
+  first.join(), second.join();
+  settle(false);
+  EXPECT_EQ(report(0).statistics.instructions, 10u * kSteps);
+  EXPECT_EQ(report(1).statistics.instructions, 10u * kSteps);
+}
+
 TEST_F(MergeTest, BlockedThreadLeavesItsCore) {
   options_.cores = 1, options_.time_slice = 1000;
   Producer a(target_, 0, 1), b(target_, 1, 2);

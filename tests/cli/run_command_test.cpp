@@ -148,6 +148,56 @@ TEST_F(RunCommand, OneRunManyMachinesAndSlices) {
   EXPECT_NE(read_file(err()).find("no level 'L9'"), std::string::npos);
 }
 
+TEST_F(RunCommand, DetailsExplainTheMissesOfThePlainRun) {
+  const Words program = {"--", "/bin/sh", "-c", "i=0; while [ $i -lt 300 ]; do i=$((i+1)); done; /bin/true"};
+  const auto with = [&](Words arguments) {
+    arguments.insert(arguments.begin(), {"-q", "-c", "l3_8core", "-j", json()});
+    arguments.insert(arguments.end(), program.begin(), program.end());
+    EXPECT_EXIT(run(arguments), 0);
+    return results();
+  };
+  const auto plain = with({});
+  const auto detailed = with({"--details", "--top", "7", "--interval", "200000"});
+  EXPECT_EQ(detailed.at("totals").at("instructions"), plain.at("totals").at("instructions"));
+  EXPECT_TRUE(plain.at("levels").at(0).at("miss_classes").is_null());
+  for (size_t i = 0; i < plain.at("levels").size(); ++i) {
+    const auto& level = detailed.at("levels").at(i);
+    EXPECT_EQ(level.at("misses"), plain.at("levels").at(i).at("misses"));
+    uint64_t sum = 0;
+    for (const auto& [name, count] : level.at("miss_classes").items()) sum += count.get<uint64_t>();
+    EXPECT_EQ(sum, level.at("misses").get<uint64_t>() + level.at("misses_by_kind").at("prefetches").get<uint64_t>());
+  }
+  EXPECT_EQ(detailed.at("hot_instructions").size(), 7u);
+  EXPECT_EQ(detailed.at("hot_lines").size(), 7u);
+  EXPECT_NE(detailed.at("hot_instructions").at(0).at("module"), "");
+  // Two processes: what they did is what the cores did.
+  ASSERT_EQ(plain.at("processes").size(), 2u);
+  uint64_t cores = 0, processes = 0;
+  for (const auto& c : plain.at("cores")) cores += c.at("loads").get<uint64_t>();
+  for (const auto& p : plain.at("processes")) processes += p.at("model").at("loads").get<uint64_t>();
+  EXPECT_EQ(processes, cores);
+}
+
+TEST_F(RunCommand, PinsAndRecordedOrder) {
+  const Words program = {"--", "/bin/echo", "x"};
+  const auto with = [&](Words arguments) {
+    arguments.insert(arguments.begin(), {"-q", "-c", "l3_8core", "-j", json()});
+    arguments.insert(arguments.end(), program.begin(), program.end());
+    return run(arguments);
+  };
+  EXPECT_EXIT(with({"--pin", "5,0-3"}), 0);
+  const auto pinned = results();
+  EXPECT_EQ(pinned.at("threads").at(0).at("core"), 5);
+  EXPECT_EXIT(with({"--order", "recorded"}), 0);
+  EXPECT_EQ(results().at("totals").at("instructions"), pinned.at("totals").at("instructions"));
+  EXPECT_EQ(results().at("levels").at(1).at("misses"), pinned.at("levels").at(1).at("misses"));
+  EXPECT_EXIT(with({"--pin", "8"}), 2);
+  EXPECT_NE(read_file(err()).find("no core 8"), std::string::npos);
+  EXPECT_EXIT(with({"--pin", "3-1"}), 2);
+  EXPECT_NE(read_file(err()).find("no list of cores"), std::string::npos);
+  EXPECT_EXIT(with({"--order", "host"}), 2);
+}
+
 TEST_F(RunCommand, SignalOfTheProgramEndsSimrunToo) {
   EXPECT_SIGNALED(run({"--mode", "trace", "-j", json(), "--", "/bin/sh", "-c", "kill -SEGV $$"}), SIGSEGV);
   EXPECT_EQ(results().at("signal"), SIGSEGV);
