@@ -9,62 +9,12 @@
 
 #include "instr/channel/counting_sink.h"
 #include "instr/channel/doorbell.h"
-#include "tests/channel/fake_target.h"
-#include "tests/channel/recording_sink.h"
+#include "tests/channel/merge_fixture.h"
 
 namespace simrun::channel {
 namespace {
 
 using namespace border;
-
-constexpr uint64_t kPcOf[] = {0x100000, 0x200000, 0x300000, 0x400000};
-
-// A target with a path of 10 instructions and one load for each of four threads, and a merge over it.
-class MergeTest : public testing::Test {
- protected:
-  MergeTest() : process_(target_.mapping()) {
-    sink_.fetches = false;
-    for (uint64_t pc : kPcOf) {
-      std::vector<FakeInstruction> ten(10);
-      ten[0].operands.push_back(address_operand(OperandKind::kLoad, 1, 8));
-      path_.push_back(target_.add_path(pc, ten, 1));
-    }
-    options_.quantum = 10;
-    options_.stall_time_out = std::chrono::milliseconds(20);
-  }
-  Merge<RecordingSink>& merge() {
-    if (!merge_) merge_ = std::make_unique<Merge<RecordingSink>>(process_, sink_, options_);
-    return *merge_;
-  }
-  void settle(bool alive) {
-    while (merge().advance(alive) == Status::kAdvanced) {
-    }
-  }
-  // Thread `t` retires its path once.
-  void step(Producer& producer, uint32_t t) { producer.put({path_[t], 0x1000 * (t + 1)}); }
-  std::string order() const {
-    std::string letters;
-    for (const Recorded& r : sink_.all) letters += static_cast<char>('A' + r.address / 0x1000 - 1);
-    return letters;
-  }
-  size_t report_count() {
-    const auto reports = merge().reports();
-    return static_cast<size_t>(std::count_if(reports.begin(), reports.end(), [](const auto& r) { return r.ended; }));
-  }
-  ThreadReport report(uint32_t index) {
-    for (const ThreadReport& r : merge().reports())
-      if (r.index == index) return r;
-    ADD_FAILURE() << "no thread " << index;
-    return {};
-  }
-
-  FakeTarget target_{8192, 16};
-  MappedProcess process_;
-  RecordingSink sink_;
-  MergeOptions options_;
-  std::vector<uint32_t> path_;
-  std::unique_ptr<Merge<RecordingSink>> merge_;
-};
 
 TEST_F(MergeTest, OneThreadFromStartToEnd) {
   Producer a(target_, 0, 41);
@@ -201,122 +151,6 @@ TEST_F(MergeTest, StoppedThreadIsSetAsideAndCounted) {
   EXPECT_EQ(report(1).end_clock, 30u);
 }
 
-// Three threads on two cores: the third gets a core when a slice is over.
-TEST_F(MergeTest, ThreadsTakeTurnsOnCores) {
-  options_.cores = 2, options_.time_slice = 20;
-  Producer a(target_, 0, 1), b(target_, 1, 2), c(target_, 2, 3);
-  for (Producer* p : {&a, &b, &c}) p->start();
-  for (int i = 0; i < 4; ++i) step(a, 0), step(b, 1), step(c, 2);
-  for (Producer* p : {&a, &b, &c}) p->end();
-  settle(true);
-  EXPECT_EQ(order(), "ABABACACBCBC");
-  const std::vector<CoreReport> cores = merge().core_reports();
-  ASSERT_EQ(cores.size(), 2u);
-  EXPECT_EQ(cores[0].instructions + cores[1].instructions, 120u);
-  EXPECT_GE(cores[0].switches, 2u);
-  EXPECT_EQ(report(0).statistics.instructions, 40u);
-  EXPECT_EQ(report(2).end_clock, 60u);  // 120 instructions on two cores
-}
-
-// With enough cores every thread has its own, also when it blocks and comes back.
-TEST_F(MergeTest, ThreadsKeepTheirCores) {
-  options_.cores = 4, options_.time_slice = 10;
-  Producer a(target_, 0, 1), b(target_, 1, 2);
-  for (Producer* p : {&a, &b}) p->start();
-  for (int i = 0; i < 5; ++i)
-    step(a, 0), step(b, 1), a.event(Event::kSyscallEnter, {0, 1}), a.event(Event::kSyscallExit, {0, 0});
-  settle(true);
-  for (Producer* p : {&a, &b}) p->end();
-  settle(true);
-  EXPECT_EQ(report(0).core, 0u);
-  EXPECT_EQ(report(1).core, 1u);
-  EXPECT_EQ(report(0).migrations + report(1).migrations, 0u);
-  for (const CoreReport& core : merge().core_reports()) EXPECT_EQ(core.switches, 0u);
-}
-
-// A thread that blocks leaves its core to the one that waits.
-TEST_F(MergeTest, PinnedThreadsShareTheirCoreThoughOthersAreFree) {
-  options_.cores = 4, options_.time_slice = 20, options_.pins = {3, 1};
-  Producer a(target_, 0, 1), b(target_, 1, 2), c(target_, 2, 3);
-  a.start();
-  a.event(Event::kThreadCreate, {1}), a.event(Event::kThreadCreate, {2});
-  b.start(0), c.start(0);
-  for (int i = 0; i < 4; ++i) step(a, 0), step(b, 1), step(c, 2);
-  a.end(), b.end(), c.end();
-  settle(false);
-  EXPECT_EQ(report(0).core, 3u);
-  EXPECT_EQ(report(1).core, 1u);
-  EXPECT_EQ(report(2).core, 3u);  // the third thread begins the list again
-  const auto cores = merge().core_reports();
-  EXPECT_EQ(cores[3].instructions, 80u);
-  EXPECT_EQ(cores[1].instructions, 40u);
-  EXPECT_EQ(cores[0].instructions + cores[2].instructions, 0u);
-  EXPECT_GE(cores[3].switches, 2u);
-}
-
-// The order in which words were written, as far as looks tell it; a runnable thread without words is not waited for.
-TEST_F(MergeTest, RecordedOrderIsThatOfTheLooks) {
-  ProgressSampler sampler(std::chrono::microseconds(0));
-  options_.sampler = &sampler;
-  Producer a(target_, 0, 1), b(target_, 1, 2);
-  a.start();
-  a.event(Event::kThreadCreate, {1});
-  step(a, 0);
-  settle(true);
-  EXPECT_EQ(order(), "A");
-  b.start(0);
-  for (int i = 0; i < 3; ++i) step(b, 1);
-  sampler.sample();
-  step(a, 0), step(a, 0);
-  sampler.sample();
-  step(b, 1);
-  sampler.sample();
-  step(a, 0);
-  settle(true);
-  EXPECT_EQ(order(), "ABBBAABA");
-  a.end(), b.end();
-  settle(false);
-  EXPECT_TRUE(report(0).ended && report(1).ended);
-  EXPECT_EQ(merge().advance(false), Status::kFinished);
-}
-
-// Over many chunks, with a thread that samples: every word arrives, and in its thread's order.
-TEST_F(MergeTest, RecordedOrderLosesNothing) {
-  ProgressSampler sampler(std::chrono::microseconds(50));
-  options_.sampler = &sampler, options_.quantum = 1000;
-  Producer a(target_, 0, 1), b(target_, 1, 2);
-  a.start();
-  a.event(Event::kThreadCreate, {1});
-  b.start(0);
-  constexpr int kSteps = 20'000;
-  const auto write = [&](Producer& p, uint32_t t) {
-    for (int i = 0; i < kSteps; ++i) step(p, t);
-    p.end();
-  };
-  std::thread first(write, std::ref(a), 0), second(write, std::ref(b), 1);
-  Status status = Status::kIdle;
-  while (status != Status::kFinished && report_count() < 2) status = merge().advance(true);
-  first.join(), second.join();
-  settle(false);
-  EXPECT_EQ(report(0).statistics.instructions, 10u * kSteps);
-  EXPECT_EQ(report(1).statistics.instructions, 10u * kSteps);
-}
-
-TEST_F(MergeTest, BlockedThreadLeavesItsCore) {
-  options_.cores = 1, options_.time_slice = 1000;
-  Producer a(target_, 0, 1), b(target_, 1, 2);
-  for (Producer* p : {&a, &b}) p->start();
-  step(a, 0), a.event(Event::kSyscallEnter, {0, 1});
-  step(b, 1), step(b, 1);
-  settle(true);
-  EXPECT_EQ(order(), "ABB");
-  a.event(Event::kSyscallExit, {0, 0}), step(a, 0), step(b, 1);
-  settle(true);
-  for (Producer* p : {&a, &b}) p->end();
-  settle(true);
-  EXPECT_EQ(sink_.all.size(), 5u);
-  EXPECT_EQ(merge().core_reports()[0].instructions, 50u);
-}
 
 TEST_F(MergeTest, DeadTargetGivesWhatIsThere) {
   Producer a(target_, 0, 1), b(target_, 1, 2), c(target_, 2, 3);
