@@ -3,6 +3,7 @@
 #include <benchmark/benchmark.h>
 
 #include <random>
+#include <string>
 #include <vector>
 
 #include "bench/sim/streams.h"
@@ -93,6 +94,40 @@ void read_mostly_sharing(benchmark::State& state) {
   state.SetItemsProcessed(static_cast<int64_t>(state.iterations() * stream.size()));
 }
 BENCHMARK(read_mostly_sharing)->ArgName("cores")->Arg(8);
+
+// Growth with the cores: each works on lines of its own, a turn of 1000 references at a time.
+void growth_with_cores(benchmark::State& state) {
+  const auto cores = static_cast<uint32_t>(state.range(0));
+  std::mt19937_64 random(4);
+  const std::vector<Reference> stream = mixed_stream(random);
+  Hierarchy hierarchy(machine(cores));
+  uint64_t turn = 0;
+  for (auto _ : state)
+    for (size_t i = 0; i < stream.size(); ++i) {
+      turn += i % 1000 == 0;
+      const uint64_t core = turn % cores;
+      hierarchy.access_line(static_cast<uint32_t>(core), stream[i].kind, stream[i].line | core << 30);
+    }
+  state.SetItemsProcessed(static_cast<int64_t>(state.iterations() * stream.size()));
+}
+BENCHMARK(growth_with_cores)->ArgName("cores")->Arg(1)->Arg(8)->Arg(16)->Arg(64);
+
+// Growth with the levels: 32 KiB, 256 KiB, 2 MiB, 16 MiB; lines of 8 MiB at random miss in nearly all but the last.
+void growth_with_levels(benchmark::State& state) {
+  MachineConfig m = machine(1);
+  m.levels.resize(1);
+  for (int64_t level = 1; level < state.range(0); ++level) {
+    LevelConfig next;
+    next.name = "L" + std::to_string(level + 1);
+    next.unified = {uint64_t{32 << 10} << 3 * level, 8, 10};
+    m.levels.push_back(next);
+  }
+  std::mt19937_64 random(5);
+  const std::vector<Reference> stream = random_stream(random, 8 << 20);
+  Hierarchy hierarchy(m);
+  run(state, hierarchy, stream);
+}
+BENCHMARK(growth_with_levels)->ArgName("levels")->DenseRange(1, 4);
 
 }  // namespace
 }  // namespace simrun::sim
