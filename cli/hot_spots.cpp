@@ -1,6 +1,8 @@
 #include "cli/hot_spots.h"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "analysis/sharing/describe_places.h"
 #include "cli/sharing_sink.h"
@@ -59,12 +61,14 @@ HotSpots find_hot_spots(const SharingSink& sink, size_t limit) {
     i.frames = names.code(place);
     i.module = names.module(place);
   }
+  std::map<std::pair<uint32_t, uint64_t>, uint64_t> numbers;  // of lines in the model
   for (const auto& [number, record] : model.details()->lines().all()) {
     if (record.misses[0] == 0) continue;
     HotLine line;
-    const uint64_t address = number * model.line_bytes();
-    line.address = untagged(address);
-    line.process = static_cast<uint32_t>(address >> kProcessShift);
+    const SharingSink::LinePlace place = sink.place_of_line(number);
+    line.address = place.address;
+    line.process = place.process;
+    numbers[{line.process, line.address}] = number;
     line.misses = record.misses;
     line.sharing = record.sharing;
     line.threads = record.threads.size();
@@ -75,7 +79,7 @@ HotSpots find_hot_spots(const SharingSink& sink, size_t limit) {
   keep_worst(spots.lines, limit, [](const HotLine& l) { return std::pair(l.process, l.address); });
   for (HotLine& line : spots.lines)
     if (const analysis::AddressSpace* space = sink.space_of(line.process); space != nullptr)
-      line.data = analysis::PlaceNames(*space).data(sink.place_of_line(line.process, line.address));
+      line.data = analysis::PlaceNames(*space).data(sink.place_of_line(numbers[{line.process, line.address}]).place);
   return spots;
 }
 

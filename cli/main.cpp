@@ -4,13 +4,16 @@
 #include <cstdio>
 #include <exception>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "base/user_error.h"
 #include "cli/command_line.h"
 #include "cli/print_error.h"
+#include "cli/stream_consumer.h"
 #include "cli/sub_commands.h"
 #include "configs/read_machine.h"
+#include "instr/host/guardian.h"
 
 namespace simrun::cli {
 namespace {
@@ -33,6 +36,9 @@ const SubCommand* find(const std::string& name) {
 int run(const Words& words) {
   find_machines();
   const SubCommand* named = words.empty() ? nullptr : find(words[0]);
+  std::optional<host::Guardian> guardian;
+  if (named == nullptr || named->runs_programs) guardian.emplace();
+  StreamConsumer::set_guardian(guardian ? &*guardian : nullptr);
   try {
     return named == nullptr ? run_command(words) : named->run({words.begin() + 1, words.end()});
   } catch (const TextWanted& wanted) {

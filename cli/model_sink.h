@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "cli/named_memory.h"
 #include "cli/run_result.h"
 #include "cli/run_watch.h"
 #include "instr/channel/reference.h"
@@ -25,12 +26,9 @@ inline sim::Access access_of(channel::ReferenceKind kind) {
   return kAccess[static_cast<size_t>(kind)];
 }
 
-// Processes have memories of their own: the model sees byte addresses with the number of the process in the top 16 bits
-// (user addresses have 47). The first process keeps its addresses.
+// Without names (named_memory.h) processes have memories of their own: the model sees byte addresses with the number of
+// the process in the top 16 bits (user addresses have 47). The first process keeps its addresses.
 constexpr uint32_t kProcessShift = 48;
-
-// The address as the process has it.
-constexpr uint64_t untagged(uint64_t address) { return address & ((uint64_t{1} << kProcessShift) - 1); }
 
 // Model: sim::Hierarchy, or what has access_line(), access(), cores() and line_bytes() as that. A thread's handle: its
 // core, and its process above.
@@ -39,22 +37,44 @@ class BasicModelSink {
  public:
   static constexpr bool kWantsReferences = true;
 
-  // `watch`: null, or who is told how far the run is.
-  explicit BasicModelSink(Model& model, RunWatch* watch = nullptr)
-      : model_(model), line_shift_(static_cast<uint32_t>(std::countr_zero(model.line_bytes()))), watch_(watch) {}
+  // `watch`: null, or who is told how far the run is. `family`: as NamedMemory has it.
+  explicit BasicModelSink(Model& model, RunWatch* watch = nullptr, const host::Family* family = nullptr)
+      : model_(model),
+        line_shift_(static_cast<uint32_t>(std::countr_zero(model.line_bytes()))),
+        watch_(watch),
+        memory_(family) {}
 
   uint32_t start_thread(const channel::ThreadReport& thread) {
+    memory_.start_thread(thread);
+    names_ = memory_.names();
     return core_of_thread(thread.core, model_.cores()) | thread.process << kCoreBits;
   }
   uint32_t run_on(const channel::ThreadReport& thread) {
     model_.run_thread(core_of_thread(thread.core, model_.cores()), thread.index);
     return start_thread(thread);
   }
+  void event(uint32_t handle, border::Event event, std::span<const uint64_t> payload) {
+    memory_.event(process(handle), event, payload);
+    names_ = memory_.names();
+  }
+  void forget_process(uint32_t process) { memory_.forget_process(process); }
   void fetch(uint32_t handle, uint64_t line) {
-    model_.access_line(core(handle), sim::Access::kFetch, line ^ process(handle) << (kProcessShift - line_shift_));
+    if (names_ != nullptr) [[unlikely]]
+      line = ((line << line_shift_) + names_->distance(process(handle), line << line_shift_, false)) >> line_shift_;
+    else
+      line ^= uint64_t{process(handle)} << (kProcessShift - line_shift_);
+    model_.access_line(core(handle), sim::Access::kFetch, line);
   }
   void data(uint32_t handle, channel::ReferenceKind kind, uint64_t address, uint32_t bytes) {
-    model_.access(core(handle), access_of(kind), address ^ process(handle) << kProcessShift, bytes);
+    const sim::Access access = access_of(kind);
+    if (names_ == nullptr) [[likely]]
+      return model_.access(core(handle), access, address ^ uint64_t{process(handle)} << kProcessShift, bytes);
+    for_each_piece(*names_, process(handle), address, bytes, sim::is_write(access),
+                   [&](uint64_t name, uint32_t size, uint64_t, bool goes_on) {
+                     if (!goes_on) return model_.access(core(handle), access, name, size);
+                     for (uint64_t line = name >> line_shift_; line <= (name + size - 1) >> line_shift_; ++line)
+                       model_.access_further_line(core(handle), access, line);
+                   });
   }
   template <class Thread>
   void words(Thread&, const uint64_t*, const uint64_t*, uint64_t /*paths*/, uint64_t instructions) {
@@ -67,10 +87,12 @@ class BasicModelSink {
  private:
   static constexpr uint32_t kCoreBits = 16;
   static uint32_t core(uint32_t handle) { return handle & ((1u << kCoreBits) - 1); }
-  static uint64_t process(uint32_t handle) { return handle >> kCoreBits; }
+  static uint32_t process(uint32_t handle) { return handle >> kCoreBits; }
 
   uint32_t line_shift_;
   RunWatch* watch_;
+  channel::MemoryNames* names_ = nullptr;  // null: none are needed
+  NamedMemory memory_;
 };
 
 using ModelSink = BasicModelSink<sim::Hierarchy>;
@@ -98,9 +120,14 @@ class DetailedModelSink final {
   static constexpr bool kWantsReferences = true;
   static constexpr bool kWantsPc = true;
 
-  explicit DetailedModelSink(sim::Hierarchy& model) : model_(model) { model_.keep_details(); }
+  // `family`: as NamedMemory has it.
+  explicit DetailedModelSink(sim::Hierarchy& model, const host::Family* family = nullptr)
+      : model_(model), memory_(family) {
+    model_.keep_details();
+  }
 
   uint32_t start_thread(const channel::ThreadReport& thread) {
+    memory_.start_thread(thread);
     if (process_.size() <= thread.index) process_.resize(thread.index + 1), core_.resize(thread.index + 1);
     process_[thread.index] = thread.process;
     core_[thread.index] = core_of_thread(thread.core, model_.cores());
@@ -113,6 +140,13 @@ class DetailedModelSink final {
   }
   // Where it ran last.
   uint32_t core_of(uint32_t thread) const { return core_[thread]; }
+  void event(uint32_t thread, border::Event event, std::span<const uint64_t> payload) {
+    memory_.event(process_[thread], event, payload);
+  }
+  void forget_process(uint32_t process) { memory_.forget_process(process); }
+  // During an access: who makes it, and the address that its process has for a name.
+  uint32_t process_now() const { return process_now_; }
+  uint64_t address_of(uint64_t name) const { return name - distance_; }
   void fetch(uint32_t thread, uint64_t line, uint64_t pc) {
     // The bytes of the fetch that are on the line: from the instruction on.
     const uint64_t begin = line * model_.line_bytes();
@@ -125,12 +159,24 @@ class DetailedModelSink final {
 
  private:
   void put(uint32_t thread, sim::Access kind, uint64_t address, uint32_t bytes, uint64_t pc) {
-    model_.access_detailed(core_[thread], kind, address ^ process_[thread] << kProcessShift, bytes,
-                           {thread, static_cast<uint32_t>(process_[thread]), pc});
+    const auto access = [&](uint64_t name, uint32_t size, uint64_t distance, bool goes_on) {
+      distance_ = distance;
+      if (goes_on) model_.continue_reference(core_[thread], kind);
+      model_.access_detailed(core_[thread], kind, name, size, {thread, process_now_, pc});
+    };
+    process_now_ = process_[thread];
+    const uint64_t plain = uint64_t{process_now_} << kProcessShift;
+    if (channel::MemoryNames* const names = memory_.names(); names != nullptr)
+      for_each_piece(*names, process_now_, address, bytes, sim::is_write(kind), access);
+    else
+      access(address + plain, bytes, plain, false);
   }
 
   sim::Hierarchy& model_;
-  std::vector<uint64_t> process_;  // of each thread
+  NamedMemory memory_;
+  uint64_t distance_ = 0;
+  uint32_t process_now_ = 0;
+  std::vector<uint32_t> process_;  // of each thread
   std::vector<uint32_t> core_;
 };
 

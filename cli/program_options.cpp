@@ -55,6 +55,11 @@ void add_engine_options(CLI::App& app, ProgramOptions& o) {
       ->type_name("N")
       ->capture_default_str()
       ->group("Engine");
+  app.add_option("--debug-engine", o.engine_log, "Log what the engine does into FILE; -: standard error (docs/diagnosis.md)")
+      ->type_name("FILE")
+      ->group("Engine");
+  app.add_flag("--perf-map", o.perf_map, "Name the code in the code cache for perf and gdb: /tmp/perf-PID.map, /tmp/simrun-PID.elf")
+      ->group("Engine");
 }
 
 // yes, no, or a pattern.

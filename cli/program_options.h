@@ -37,6 +37,9 @@ struct ProgramOptions {
   bool elide_words = true;
   uint32_t force_safe_points = 0;
   bool watch_calls = false;     // set by sub-commands that want to know of allocations and modules (docs/stream.md)
+  std::string engine_log;       // file; "-": standard error; empty: none
+  bool perf_map = false;        // docs/diagnosis.md
+  bool name_memory = false;     // set by sub-commands that simulate processes together (docs/shared-memory.md)
   bool watch_mappings = false;  // set by sub-commands that want to know which file code is of
 };
 

@@ -31,6 +31,9 @@ host::LaunchOptions launch_options(const ProgramOptions& o, border::Mode mode, c
   l.mode_switches = count.switches;
   l.watch_calls = o.watch_calls;
   l.watch_mappings = o.watch_mappings;
+  l.name_memory = o.name_memory;
+  l.keep_log = !o.engine_log.empty();
+  l.map_code = o.perf_map;
   l.follow_children = o.follow_children;
   return l;
 }
@@ -59,7 +62,7 @@ ProgramRun::ProgramRun(const ProgramOptions& options, border::Mode mode, const C
                   ? host::Family(prepare(options, mode, count))
                   : host::Family(prepare(options, mode, count), options.attach.processes)),
       progress_(!options.quiet),
-      consumer_(family_, progress_, options.wait_for_children, options.attach) {}
+      consumer_(family_, progress_, options) {}
 
 RunResult ProgramRun::discarding() {
   result_.counted = false;

@@ -24,21 +24,24 @@ void SharingSink::new_site(const sim::LineRecord& line, uint32_t site) {
   places.resize(line.sites.size());
   const sim::Site& s = line.sites[site];
   const analysis::AddressSpace& of = space(s.origin.thread);
-  places[site] = {of.code_place(s.origin.pc), of.place(untagged(line.line * model_.line_bytes()) + s.offset)};
+  const uint64_t address = references_.address_of(line.line * model_.line_bytes());
+  places[site] = {address, of.code_place(s.origin.pc), of.place(address + s.offset)};
 }
 
 // What it is now: by the end of the run its block may be freed. The first miss may be the allocator's own, so once
 // more.
 void SharingSink::missed(const sim::LineRecord& line) {
   if (line.misses[0] != 1 && line.misses[0] != 4) return;
-  const uint64_t address = line.line * model_.line_bytes();
-  if (const analysis::AddressSpace* of = space_of(static_cast<uint32_t>(address >> kProcessShift)); of != nullptr)
-    line_places_[line.line] = of->place(untagged(address));
+  LinePlace place{references_.process_now(), references_.address_of(line.line * model_.line_bytes()), {}};
+  const analysis::AddressSpace* const of = space_of(place.process);
+  if (of == nullptr) return;
+  place.place = of->place(place.address);
+  line_places_[line.line] = place;
 }
 
-analysis::Place SharingSink::place_of_line(uint32_t process, uint64_t address) const {
-  const auto known = line_places_.find((address | uint64_t{process} << kProcessShift) / model_.line_bytes());
-  return known != line_places_.end() ? known->second : space_of(process)->place(address);
+SharingSink::LinePlace SharingSink::place_of_line(uint64_t line) const {
+  const auto known = line_places_.find(line);
+  return known != line_places_.end() ? known->second : LinePlace{0, line * model_.line_bytes(), {}};
 }
 
 // Cycles beyond a hit in level 1 until the cache that all threads of the line have in common answers, or memory.
@@ -62,13 +65,14 @@ std::vector<analysis::SharedLine> SharingSink::shared_lines() const {
   std::vector<analysis::SharedLine> lines;
   for (const sim::LineRecord* record : model_.details()->lines().worst(std::numeric_limits<size_t>::max())) {
     analysis::SharedLine line;
-    line.address = untagged(record->line * model_.line_bytes());
     line.false_misses = record->sharing.false_sharing;
     line.true_misses = record->sharing.true_sharing;
     line.upgrades = record->sharing.upgrades;
     line.transfers = record->sharing.dirty_transfers;
     line.stall_cycles = line.misses() * transfer_cycles(*record);
     const auto places = places_.find(record->line);
+    line.address = places != places_.end() && !places->second.empty() ? places->second[0].line_address
+                                                                      : record->line * model_.line_bytes();
     for (size_t i = 0; i < record->sites.size(); ++i) {
       const sim::Site& site = record->sites[i];
       analysis::LineUse use;

@@ -25,7 +25,7 @@ class SharingSink final : private sim::SiteObserver {
 
   // All must outlive this. `watch`: null, or who is told how far the run is.
   SharingSink(sim::Hierarchy& model, host::Family& family, RunWatch* watch = nullptr)
-      : model_(model), references_(model), family_(family), watch_(watch) {
+      : model_(model), references_(model, &family), family_(family), watch_(watch) {
     model_.tell_of_sites(this);
   }
   ~SharingSink() { model_.tell_of_sites(nullptr); }
@@ -41,8 +41,10 @@ class SharingSink final : private sim::SiteObserver {
     references_.data(thread, kind, address, bytes, pc);
   }
   void event(uint32_t thread, border::Event event, std::span<const uint64_t> payload) {
+    references_.event(thread, event, payload);
     watcher(thread).event(thread, event, payload);
   }
+  void forget_process(uint32_t process) { references_.forget_process(process); }
   void after_path(uint32_t thread, const uint64_t* words, const channel::PathTable& paths) {
     watcher(thread).after_path(thread, words, paths);
   }
@@ -54,11 +56,17 @@ class SharingSink final : private sim::SiteObserver {
   const analysis::AddressSpace* space_of(uint32_t process) const {
     return process < watchers_.size() && watchers_[process] != nullptr ? &watchers_[process]->space() : nullptr;
   }
-  // What the line belonged to when it missed the first times. `process` must have a space.
-  analysis::Place place_of_line(uint32_t process, uint64_t address) const;
+  // Of a line, by its number in the model: where it was, and what it belonged to, when it missed the first times.
+  struct LinePlace {
+    uint32_t process = 0;
+    uint64_t address = 0;  // as that process has it
+    analysis::Place place;
+  };
+  LinePlace place_of_line(uint64_t line) const;
 
  private:
   struct SitePlaces {
+    uint64_t line_address = 0;  // as its process has it
     analysis::Place code, data;
   };
   ProgramWatcher& watcher(uint32_t thread) { return *watchers_[processes_[thread]]; }
@@ -74,7 +82,7 @@ class SharingSink final : private sim::SiteObserver {
   std::vector<std::unique_ptr<ProgramWatcher>> watchers_;         // by process
   std::vector<uint32_t> processes_;                               // by thread
   std::unordered_map<uint64_t, std::vector<SitePlaces>> places_;  // by line, then by site
-  std::unordered_map<uint64_t, analysis::Place> line_places_;     // by line, of those that missed
+  std::unordered_map<uint64_t, LinePlace> line_places_;           // by line, of those that missed
 };
 
 }  // namespace simrun::cli

@@ -22,13 +22,15 @@ namespace {
 // Runs the program into `model`; null: nothing is watched.
 template <class Model>
 RunResult run_into(Model& model, RunWatch* watch, const RunOptions& options) {
-  ProgramRun run(options.program, border::Mode::kTrace);
+  ProgramOptions program = options.program;
+  program.name_memory = true;
+  ProgramRun run(program, border::Mode::kTrace);
   RunResult result;
   if (model.wants_pc()) {
-    PcModelSink<Model> sink(model, watch);
+    PcModelSink<Model> sink(model, watch, &run.family());
     result = run.into(sink, model.line_bytes(), model.cores());
   } else {
-    BasicModelSink<Model> sink(model, watch);
+    BasicModelSink<Model> sink(model, watch, &run.family());
     result = run.into(sink, model.line_bytes(), model.cores());
   }
   return result;
@@ -63,6 +65,7 @@ RunResult simulate_with_details(const sim::MachineConfig& machine, const RunOpti
                  options.interval, options.check);
   ProgramOptions program = options.program;
   program.watch_calls = program.attach.processes.empty();
+  program.name_memory = true;
   ProgramRun run(program, border::Mode::kTrace);
   SharingSink sink(model, run.family(), &watch);
   RunResult result = run.into(sink, model.line_bytes(), model.cores());

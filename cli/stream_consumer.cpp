@@ -4,6 +4,7 @@
 #include <csignal>
 #include <ctime>
 
+#include "cli/print_error.h"
 #include "cli/process_maps.h"
 
 namespace simrun::cli {
@@ -76,9 +77,12 @@ class Drains {
 
 }  // namespace
 
-StreamConsumer::StreamConsumer(host::Family& family, Progress& progress, bool wait_for_children,
-                               const AttachOptions& limits)
-    : family_(family), progress_(progress), wait_for_children_(wait_for_children), limits_(limits) {
+StreamConsumer::StreamConsumer(host::Family& family, Progress& progress, const ProgramOptions& options)
+    : family_(family),
+      progress_(progress),
+      wait_for_children_(options.wait_for_children),
+      limits_(options.attach),
+      diagnosis_(options.engine_log, options.perf_map) {
   watch(family_, bell_);
 }
 
@@ -150,12 +154,18 @@ void StreamConsumer::let_in(uint32_t index, RunResult& result) {
   host::Target& target = family_[index];
   mapped_.push_back(std::make_unique<channel::MappedProcess>(target.mapping()));
   living_.push_back(index);
+  if (guardian_ != nullptr) guardian_->guard(target);
   bell_.add(target.header().consumer_sleeps);
   result.processes.push_back({index, target.pid(), command_line_of(target.pid())});
 }
 
 void StreamConsumer::take_leave(uint32_t index, RunResult& result) {
   border::ProcessHeader& header = family_[index].header();
+  diagnosis_.finish(family_[index]);
+  if (header.report[0] != 0) {
+    progress_.clear();
+    print_error("{:.{}}", header.report, sizeof header.report - 1);
+  }
   if (header.engine_state == kFailed && result.error.empty())
     result.error = fmt::format("the engine gave up in process {}: {:.{}}", family_[index].pid(), header.failure,
                                sizeof header.failure - 1);
@@ -176,6 +186,7 @@ void StreamConsumer::finish(RunResult& result) {
     take_leave(index, result);
   }
   living_.clear();
+  if (guardian_ != nullptr) guardian_->forget_all();
   result.native_images = family_.native_images();
   result.warnings = family_.warnings();
 }

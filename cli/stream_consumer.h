@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "cli/engine_diagnosis.h"
+#include "cli/program_options.h"
 #include "cli/progress.h"
 #include "cli/run_result.h"
 #include "cli/terminal_signals.h"
@@ -14,13 +16,18 @@
 #include "instr/channel/drain.h"
 #include "instr/channel/merge.h"
 #include "instr/host/family.h"
+#include "instr/host/guardian.h"
 
 namespace simrun::cli {
 
 class StreamConsumer {
  public:
-  StreamConsumer(host::Family& family, Progress& progress, bool wait_for_children, const AttachOptions& limits);
+  // `options`: what concerns the end of the run and the diagnosis of the engine.
+  StreamConsumer(host::Family& family, Progress& progress, const ProgramOptions& options);
   ~StreamConsumer() { watch_nothing(); }
+
+  // Who is told of all processes, from now on; null: nobody.
+  static void set_guardian(host::Guardian* guardian) { guardian_ = guardian; }
 
   // Until the program has ended and its streams are read. Fills threads, processes, events, engine and error of `result`.
   template <class Sink>
@@ -75,6 +82,7 @@ class StreamConsumer {
       let_in(index, result);
       streams.add_process(*mapped_[index], origin(index));
     }
+    diagnosis_.look(family_);
     if (!ends) return;
     for (size_t k = 0; k < living_.size();) {
       const uint32_t index = living_[k];
@@ -133,6 +141,7 @@ class StreamConsumer {
   void take_leave(uint32_t index, RunResult& result);
   void finish(RunResult& result);
 
+  static inline host::Guardian* guardian_ = nullptr;
   host::Family& family_;
   Progress& progress_;
   const bool wait_for_children_;
@@ -142,6 +151,7 @@ class StreamConsumer {
   std::vector<std::unique_ptr<channel::MappedProcess>> mapped_;  // by index of the family; null when done
   std::vector<uint32_t> living_;                                 // not yet done
   channel::Doorbell bell_;
+  EngineDiagnosis diagnosis_;
   int signals_at_end_ = -1;  // signals_seen() when the program's end was noticed
 };
 

@@ -5,17 +5,17 @@ namespace simrun::cli {
 namespace {
 
 constexpr SubCommand kSubCommands[] = {
-    {"run", "Run a program and simulate (the word may be left out)", run_command},
-    {"attach", "Simulate processes that run already, for a while", attach_command},
-    {"record", "Record a program, or a region of it, into a trace file", record_command},
+    {"run", "Run a program and simulate (the word may be left out)", run_command, true},
+    {"attach", "Simulate processes that run already, for a while", attach_command, true},
+    {"record", "Record a program, or a region of it, into a trace file", record_command, true},
     {"sim", "Simulate a trace file", sim_command},
     {"info", "Say what a trace file holds", info_command},
     {"check", "Check the invariants of a trace file", check_command},
     {"view", "Show the instructions of a trace file", view_command},
     {"convert", "Convert a trace file to another simulator's format, or back", convert_command},
-    {"sharing", "Run a program and show the lines that its threads fight over", sharing_command},
-    {"bbv", "Run a program and write the basic-block vectors of its intervals", bbv_command},
-    {"pinpoints", "Simulate a region of each phase, and say how well they stand for the whole run", pinpoints_command},
+    {"sharing", "Run a program and show the lines that its threads fight over", sharing_command, true},
+    {"bbv", "Run a program and write the basic-block vectors of its intervals", bbv_command, true},
+    {"pinpoints", "Simulate a region of each phase, and say how well they stand for the whole run", pinpoints_command, true},
     {"simpoint", "Find the phases of a profile, and an interval for each", simpoint_command},
     {"config", "Check a machine and show it as a picture", config_command},
     {"completion", "Print the completion script of a shell", completion_command},

@@ -12,6 +12,7 @@ struct SubCommand {
   const char* summary;  // one line of `simrun --help`
   // `words`: behind the name. Returns simrun's exit status. Throws TextWanted (command_line.h), UserError.
   int (*run)(const std::vector<std::string>& words);
+  bool runs_programs = false;  // under the engine
 };
 
 std::span<const SubCommand> sub_commands();

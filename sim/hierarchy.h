@@ -36,7 +36,7 @@ class Hierarchy {
   void access_line(uint32_t core, Access kind, uint64_t line);
   // A line of a reference that began on another line.
   void access_further_line(uint32_t core, Access kind, uint64_t line) {
-    ++ports_[2 * core + (kind != Access::kFetch)].extra_lines[index(kind)];
+    continue_reference(core, kind);
     access_line(core, kind, line);
   }
   // One reference to the bytes [address, address + bytes): an access to each line it touches, lowest first. No bytes:
@@ -60,6 +60,9 @@ class Hierarchy {
   void set_pc(uint64_t pc) { tree_.set_pc(pc); }
   // As access(), with who made the reference.
   void access_detailed(uint32_t core, Access kind, uint64_t address, uint32_t bytes, const Origin& origin);
+
+  // The next access is to a line of a reference that began on another line.
+  void continue_reference(uint32_t core, Access kind) { ++ports_[2 * core + (kind != Access::kFetch)].extra_lines[index(kind)]; }
 
   // All counts since construction. May be called at any time between accesses.
   Statistics statistics() const;

@@ -71,6 +71,25 @@ struct AddressRange {
 
 inline constexpr uint32_t kMaxBlanketGaps = 4;
 
+// Where the code of the superblock at `pc` lies in the code cache, as offsets from ProcessHeader::code_base: its own and, apart, its
+// stubs. Offsets are used again after a flush: later entries replace earlier ones.
+struct CodeMapEntry {
+  uint64_t pc;
+  uint32_t hot, hot_bytes, cold, cold_bytes;
+};
+static_assert(sizeof(CodeMapEntry) == 24);
+inline constexpr uint32_t kCodeMapEntries = 1u << 21;   // later superblocks have no name
+
+// A line of the engine's log (docs/diagnosis.md): number `number` - 1 of the process; complete when `number` is set, and its place
+// (number - 1) % kLogEntries. The simulator may come too late for some.
+struct LogEntry {
+  std::atomic<uint64_t> number;
+  uint32_t tid;
+  char text[116];                      // zero-terminated
+};
+static_assert(sizeof(LogEntry) == 128);
+inline constexpr uint32_t kLogEntries = 1u << 16;
+
 // Count mode (docs/count-mode.md). When the thread with this slot has retired exactly `at` instructions the whole process goes on in
 // `mode`. Entries of one thread in increasing order of `at`.
 struct ModeSwitch {
@@ -139,7 +158,8 @@ struct ProcessHeader {
   uint32_t link_superblocks;           // 0: every exit goes through the dispatcher
   uint32_t elide_words;                // 0: every operand has words of its own (for comparison)
   uint32_t force_safe_points;          // n > 0: take the slow path of every n-th check on average
-  uint32_t watch_calls;                // 1: kRegisters operands at watched entries and returns, kMappingChange events; 2: these events only
+  uint32_t watch_calls;                // 1: kRegisters operands at watched entries and returns, kMappingChange events; 2: these events only; 3: nor does
+                                       // a thread wait for the simulator then
   uint64_t code_cache_bytes;
   uint64_t count_interval;             // count mode: each thread reports at every multiple of so many retired instructions; 0: never
   uint64_t count_interval_threads;     // the same as soon as there has been a second thread; 0: as before
@@ -151,7 +171,7 @@ struct ProcessHeader {
   uint32_t attached_threads;           // 0: launched
   uint64_t app_robust_list, app_robust_list_bytes, app_tid_address;
   uint32_t follow_children;            // 0: children, and programs executed, go on natively
-  int32_t simulator_pid;
+  int32_t simulator_pid;               // of who empties the rings; who takes over from one that was killed writes its own
   uint64_t app_pc, app_sp;             // the application's first instruction (its dynamic loader, if it has one) and stack pointer
   uint64_t app_flags;                  // rflags at start
   uint32_t added_personality;          // bits of personality(2) that the launcher set and the application should not see
@@ -176,6 +196,8 @@ struct ProcessHeader {
   uint64_t code_offset;                // bytes of the translated instructions (SuperblockDescriptor::first_code_byte)
   uint32_t code_capacity;              // bytes
   uint64_t mode_switches_offset;       // kMaxModeSwitches entries
+  uint64_t log_offset;                 // kLogEntries LogEntry; 0: no log is wanted
+  uint64_t code_map_offset;            // kCodeMapEntries CodeMapEntry; 0: not wanted
 
   // Progress, written by the engine. A path id may appear in a stream only after `paths` exceeds it (release/acquire).
   alignas(64) std::atomic<uint32_t> engine_state;   // 0 not started, 1 running, 2 exec done or process detached, 3 failed
@@ -183,6 +205,10 @@ struct ProcessHeader {
   std::atomic<uint32_t> slots_used;                 // slots [0, slots_used) were ever taken
   EngineStatistics statistics;
   char failure[1024];                               // engine_state 3: one line, zero-terminated
+  char report[16 * 1024];                           // of a fault in the engine itself: lines, zero-terminated
+  std::atomic<uint64_t> log_lines;                  // begun so far
+  std::atomic<uint32_t> code_mapped;                // entries of the code map that are complete
+  uint64_t code_base;                               // of the code cache as it is executed
 
   // Written by the simulator; used only with watch_calls.
   WatchedEntries watched;

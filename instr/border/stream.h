@@ -24,9 +24,10 @@ enum class Event : uint32_t {
                        // kExecFailed follows
   kExecFailed,         // as in kExec
   kProcessFork,        // pid of a child process, token: 0, or that of its FollowRequest
-  kMappingChange,      // watch_calls only. System call number (0: the program is about to start), its result, its six arguments, ticket: of
-                       // mmap, munmap, mremap, brk that succeeded. With a ticket != 0 (a file was mapped executable) the thread
-                       // waits until the simulator has raised ProcessHeader::mappings_read to it
+  kMappingChange,      // watch_calls only. System call number (0: the program is about to start), its result, its six arguments, ticket,
+                       // device and number of the file (mapped_file.h): of mmap, munmap, mremap, brk, shmat (fourth argument: the
+                       // size), shmdt that succeeded. With a ticket != 0 (a file was mapped executable, not with
+                       // watch_calls 3) the thread waits until the simulator has raised ProcessHeader::mappings_read to it
   // Count mode (docs/count-mode.md):
   kRetired,            // instructions retired by this thread since its start, rep instructions once: before any other event that
                        // finds the number changed

@@ -59,6 +59,8 @@ concept FollowsCores = requires(Sink& s, const ThreadReport& t) {
   { s.run_on(t) } -> std::same_as<uint32_t>;
 };
 
+//   void forget_process(uint32_t)   nothing more comes from the process
+
 enum class Status { kAdvanced, kIdle, kFinished };
 
 // Events that concern the process rather than a thread.
@@ -96,6 +98,7 @@ class Merge {
   void forget(uint32_t process) {
     time_.forget(process);
     paths_[process].reset();
+    if constexpr (requires { sink_.forget_process(process); }) sink_.forget_process(process);
   }
   void set_find_child(VirtualTime::FindChild find_child) { time_.set_find_child(std::move(find_child)); }
 

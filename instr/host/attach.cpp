@@ -17,6 +17,7 @@
 #include "instr/host/elf_file.h"
 #include "instr/host/file_descriptor.h"
 #include "instr/host/inject.h"
+#include "instr/host/mapped_files.h"
 #include "instr/host/shared_mapping.h"
 #include "instr/host/stopped_threads.h"
 
@@ -142,13 +143,14 @@ void let_go(pid_t tid, uint64_t pc, uint64_t context) {
 
 }  // namespace
 
-LocalMapping attach(pid_t pid, const LaunchOptions& options) {
+TakenOver attach(pid_t pid, const LaunchOptions& options) {
   mapping_bytes(options);   // refuses senseless options
   check_processor();
   const std::string engine = find_engine(options.engine_path);
   check_process(pid);
   StoppedThreads threads(pid);
   const LimitsBefore limits = make_room_in(pid, options);
+  std::vector<border::MappedFile> files = mapped_files(pid);
   std::vector<AttachedThread> states(threads.all().size());
   std::vector<user_regs_struct> registers(states.size());
   for (size_t k = 0; k < states.size(); ++k) read_stopped(threads.all()[k], registers[k], states[k]);
@@ -178,7 +180,7 @@ LocalMapping attach(pid_t pid, const LaunchOptions& options) {
       threads.release(threads.all()[k]);
       let_go(threads.all()[k], h.thread_start, table[k].context);
     }
-    return std::move(injected.mapping);
+    return {std::move(injected.mapping), std::move(files)};
   } catch (...) {
     first.give_back();
     throw;

@@ -11,7 +11,7 @@ namespace simrun::host {
 
 // Puts the engine into process `pid` and lets every thread go on in it at its exact state. Returns when the engine runs. Throws UserError;
 // then the process goes on natively, as if nothing had been, but for some address space.
-LocalMapping attach(pid_t pid, const LaunchOptions& options);
+TakenOver attach(pid_t pid, const LaunchOptions& options);
 
 // Takes away what the engine had mapped in the process, which has left it (Leaving::kGone). Does what it can: what stays is only memory.
 void remove_engine(Target& target);
@@ -19,5 +19,11 @@ void remove_engine(Target& target);
 // Has every thread of the process leave the engine, at once; its streams must be read meanwhile. Returns false when that was not possible
 // within some seconds: then they all stay in the engine. True also when the process has ended. On a thread that traces nothing else.
 bool detach(Target& target);
+
+// The process still has threads in the engine.
+bool has_threads(const Target& target);
+
+// detach(), and when the last thread has gone, remove_engine(). False: all stay in the engine.
+bool leave_native(Target& target);
 
 }  // namespace simrun::host

@@ -14,6 +14,7 @@
 #include <set>
 #include <vector>
 
+#include "base/user_error.h"
 #include "instr/host/attach.h"
 #include "instr/host/remote_process.h"
 #include "instr/host/stopped_threads.h"
@@ -131,5 +132,24 @@ void remove_engine(Target& target) {
 }
 
 bool detach(Target& target) { return Detacher(target).run(); }
+
+bool has_threads(const Target& target) {
+  for (uint32_t k = 0; k < target.header().slots_used; ++k) {
+    const uint32_t state = target.slot(k).ring.state.load();
+    if (state != static_cast<uint32_t>(border::ThreadState::kFree) && state != static_cast<uint32_t>(border::ThreadState::kDead)) return true;
+  }
+  return false;
+}
+
+bool leave_native(Target& target) {
+  if (!detach(target)) return false;
+  while (target.running() && (target.header().leaving != static_cast<uint32_t>(Leaving::kGone) || has_threads(target))) usleep(1000);
+  try {
+    if (target.running()) remove_engine(target);
+  } catch (const UserError&) {
+    // It stays mapped, and does nothing there.
+  }
+  return true;
+}
 
 }  // namespace simrun::host

@@ -102,12 +102,16 @@ Family::Family(LaunchOptions options) : options_(std::move(options)) {
   Launched first = launch(options_);
   main_pid_ = first.pid;
   warnings_ = first.warnings;
-  add(std::make_unique<Target>(std::move(first)), {});
+  std::vector<border::MappedFile> files = std::move(first.files);
+  add(std::make_unique<Target>(std::move(first)), {}, std::move(files));
 }
 
 Family::Family(LaunchOptions options, const std::vector<pid_t>& processes) : options_(std::move(options)), attached_(true) {
   try {
-    for (const pid_t pid : processes) add(std::make_unique<Target>(pid, attach(pid, options_), Target::Relation::kStranger), {});
+    for (const pid_t pid : processes) {
+      TakenOver taken = attach(pid, options_);
+      add(std::make_unique<Target>(pid, std::move(taken.mapping), Target::Relation::kStranger), {}, std::move(taken.files));
+    }
   } catch (...) {
     for (Member& m : members_) detach(*m.target);
     throw;
@@ -119,31 +123,10 @@ Family::~Family() {
   for (const Watched& w : watched_) ptrace(PTRACE_DETACH, w.tid, nullptr, nullptr);   // in vain unless stopped: then our end does it
 }
 
-void Family::add(std::unique_ptr<Target> target, const Birth& birth) {
-  members_.push_back({std::move(target), birth});
+void Family::add(std::unique_ptr<Target> target, const Birth& birth, std::vector<border::MappedFile> files) {
+  members_.push_back({std::move(target), birth, std::move(files)});
   if (birth.kind == Birth::Kind::kForked && birth.token != 0) children_[{birth.parent, birth.token}] = ChildState::kFollowed;
 }
-
-namespace {
-
-bool has_threads(const Target& target) {
-  for (uint32_t k = 0; k < target.header().slots_used; ++k) {
-    const uint32_t state = target.slot(k).ring.state.load();
-    if (state != static_cast<uint32_t>(border::ThreadState::kFree) && state != static_cast<uint32_t>(border::ThreadState::kDead)) return true;
-  }
-  return false;
-}
-
-void wait_and_clean(Target& target) {
-  while (target.running() && (target.header().leaving != static_cast<uint32_t>(border::Leaving::kGone) || has_threads(target))) usleep(1000);
-  try {
-    if (target.running()) remove_engine(target);
-  } catch (const UserError&) {
-    // It stays mapped, and does nothing there.
-  }
-}
-
-}  // namespace
 
 void Family::start_leaving() {
   if (leaving_) return;
@@ -154,9 +137,7 @@ void Family::start_leaving() {
     if (m.target != nullptr && m.target->running()) running.push_back(m.target.get());
   leaver_ = std::thread([this, running] {
     for (Target* target : running)
-      if (detach(*target))
-        wait_and_clean(*target);
-      else
+      if (!leave_native(*target))
         stuck_.push_back(fmt::format("process {} could not be detached from: it goes on in the engine, and nobody reads what it does", target->pid()));
     left_ = true;
   });
@@ -196,6 +177,9 @@ void Family::answer(uint32_t parent, FollowRequest& r) {
     if (r.token != 0) children_[{parent, r.token}] = ChildState::kNative;
     return reply(r, false);
   }
+  // Given up already (child()): the order went on without it, and nobody would read its streams.
+  if (const auto known = children_.find({parent, r.token}); r.token != 0 && known != children_.end() && known->second == ChildState::kNative)
+    return reply(r, false);
   switch (r.kind) {
     case FollowKind::kForked: {
       const bool followed = follow_forked(parent, r);
@@ -215,7 +199,7 @@ void Family::answer(uint32_t parent, FollowRequest& r) {
 
 bool Family::follow_forked(uint32_t parent, const FollowRequest& r) {
   const auto pid = static_cast<pid_t>(r.pid);
-  const FileDescriptor file(open(fmt::format("/proc/{}/fd/{}", r.pid, r.descriptor).c_str(), O_RDWR | O_CLOEXEC));
+  FileDescriptor file(open(fmt::format("/proc/{}/fd/{}", r.pid, r.descriptor).c_str(), O_RDWR | O_CLOEXEC));
   struct stat s{};
   const uint64_t bytes = members_[parent].target->header().mapping_bytes;
   if (!file || fstat(file.get(), &s) != 0 || static_cast<uint64_t>(s.st_size) != bytes) return false;
@@ -227,7 +211,7 @@ bool Family::follow_forked(uint32_t parent, const FollowRequest& r) {
   }
   void* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file.get(), 0);
   if (at == MAP_FAILED) return false;
-  LocalMapping mapping(at, bytes);
+  LocalMapping mapping(at, bytes, std::move(file));
   if (mapping.header().magic != border::kMagic || mapping.header().slots_used == 0) return false;
   const uint32_t slot = mapping.header().slots_used - 1;
   add(std::make_unique<Target>(pid, std::move(mapping), Target::Relation::kStranger), {Birth::Kind::kForked, parent, r.token, slot, true});
@@ -319,10 +303,11 @@ bool Family::take_image(Watched& w) {
     try {
       LaunchOptions options = options_;
       options.mode_switches.clear();  // they are for the image that was launched
-      LocalMapping mapping = take_over_image(pid, options);
+      TakenOver image = take_over_image(pid, options);
       if (w.through) birth = {Birth::Kind::kLaunched, birth.parent, 0, 0};
       if (was_main && before != nullptr) before->replace();
-      add(std::make_unique<Target>(pid, std::move(mapping), was_main ? Target::Relation::kChild : Target::Relation::kStranger), birth);
+      add(std::make_unique<Target>(pid, std::move(image.mapping), was_main ? Target::Relation::kChild : Target::Relation::kStranger), birth,
+          std::move(image.files));
       if (was_main) main_ = size() - 1;
       taken = true;
     } catch (const UserError& error) {

@@ -48,6 +48,8 @@ class Family {
   uint32_t size() const { return static_cast<uint32_t>(members_.size()); }
   Target& operator[](uint32_t index) { return *members_[index].target; }
   const Birth& birth(uint32_t index) const { return members_[index].birth; }
+  // Mapped in the process when it got its engine; nothing for one that was forked.
+  const std::vector<border::MappedFile>& first_files(uint32_t index) const { return members_[index].files; }
   bool is_forgotten(uint32_t index) const { return members_[index].target == nullptr; }
   // Its streams have been read: gives its mapping back, but for that of the launched process, which is waited for through it.
   void forget(uint32_t index) {
@@ -75,6 +77,7 @@ class Family {
   struct Member {
     std::unique_ptr<Target> target;
     Birth birth;
+    std::vector<border::MappedFile> files;
   };
   // A traced process on its way to an exec, running natively meanwhile.
   struct Watched {
@@ -94,7 +97,7 @@ class Family {
   bool take_image(Watched& watched);
   bool matches(pid_t pid) const;
   void set_aside(const Watched& watched);
-  void add(std::unique_ptr<Target> target, const Birth& birth);
+  void add(std::unique_ptr<Target> target, const Birth& birth, std::vector<border::MappedFile> files = {});
 
   LaunchOptions options_;
   std::vector<Member> members_;

@@ -10,6 +10,7 @@
 #include "instr/host/address_area.h"
 #include "instr/host/exec_stop.h"
 #include "instr/host/inject.h"
+#include "instr/host/mapped_files.h"
 #include "instr/host/program_lookup.h"
 #include "instr/host/remote_process.h"
 #include "instr/host/shared_mapping.h"
@@ -32,15 +33,16 @@ void fix_random_bytes(RemoteProcess& process) {
 }
 
 // Everything between the exec stop and the first instruction of the private loader.
-LocalMapping take_over(pid_t pid, const LaunchOptions& options, const std::string& engine) {
+TakenOver take_over(pid_t pid, const LaunchOptions& options, const std::string& engine) {
   const LimitsBefore limits = make_room_in(pid, options);
+  std::vector<border::MappedFile> files = mapped_files(pid);
   RemoteProcess process(pid);
   Blanket blanket{};
   try {
     Injected injected = inject(process, options, engine, limits, &blanket, added_personality(options));
     if (!options.aslr) fix_random_bytes(process);
     process.detach(injected.entry.pc, injected.entry.sp);
-    return std::move(injected.mapping);
+    return {std::move(injected.mapping), std::move(files)};
   } catch (...) {
     uncover(process, blanket);
     process.give_back();
@@ -50,7 +52,7 @@ LocalMapping take_over(pid_t pid, const LaunchOptions& options, const std::strin
 
 }  // namespace
 
-LocalMapping take_over_image(pid_t pid, const LaunchOptions& options) { return take_over(pid, options, find_engine(options.engine_path)); }
+TakenOver take_over_image(pid_t pid, const LaunchOptions& options) { return take_over(pid, options, find_engine(options.engine_path)); }
 
 Launched launch(const LaunchOptions& options) {
   mapping_bytes(options);  // refuses senseless options before anything runs
@@ -59,7 +61,8 @@ Launched launch(const LaunchOptions& options) {
   const std::string engine = find_engine(options.engine_path);
   const ExecStop stop = start_stopped(program, options.aslr);
   ChildGuard child(stop.pid);
-  Launched launched{stop.pid, take_over(stop.pid, options, engine), {}};
+  TakenOver taken = take_over(stop.pid, options, engine);
+  Launched launched{stop.pid, std::move(taken.mapping), {}, std::move(taken.files)};
   if (stop.randomisation_refused)
     launched.warnings.push_back("address-space randomisation could not be switched off (a sandbox forbids it): addresses differ from run to run");
   child.release();

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "instr/border/mapped_file.h"
 #include "instr/border/shared_memory.h"
 #include "instr/host/local_mapping.h"
 
@@ -26,6 +27,9 @@ struct LaunchOptions {
   uint32_t force_safe_points = 0;
   bool watch_calls = false;           // ProcessHeader::watch_calls
   bool watch_mappings = false;        // its kMappingChange events only
+  bool name_memory = false;           // the same without waiting for the simulator (channel::MemoryNames)
+  bool keep_log = false;              // ProcessHeader::log_offset
+  bool map_code = false;              // its code_map_offset
   uint64_t count_interval = 0;                 // Mode::kCount: instructions of a thread between its reports; 0: none
   uint64_t count_interval_threads = 0;         // the same as soon as there has been a second thread; 0: count_interval
   bool count_paths = false;                    // Mode::kCount: how often each path ran is in the reports
@@ -41,6 +45,13 @@ struct Launched {
   LocalMapping mapping;
   // What could not be arranged as asked and does not keep the program from running; one line each.
   std::vector<std::string> warnings;
+  std::vector<border::MappedFile> files;   // mapped before its first instruction
+};
+
+// A process that has just got an engine.
+struct TakenOver {
+  LocalMapping mapping;
+  std::vector<border::MappedFile> files;   // mapped when it was stopped
 };
 
 // Throws UserError: exit status 127 when there is no such program, 126 when it cannot be executed (as shells do), 2 for options
@@ -50,6 +61,6 @@ Launched launch(const LaunchOptions& options);
 
 // Puts the engine into process `pid`, which is in its PTRACE_EVENT_EXEC stop and traced by the calling thread, and lets it go. Throws
 // UserError; then the process is still stopped and traced, and as it was but for some address space.
-LocalMapping take_over_image(pid_t pid, const LaunchOptions& options);
+TakenOver take_over_image(pid_t pid, const LaunchOptions& options);
 
 }  // namespace simrun::host

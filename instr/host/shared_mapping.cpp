@@ -75,7 +75,7 @@ void lay_out(ProcessHeader& h, const LaunchOptions& o) {
   h.link_superblocks = o.link_superblocks;
   h.elide_words = o.elide_words;
   h.force_safe_points = o.force_safe_points;
-  h.watch_calls = o.watch_calls ? 1 : o.watch_mappings ? 2 : 0;
+  h.watch_calls = o.watch_calls ? 1 : o.watch_mappings ? 2 : o.name_memory ? 3 : 0;
   h.code_cache_bytes = o.code_cache_bytes;
   h.count_interval = o.count_interval;
   h.count_interval_threads = o.count_interval_threads;
@@ -99,6 +99,8 @@ void lay_out(ProcessHeader& h, const LaunchOptions& o) {
   h.code_capacity = kCodeCapacity;
   h.code_offset = layout.take(kCodeCapacity);
   h.mode_switches_offset = layout.take(sizeof(ModeSwitch) * kMaxModeSwitches);
+  if (o.keep_log) h.log_offset = layout.take(sizeof(LogEntry) * uint64_t{kLogEntries});
+  if (o.map_code) h.code_map_offset = layout.take(sizeof(CodeMapEntry) * uint64_t{kCodeMapEntries});
   h.mapping_bytes = layout.end();
 }
 
@@ -152,11 +154,12 @@ LocalMapping create_shared_mapping(RemoteProcess& process, const LaunchOptions& 
   const uint64_t bytes = mapping_bytes(options);
   const uint64_t remote = create_file(process, scratch);
   const std::string link = fmt::format("/proc/{}/fd/{}", process.pid(), remote);
-  const FileDescriptor file(open(link.c_str(), O_RDWR | O_CLOEXEC));
+  FileDescriptor file(open(link.c_str(), O_RDWR | O_CLOEXEC));
   if (!file) throw UserError(fmt::format("cannot open {}: {}", link, std::strerror(errno)));
   set_size_beyond_limit(file.get(), bytes);
   make_room(0, RLIMIT_AS, bytes);
-  LocalMapping mapping(map_here(file.get(), bytes), bytes);
+  void* const here = map_here(file.get(), bytes);
+  LocalMapping mapping(here, bytes, std::move(file));
   ProcessHeader* const header = new (mapping.address()) ProcessHeader{};
   lay_out(*header, options);
   std::copy(options.mode_switches.begin(), options.mode_switches.end(),

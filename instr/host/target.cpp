@@ -1,5 +1,6 @@
 #include "instr/host/target.h"
 
+#include <linux/futex.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -7,6 +8,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <climits>
 #include <utility>
 
 namespace simrun::host {
@@ -17,7 +19,20 @@ Target::Target(pid_t pid, LocalMapping mapping, Relation relation)
       relation_(relation),
       pidfd_(relation == Relation::kStranger ? static_cast<int>(syscall(SYS_pidfd_open, pid, 0)) : -1) {}
 
+// A child of its may be on its way to a home of its own still, and ask in this header, where nobody looks any more
+// (instr/engine/threads/follow.cpp: nobody_answers).
+static void refuse_requests(border::ProcessHeader& h) {
+  uint32_t runs = 1;
+  h.engine_state.compare_exchange_strong(runs, 2);
+  for (border::FollowRequest& r : h.requests) {
+    auto posted = static_cast<uint32_t>(border::FollowState::kPosted);
+    if (r.state.compare_exchange_strong(posted, static_cast<uint32_t>(border::FollowState::kRefused)))
+      syscall(SYS_futex, reinterpret_cast<uint32_t*>(&r.state), FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+  }
+}
+
 Target::~Target() {
+  if (mapping_.address() != nullptr) refuse_requests(header());
   if (relation_ != Relation::kChild || !running()) return;
   kill(pid_, SIGKILL);
   while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) continue;

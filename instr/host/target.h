@@ -27,6 +27,7 @@ class Target {
 
   pid_t pid() const { return pid_; }
   void* mapping() const { return mapping_.address(); }
+  FileDescriptor take_file() { return mapping_.take_file(); }   // that is mapped
   border::ProcessHeader& header() const { return mapping_.header(); }
   border::ThreadSlot& slot(uint32_t k) const {
     return *reinterpret_cast<border::ThreadSlot*>(static_cast<char*>(mapping()) + header().slots_offset + k * header().slot_bytes);

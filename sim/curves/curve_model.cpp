@@ -29,6 +29,11 @@ void CurveModel::access_line(uint32_t core, Access kind, uint64_t line) {
   model_.access_line(core, kind, line);
 }
 
+void CurveModel::access_further_line(uint32_t core, Access kind, uint64_t line) {
+  look_at(core, kind, line);
+  model_.access_further_line(core, kind, line);
+}
+
 void CurveModel::access(uint32_t core, Access kind, uint64_t address, uint32_t bytes) {
   const uint64_t end = address + (bytes != 0 ? bytes - 1 : 0);
   const uint64_t last = (end < address ? ~uint64_t{0} : end) >> line_shift_;

@@ -32,6 +32,7 @@ class CurveModel final : public RequestObserver {
   bool wants_pc() const { return model_.wants_pc(); }
   void set_pc(uint64_t pc) { model_.set_pc(pc); }
   void access_line(uint32_t core, Access kind, uint64_t line);
+  void access_further_line(uint32_t core, Access kind, uint64_t line);
   void access(uint32_t core, Access kind, uint64_t address, uint32_t bytes);
   void run_thread(uint32_t core, uint32_t thread) { model_.run_thread(core, thread); }
   Statistics statistics() const { return model_.statistics(); }

@@ -33,7 +33,10 @@ void ModelSweep::work(const Batch& batch, size_t lane) {
         continue;
       }
       if (wants_pc) machine.set_pc(r.pc);
-      machine.access(r.core, r.kind, r.address, r.bytes);
+      if (r.what == What::kReference) [[likely]]
+        machine.access(r.core, r.kind, r.address, r.bytes);
+      else
+        machine.access_further_line(r.core, r.kind, r.address);
     }
   }
 }

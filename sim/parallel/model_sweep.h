@@ -22,21 +22,22 @@ class ModelSweep {
   void set_pc(uint64_t pc) { pc_ = pc; }
 
   void access_line(uint32_t core, Access kind, uint64_t line) { access(core, kind, line << line_shift_, 1); }
+  void access_further_line(uint32_t core, Access kind, uint64_t line) {
+    put({line, pc_, 0, static_cast<uint16_t>(core), kind, What::kFurtherLine});
+  }
   void access(uint32_t core, Access kind, uint64_t address, uint32_t bytes) {
-    filling_->push_back({address, pc_, bytes, static_cast<uint16_t>(core), kind, What::kReference});
-    if (filling_->size() == kBatch) [[unlikely]]
-      send();
+    put({address, pc_, bytes, static_cast<uint16_t>(core), kind, What::kReference});
   }
   void run_thread(uint32_t core, uint32_t thread) {
-    filling_->push_back({thread, 0, 0, static_cast<uint16_t>(core), Access::kLoad, What::kThread});
-    if (filling_->size() == kBatch) send();
+    put({thread, 0, 0, static_cast<uint16_t>(core), Access::kLoad, What::kThread});
   }
   // By machine, of everything so far: waits for the threads.
   std::vector<Statistics> statistics();
   bool check_invariants(std::string* why);
 
  private:
-  enum class What : uint8_t { kReference, kThread };  // kThread: Hierarchy::run_thread, the thread in `address`
+  // kFurtherLine: Hierarchy::access_further_line, the line in `address`; kThread: run_thread, the thread in `address`
+  enum class What : uint8_t { kReference, kFurtherLine, kThread };
   struct Reference {
     uint64_t address, pc;
     uint32_t bytes;
@@ -47,6 +48,11 @@ class ModelSweep {
   using Batch = std::vector<Reference>;
   static constexpr size_t kBatch = 8192;
 
+  void put(const Reference& reference) {
+    filling_->push_back(reference);
+    if (filling_->size() == kBatch) [[unlikely]]
+      send();
+  }
   void send();
   void wait();
   void work(const Batch& batch, size_t lane);

@@ -28,6 +28,7 @@ class SlicedModel {
 
   // As Hierarchy has them, but the work is done later.
   void access_line(uint32_t core, Access kind, uint64_t line) { put(core, kind, line, Part::kFirst); }
+  void access_further_line(uint32_t core, Access kind, uint64_t line) { put(core, kind, line, Part::kFurther); }
   void access(uint32_t core, Access kind, uint64_t address, uint32_t bytes) {
     const uint64_t first = address >> line_shift_;
     const uint64_t end = address + (bytes != 0 ? bytes - 1 : 0);

@@ -67,14 +67,54 @@ def counted(simrun, child, *options):
         fail(f'{busy} threads computed')
 
 
-def killed(simrun, child):
-    """simrun goes: the program goes on."""
-    tool = subprocess.Popen([simrun, 'attach', '-q', '--mode', 'trace', str(child.pid)])
-    while not any('memfd:simrun' in line for line in open(f'/proc/{child.pid}/maps')):
+def in_engine(pid):
+    return any('memfd:simrun' in line for line in open(f'/proc/{pid}/maps'))
+
+
+def is_traced(pid):
+    return any('TracerPid:\t0\n' not in open(f'/proc/{pid}/task/{tid}/status').read() for tid in os.listdir(f'/proc/{pid}/task'))
+
+
+def wait_for(what, condition):
+    end = time.monotonic() + 60
+    while not condition():
+        if time.monotonic() > end:
+            fail(what)
         time.sleep(0.01)
-    time.sleep(0.5)
+
+
+def killed(mode):
+    """simrun goes: the program goes on natively, with nothing of the engine in it."""
+    def case(simrun, child):
+        before = mappings(child)
+        tool = subprocess.Popen([simrun, 'attach', '-q', '--mode', mode, str(child.pid)])
+        wait_for('the engine does not come', lambda: in_engine(child.pid) and not is_traced(child.pid))
+        time.sleep(0.5)
+        tool.kill()
+        tool.wait()
+        wait_for('the engine stays', lambda: not in_engine(child.pid))
+        if left := mappings(child) - before:
+            fail(f'left behind: {left}')
+    return case
+
+
+def killed_parent(simrun, program):
+    """The same with a program that simrun started."""
+    tool = subprocess.Popen([simrun, '-q', '--mode', 'trace', '--', program], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True)
+    if tool.stdout.readline() != 'ready\n':
+        fail('the program does not start')
+    with open(f'/proc/{tool.pid}/task/{tool.pid}/children') as file:
+        pids = [int(pid) for pid in file.read().split() if in_engine(pid)]
+    if len(pids) != 1:
+        fail(f'{len(pids)} programs')
+    time.sleep(0.3)
     tool.kill()
     tool.wait()
+    wait_for('the engine stays', lambda: not in_engine(pids[0]))
+    output, errors = tool.communicate('go\n', timeout=60)
+    if output != EXPECTED or errors != f'simrun: killed; process {pids[0]} goes on natively\n':
+        fail(f'the program ended with {output!r}, {errors!r}')
 
 
 def interrupted(simrun, child):
@@ -122,12 +162,15 @@ def refused(simrun, child):
 
 
 CASES = {'trace': lambda s, c: counted(s, c, '--mode', 'trace'), 'count': lambda s, c: counted(s, c, '--mode', 'count'),
-         'null': lambda s, c: attach(s, c, '--mode', 'null', '--for', '500ms'), 'twice': twice, 'killed': killed,
+         'null': lambda s, c: attach(s, c, '--mode', 'null', '--for', '500ms'), 'twice': twice,
+         'killed': killed('trace'), 'killed_count': killed('count'), 'killed_null': killed('null'),
          'interrupted': interrupted, 'instructions': by_instructions, 'refused': refused}
 
 
 def main():
     simrun, program, case = sys.argv[1:]
+    if case == 'killed_parent':
+        return killed_parent(simrun, program)
     child = start(program)
     try:
         CASES[case](simrun, child)

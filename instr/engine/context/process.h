@@ -14,7 +14,6 @@ struct Process {
   uint64_t* indirect_table;            // 65536 code addresses; every slot's window shows it too
   uint64_t xsave_mask;                 // components that the engine saves and restores
   uint32_t xsave_standard_bytes;       // size of the standard-format image for signal frames (CPUID.0DH.0:EBX)
-  int simulator_pid;
   void (*going_native)();              // what `syscalls` has to do in a child that leaves the engine; there it must not lock
 
   ThreadContext* slot(uint32_t index) const {
@@ -36,5 +35,7 @@ inline ThreadContext* current_context() {
 
 // Leaves a line in the header for the simulator, and ends the process.
 [[noreturn]] void fail(const char* format, ...) __attribute__((format(printf, 1, 2)));
+// The same for what is the engine's own fault: with a report (runtime/fault_report.h).
+[[noreturn]] void fail_inside(const char* format, ...) __attribute__((format(printf, 1, 2)));
 
 }  // namespace simrun::engine

@@ -12,6 +12,7 @@
 #include "instr/engine/context/process.h"
 #include "instr/engine/dispatch/address_map.h"
 #include "instr/engine/dispatch/descriptor_tables.h"
+#include "instr/engine/instrument/log.h"
 
 namespace simrun::engine {
 
@@ -165,6 +166,14 @@ uint32_t emit_and_describe(Purpose purpose, bool flags_dead) {
   return append_descriptors(s.decoded, s.output);
 }
 
+void map_code(const border::CodeMapEntry& entry) {
+  border::ProcessHeader& h = *g_process.header;
+  const uint32_t number = h.code_mapped.load(std::memory_order_relaxed);
+  if (h.code_map_offset == 0 || number == border::kCodeMapEntries) return;
+  reinterpret_cast<border::CodeMapEntry*>(g_process.base + h.code_map_offset)[number] = entry;
+  h.code_mapped.store(number + 1, std::memory_order_release);
+}
+
 // `indirect`: the superblock is wanted by an indirect transfer, so its verification comes right before it.
 bool translate(AppAddress pc, bool indirect, Purpose purpose, uint32_t max_instructions) {
   State& s = *g_state;
@@ -185,6 +194,8 @@ bool translate(AppAddress pc, bool indirect, Purpose purpose, uint32_t max_instr
   g_code_cache.commit(CodeCache::kCold, s.output.cold_size);
   record(start, cold_start, descriptor, indirect_entry, live, purpose);
   if (indirect) enter_indirect_table(pc, indirect_entry);
+  map_code({raw(pc), start, s.output.size, cold_start, s.output.cold_size});
+  if (keeps_log()) log_line("translated %#lx: %u instructions, %u bytes at +%#x", raw(pc), s.decoded.count, s.output.size, start);
   auto& statistics = g_process.header->statistics;
   statistics.superblocks.fetch_add(1, std::memory_order_relaxed);
   statistics.translated_instructions.fetch_add(s.decoded.count, std::memory_order_relaxed);
@@ -198,6 +209,7 @@ bool translate(AppAddress pc, bool indirect, Purpose purpose, uint32_t max_instr
 void start_code_table(const TranslationOptions& options) {
   g_state = new State(options);
   fill_indirect_table();
+  map_code({0, 0, g_code_cache.used(CodeCache::kHot), 0, 0});   // what is there before any superblock
 }
 
 void set_mode(border::Mode mode) {
@@ -256,6 +268,7 @@ void link_exit(uint32_t exit_id, uint64_t generation) {
 uint64_t code_generation() { return __atomic_load_n(&g_state->generation, __ATOMIC_RELAXED); }
 
 void drop_translations() {
+  if (keeps_log()) log_line("all translations are dropped: %zu superblocks", g_state->superblocks.size());
   State& s = *g_state;
   fill_indirect_table();
   s.by_pc.clear();
@@ -386,6 +399,13 @@ Recovery recover(uint64_t code) {
   result.whole = point->instruction == decoded->count;
   result.last_path = s.options.mode != border::Mode::kNull ? last_path_of(superblock.descriptor) : 0;
   return result;
+}
+
+SuperblockPlace find_superblock(AppAddress pc) {
+  const std::vector<Superblock>& all = g_state->superblocks;
+  for (auto b = all.rbegin(); b != all.rend(); ++b)
+    if (pc - b->pc < b->end - b->pc) return {true, b->pc, b->end, b->instructions, b->entry, b->code_end};
+  return {};
 }
 
 }  // namespace simrun::engine

@@ -57,4 +57,13 @@ struct Recovery {
 };
 Recovery recover(uint64_t code);
 
+// The newest superblock that the code at `pc` was translated into.
+struct SuperblockPlace {
+  bool found;
+  AppAddress pc, end;
+  uint32_t instructions;
+  uint32_t code, code_end;   // offsets in the code cache
+};
+SuperblockPlace find_superblock(AppAddress pc);
+
 }  // namespace simrun::engine

@@ -6,6 +6,7 @@
 #include "instr/engine/dispatch/code_table.h"
 #include "instr/engine/dispatch/flush.h"
 #include "instr/engine/dispatch/safe_points.h"
+#include "instr/engine/dispatch/thread_events.h"
 #include "instr/engine/instrument/budget.h"
 #include "instr/engine/instrument/ring_writer.h"
 #include "instr/engine/runtime/mode_switch.h"
@@ -34,13 +35,11 @@ Departure read_departure(ThreadContext* c) {
   return d;
 }
 
-void remember(ThreadContext* c, uint64_t kind, uint64_t value) { c->events[c->last_event++ % 32] = {kind, value}; }
-
 // Does what the departure asks for; afterwards app.pc is where the thread goes on.
 void handle_departure(ThreadContext* c, const Departure& d) {
   auto& statistics = g_process.header->statistics;
   const auto count = [](std::atomic<uint64_t>& counter) { counter.fetch_add(1, std::memory_order_relaxed); };
-  remember(c, d.id < kFirstExit ? d.id : 100 + static_cast<uint64_t>(d.exit.kind), c->app.pc);
+  remember(c, d.id < kFirstExit ? d.id : kExitEvents + static_cast<uint64_t>(d.exit.kind), c->app.pc);
   if (d.id == kExitIndirect) return count(statistics.dispatches_indirect);
   if (d.id == kExitFault) return publish_fault(c);
   if (d.id < kFirstExit) return count(statistics.dispatches_other);

@@ -20,6 +20,7 @@
 #include "instr/engine/dispatch/descriptor_tables.h"
 #include "instr/engine/instrument/ring_writer.h"
 #include "instr/engine/runtime/dispatcher.h"
+#include "instr/engine/runtime/fault_report.h"
 #include "instr/engine/signals/signals.h"
 #include "instr/engine/signals/vector_frame.h"
 #include "instr/engine/syscalls/mapping_calls.h"
@@ -46,10 +47,20 @@ void fail(const char* format, ...) {
   __builtin_unreachable();
 }
 
+void fail_inside(const char* format, ...) {
+  char what[512];
+  std::va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(what, sizeof what, format, arguments);
+  va_end(arguments);
+  write_fault_report(what);
+  fail("engine fault: %s", what);
+}
+
 namespace {
 
 void report_check(const char* file, int line, const char* expression) {
-  fail("%s:%d: check failed: %s", file, line, expression);
+  fail_inside("%s:%d: check failed: %s", file, line, expression);
 }
 
 bool has_feature(uint32_t leaf, char reg, int bit_number) {
@@ -131,10 +142,10 @@ void remove_blanket() {
     fail("the engine and simrun are of different versions: build both again");
   set_check_reporter(&report_check);
   g_process.mode = h.mode;
-  g_process.simulator_pid = h.simulator_pid;
   read_vector_layout();
   CHECK(make_indirect_table());
   if (!g_code_cache.create(h.code_cache_bytes)) fail("no memory for a code cache of %lu bytes: %s", h.code_cache_bytes, std::strerror(errno));
+  h.code_base = g_code_cache.execute_base();
   emit_fixed_routines(g_code_cache, g_process.xsave_mask);
   start_descriptor_tables();
   start_code_table({h.mode, h.elide_words != 0, std::clamp(h.max_superblock_instructions, 1u, kMaxSuperblockInstructions),

@@ -7,6 +7,7 @@
 #include "instr/engine/context/process.h"
 #include "instr/engine/context/raw_syscall.h"
 #include "instr/engine/dispatch/code_table.h"
+#include "instr/engine/instrument/log.h"
 #include "instr/engine/instrument/ring_writer.h"
 #include "instr/engine/signals/actions.h"
 #include "instr/engine/signals/vector_frame.h"
@@ -115,6 +116,7 @@ void deliver_signal(ThreadContext* c) {
   uint64_t frame;
   if (!build_frame(c, action, frame)) end_by_signal(c, SIGSEGV);
   append_event(c, border::Event::kSignal, {static_cast<uint64_t>(number)});
+  if (keeps_log()) log_line("signal %d: handler %#lx, before %#lx", number, action.handler, c->app.pc);
   if (c->app_altstack.ss_flags & kAutoDisarm) c->app_altstack = stack_t{nullptr, SS_DISABLE, 0};
   c->app.gpr[kRdi] = static_cast<uint64_t>(number);
   c->app.gpr[kRsi] = frame + offsetof(SignalFrame, info);

@@ -1,6 +1,5 @@
 // From the kernel to the pending signal: the kernel-level handler. It never touches application memory and never delivers: it
 // records, and arranges that the thread comes to the dispatcher.
-#include <cstdio>
 #include <mutex>
 
 #include "base/check.h"
@@ -9,7 +8,9 @@
 #include "instr/engine/context/raw_syscall.h"
 #include "instr/engine/dispatch/code_table.h"
 #include "instr/engine/dispatch/safe_points.h"
+#include "instr/engine/dispatch/thread_events.h"
 #include "instr/engine/instrument/budget.h"
+#include "instr/engine/instrument/log.h"
 #include "instr/engine/instrument/ring_writer.h"
 #include "instr/engine/signals/actions.h"
 
@@ -40,6 +41,8 @@ void record(ThreadContext* c, int number, const siginfo_t* info, KernelUcontext*
   c->app_mask = u->mask;
   u->mask = kAllSignals;
   c->pending.number.store(static_cast<uint32_t>(number), std::memory_order_seq_cst);
+  remember(c, kSignalEvents + static_cast<uint64_t>(number), u->rip);
+  if (keeps_log()) log_line("signal %d, code %d, at %#lx", number, info->si_code, u->rip);
 }
 
 // Whole superblocks end in one byte for these: int3, int1.
@@ -75,15 +78,11 @@ bool take_fault(ThreadContext* c, int number, siginfo_t* info, KernelUcontext* u
   return true;
 }
 
-[[noreturn]] void engine_fault(ThreadContext* c, int number, const siginfo_t* info, const KernelUcontext* u) {
-  char events[512];
-  int at = 0;
-  for (uint32_t k = 0; k < 12 && at < 480; ++k) {
-    const auto& e = c->events[(c->last_event - 12 + k) % 32];
-    at += std::snprintf(events + at, sizeof events - static_cast<size_t>(at), " %lu:%#lx", e.kind, e.value);
-  }
-  fail("engine fault: signal %d at %#lx (code cache %#lx + %#lx), address %p, last application pc %#lx, thread %u; last events:%s", number,
-       u->rip, g_code_cache.execute_base(), u->rip - g_code_cache.execute_base(), info->si_addr, c->app.pc, c->tid, events);
+[[noreturn]] void engine_fault(int number, const siginfo_t* info, const KernelUcontext* u) {
+  const bool in_cache = g_code_cache.contains(u->rip);
+  fail_inside("signal %d, code %d, at %#lx (%s%#lx), address %p, stack pointer %#lx", number, info->si_code, u->rip,
+              in_cache ? "code cache +" : "outside the code cache at ", g_code_cache.execute_base() <= u->rip && in_cache ? u->rip - g_code_cache.execute_base() : g_code_cache.execute_base(),
+              info->si_addr, u->rsp);
 }
 
 }  // namespace
@@ -104,7 +103,7 @@ uint64_t handle_signal(int number, siginfo_t* info, KernelUcontext* u) {
       fail("no memory left for the memory that simrun shares with the program; free some, or try a smaller --ring-size");
     g_process.header->statistics.faults.fetch_add(1, std::memory_order_relaxed);
     if (g_code_cache.contains(u->rip) && take_fault(c, number, info, u)) return 1;
-    engine_fault(c, number, info, u);
+    engine_fault(number, info, u);
   }
   if (c->pending.number.load() != 0) {
     // Only a fault's signal that somebody sent gets here: they are never blocked by the engine. Later, then.

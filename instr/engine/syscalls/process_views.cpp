@@ -1,5 +1,8 @@
 #include "instr/engine/syscalls/process_views.h"
 
+#include <fcntl.h>
+
+#include <algorithm>
 #include <charconv>
 #include <cinttypes>
 #include <cstdio>
@@ -7,6 +10,7 @@
 
 #include "instr/engine/context/engine_memory.h"
 #include "instr/engine/context/process.h"
+#include "instr/engine/context/raw_syscall.h"
 #include "instr/engine/signals/actions.h"
 #include "instr/engine/syscalls/resource_limits.h"
 
@@ -76,6 +80,56 @@ void smaps(std::string_view text, std::string& out) {
     if (!key) shown = append_mapping(line, out);
     if (key && shown) out += line;
   });
+}
+
+std::string read_whole(const char* path) {
+  std::string text;
+  const int64_t fd = raw_syscall(SYS_openat, static_cast<uint64_t>(AT_FDCWD), word(path), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return text;
+  constexpr size_t kStep = 64 * 1024;
+  for (int64_t n = 1; n > 0;) {
+    const size_t size = text.size();
+    text.resize(size + kStep);
+    n = raw_syscall(SYS_read, static_cast<uint64_t>(fd), word(text.data() + size), kStep);
+    text.resize(size + static_cast<size_t>(n > 0 ? n : 0));
+  }
+  raw_syscall(SYS_close, static_cast<uint64_t>(fd));
+  return text;
+}
+
+// fs/proc/task_mmu.c, show_smaps_rollup: a line from the first mapping to the last, and the keys with their sums; those of the mappings
+// that are the application's. The keys that the kernel's own text has.
+void smaps_rollup(std::string_view text, std::string& out) {
+  std::string shown;
+  smaps(read_whole("/proc/self/smaps"), shown);
+  uint64_t from = ~0ull, to = 0;
+  std::vector<std::pair<std::string, uint64_t>> sums;
+  for_each_line(text, [&](std::string_view line) {
+    if (line[0] >= 'A' && line[0] <= 'Z') sums.emplace_back(line.substr(0, line.find(':') + 1), 0);
+  });
+  for_each_line(shown, [&](std::string_view line) {
+    if (line[0] < 'A' || line[0] > 'Z') {
+      if (line.ends_with("[vsyscall]\n")) return;
+      from = std::min(from, number(line, 16));
+      to = std::max(to, number(line.substr(std::min(line.find('-') + 1, line.size())), 16));
+      return;
+    }
+    for (auto& [key, sum] : sums)
+      if (line.starts_with(key)) sum += first_number(line);
+  });
+  if (to == 0 || sums.empty()) {
+    out = text;
+    return;
+  }
+  char header[128];
+  const int n = std::snprintf(header, sizeof header, "%08" PRIx64 "-%08" PRIx64 " ---p 00000000 00:00 0 ", from, to);
+  out += header;
+  out.append(n < 73 ? static_cast<size_t>(73 - n) : 1, ' ');
+  out += "[rollup]\n";
+  for (const auto& [key, sum] : sums) {
+    std::snprintf(header, sizeof header, "%-16s%8" PRIu64 " kB\n", key.c_str(), sum);
+    out += header;
+  }
 }
 
 // "from policy ..."
@@ -220,7 +274,7 @@ struct NamedView {
   std::string_view name;
   View view;
 };
-constexpr NamedView kViews[] = {{"maps", &maps}, {"smaps", &smaps}, {"numa_maps", &numa_maps}, {"status", &status},
+constexpr NamedView kViews[] = {{"maps", &maps}, {"smaps", &smaps}, {"smaps_rollup", &smaps_rollup}, {"numa_maps", &numa_maps}, {"status", &status},
                                 {"stat", &stat}, {"statm", &statm}, {"limits", &limits}};
 
 }  // namespace

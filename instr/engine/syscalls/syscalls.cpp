@@ -15,7 +15,9 @@
 #include "instr/engine/dispatch/code_table.h"
 #include "instr/engine/dispatch/flush.h"
 #include "instr/engine/dispatch/safe_points.h"
+#include "instr/engine/dispatch/thread_events.h"
 #include "instr/engine/instrument/budget.h"
+#include "instr/engine/instrument/log.h"
 #include "instr/engine/instrument/ring_writer.h"
 #include "instr/engine/signals/signals.h"
 #include "instr/engine/syscalls/exec.h"
@@ -204,7 +206,8 @@ bool leave_engine(ThreadContext* c, uint64_t number) {
 void do_syscall(ThreadContext* c) {
   uint64_t* g = c->app.gpr;
   const uint64_t number = g[kRax];
-  c->events[c->last_event++ % 32] = {1000 + number, g[kRdi]};
+  remember(c, kCallEvents + number, g[kRdi]);
+  if (keeps_log()) log_line("system call %lu(%#lx, %#lx, %#lx) from %#lx", number, g[kRdi], g[kRsi], g[kRdx], c->app.pc);
   // The signal comes first, before any call that could unblock another one.
   if (c->pending.number.load(std::memory_order_relaxed) != 0) {
     c->app.pc -= kSyscallInstructionBytes;
@@ -221,6 +224,7 @@ void do_syscall(ThreadContext* c) {
   const bool done = verdict == Verdict::kAllowed ? perform(c, number) : pass_through(c);
   if (blocks) set_thread_state(c, border::ThreadState::kRunning);
   append_event(c, border::Event::kSyscallExit, {number, g[kRax]});
+  if (keeps_log()) log_line(done ? "system call %lu = %#lx" : "system call %lu: a signal comes first (%#lx)", number, g[kRax]);
   const uint64_t restarted = std::exchange(c->call_to_restart, 0);
   if (!done) {
     // What restart_syscall goes on with is forgotten at the next rt_sigreturn: a handler's, or that of leaving the engine.

@@ -2,9 +2,12 @@
 
 #include <linux/futex.h>
 #include <sys/mman.h>
+#include <sys/shm.h>
+#include <sys/stat.h>
 
 #include <atomic>
 
+#include "instr/border/mapped_file.h"
 #include "instr/engine/context/process.h"
 #include "instr/engine/context/raw_syscall.h"
 #include "instr/engine/instrument/ring_writer.h"
@@ -28,17 +31,45 @@ void wait_for_simulator(ThreadContext* c, uint32_t ticket) {
   set_thread_state(c, border::ThreadState::kRunning);
 }
 
-void report(ThreadContext* c, uint64_t number, const uint64_t* a, bool wait) {
+// The file, or nothing, that an mmap mapped; the number of a System V segment.
+struct MappedObject {
+  uint64_t device = border::kNoDevice, number = 0;
+};
+
+void report(ThreadContext* c, uint64_t number, const uint64_t* a, bool maps_code, const MappedObject& object = {}) {
+  const bool wait = maps_code && g_process.header->watch_calls != 3;
   const uint32_t ticket = wait ? g_last_ticket.fetch_add(1) + 1 : 0;
-  append_event(c, border::Event::kMappingChange, {number, c->app.gpr[kRax], a[0], a[1], a[2], a[3], a[4], a[5], ticket});
+  append_event(c, border::Event::kMappingChange,
+               {number, c->app.gpr[kRax], a[0], a[1], a[2], a[3], a[4], a[5], ticket, object.device, object.number});
   if (wait) wait_for_simulator(c, ticket);
+}
+
+MappedObject object_of(uint64_t descriptor) {
+  struct stat s{};
+  if (raw_syscall(SYS_fstat, descriptor, word(&s)) != 0) return {};   // closed by another thread since
+  return {s.st_dev, s.st_ino};
+}
+
+void report_mmap(ThreadContext* c, const uint64_t* a) {
+  const bool of_file = (a[3] & MAP_ANONYMOUS) == 0;
+  report(c, SYS_mmap, a, (a[2] & PROT_EXEC) != 0 && of_file, of_file ? object_of(a[4]) : MappedObject{});
+}
+
+// With the size of the segment in the place of the fourth argument.
+void report_segment(ThreadContext* c, const uint64_t* a) {
+  shmid_ds segment{};
+  raw_syscall(SYS_shmctl, a[0], IPC_STAT, word(&segment));
+  const uint64_t with_size[6] = {a[0], a[1], a[2], segment.shm_segsz, 0, 0};
+  report(c, SYS_shmat, with_size, false, {border::kSegmentDevice, a[0]});
 }
 
 }  // namespace
 
 void report_mapping_change(ThreadContext* c, uint64_t number, const uint64_t* a) {
   switch (number) {
-    case SYS_mmap: return report(c, number, a, (a[2] & PROT_EXEC) != 0 && (a[3] & MAP_ANONYMOUS) == 0);
+    case SYS_mmap: return report_mmap(c, a);
+    case SYS_shmat: return report_segment(c, a);
+    case SYS_shmdt:
     case SYS_munmap:
     case SYS_mremap:
     case SYS_brk: return report(c, number, a, false);
@@ -47,7 +78,7 @@ void report_mapping_change(ThreadContext* c, uint64_t number, const uint64_t* a)
 }
 
 void report_first_mappings(ThreadContext* c) {
-  if (g_process.header->watch_calls == 0) return;
+  if (g_process.header->watch_calls == 0 || g_process.header->watch_calls == 3) return;
   const uint64_t none[6] = {};
   report(c, 0, none, true);
 }

@@ -53,7 +53,9 @@ bool put_header(int fd, const ThreadContext& thread) {
   h.slots_used = thread.slot + 1;
   std::memset(static_cast<void*>(&h.statistics), 0, sizeof h.statistics);
   std::memset(static_cast<void*>(h.requests), 0, sizeof h.requests);
-  h.failure[0] = 0;
+  h.failure[0] = h.report[0] = 0;
+  h.log_lines = 0;
+  h.code_mapped = 0;
   h.leaving = h.parked = 0;
   h.consumer_sleeps = 0;
   return put(fd, copy, sizeof copy, 0);

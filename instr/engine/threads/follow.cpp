@@ -23,12 +23,15 @@ FollowRequest* claim() {
   return nullptr;
 }
 
+// Nobody will answer: simrun has ended, or has done with the process whose header this is (of a child on its way: the parent's).
+bool nobody_answers() { return g_process.header->engine_state.load(std::memory_order_acquire) >= 2 || simulator_is_gone(); }
+
 // As many processes may start at once as there are entries; the others wait their turn.
 FollowRequest* claim_or_wait() {
   constexpr int kAttempts = 5000;
   for (int k = 0; k < kAttempts; ++k) {
     if (FollowRequest* r = claim()) return r;
-    if (simulator_is_gone()) return nullptr;
+    if (nobody_answers()) return nullptr;
     const timespec millisecond{0, 1'000'000};
     raw_syscall(SYS_nanosleep, word(&millisecond));
   }
@@ -41,7 +44,10 @@ FollowState wait_for_answer(FollowRequest& r) {
     if (state != number(FollowState::kPosted)) return static_cast<FollowState>(state);
     const timespec timeout{0, 100'000'000};
     raw_syscall(SYS_futex, word(&r.state), FUTEX_WAIT, state, word(&timeout));
-    if (simulator_is_gone()) return FollowState::kRefused;
+    if (!nobody_answers()) continue;
+    // It may have been answered just now.
+    uint32_t posted = number(FollowState::kPosted);
+    if (r.state.compare_exchange_strong(posted, number(FollowState::kRefused))) return FollowState::kRefused;
   }
 }
 

@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""check_family.py SIMRUN PROGRAM CASE [FIRST-SEED COUNT]: trees of processes under simrun (README.md)."""
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+simrun, program, case = sys.argv[1:4]
+first, count = (int(sys.argv[4]), int(sys.argv[5])) if len(sys.argv) > 5 else (1, 12)
+PATIENCE = 60
+OPTIONS = {'trace': ['--mode', 'trace'], 'sim': ['--config', 'l3_4core', '--check'], 'killed': ['--mode', 'trace']}[case]
+
+
+def processes(session):
+    """pid -> (state, mappings) of all processes of a session that have not ended."""
+    found = {}
+    for name in os.listdir('/proc'):
+        if not name.isdigit():
+            continue
+        try:
+            fields = open(f'/proc/{name}/stat').read().rsplit(')', 1)[1].split()
+            if int(fields[3]) == session and fields[0] not in 'ZX':
+                found[int(name)] = (fields[0], open(f'/proc/{name}/maps').read())
+        except (OSError, IndexError):
+            pass
+    return found
+
+
+def give_up(seed, session, what):
+    print(f'FAILED: seed {seed}: {what}')
+    for pid, (state, maps) in processes(session).items():
+        stack = ''
+        for task in os.listdir(f'/proc/{pid}/task'):
+            stack += ' ' + open(f'/proc/{pid}/task/{task}/syscall').read().split()[0]
+        print(f'  {pid} {state} engine: {"memfd:simrun" in maps}, in system calls{stack}: ' + open(f'/proc/{pid}/cmdline').read().replace('\0', ' '))
+        os.kill(pid, signal.SIGKILL)
+    sys.exit(1)
+
+
+def start(seed):
+    return subprocess.Popen([simrun, '-q', *OPTIONS, '--', program, str(seed)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+
+
+def ends(seed):
+    tool = start(seed)
+    try:
+        output, errors = tool.communicate(timeout=PATIENCE)
+    except subprocess.TimeoutExpired:
+        give_up(seed, tool.pid, 'does not end')
+    if (tool.returncode, output) != (0, b'done\n'):
+        give_up(seed, tool.pid, f'status {tool.returncode}, {output}, {errors}')
+
+
+def killed(seed):
+    """Whatever is left of the tree ends by itself, and is not in the engine for long."""
+    tool = start(seed)
+    time.sleep(random.Random(seed).uniform(0.01, 0.4))
+    tool.kill()
+    tool.wait()
+    end = time.monotonic() + PATIENCE
+    while left := processes(tool.pid):
+        if time.monotonic() > end:
+            give_up(seed, tool.pid, f'{len(left)} processes are left')
+        time.sleep(0.02)
+    tool.stdout.close()
+    tool.stderr.close()
+
+
+for seed in range(first, first + count):
+    (killed if case == 'killed' else ends)(seed)
+print(f'{count} trees')
