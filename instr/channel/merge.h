@@ -283,7 +283,8 @@ class Merge {
   }
 
   // Count mode: the thread says how far it is.
-  static void retire(MergeThread& thread, uint64_t total) {
+  void retire(MergeThread& thread, uint64_t total) {
+    if (!thread.unborn.empty()) time_.release_children(thread);
     if (total < thread.counted) throw StreamError(fmt::format("{} instructions after {}", total, thread.counted));
     thread.replay.statistics.instructions += total - thread.counted;
     thread.clock += total - thread.counted;

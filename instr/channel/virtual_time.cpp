@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <fstream>
 #include <limits>
+#include <string>
 
 #include "instr/border/stream.h"
 #include "instr/channel/stream_error.h"
@@ -218,13 +220,33 @@ bool VirtualTime::step_back(MergeThread& thread) {
   return stalled(thread);
 }
 
+namespace {
+
+// The thread runs, or would if the host had a processor for it.
+bool wants_processor(uint32_t tid) {
+  std::ifstream file(fmt::format("/proc/{}/stat", tid));
+  std::string text;
+  std::getline(file, text);
+  const size_t name_end = text.rfind(')');
+  return name_end != std::string::npos && text.size() > name_end + 2 && text[name_end + 2] == 'R';
+}
+
+}  // namespace
+
 bool VirtualTime::stalled(MergeThread& thread) {
+  constexpr int kMostExcuses = 100;
   const auto now = Clock::now();
   if (thread.waited_since == Clock::time_point{}) {
     thread.waited_since = now;
+    thread.excuses = 0;
     return false;
   }
-  if (now - thread.waited_since < options_.stall_time_out) return false;
+  if (now - thread.waited_since < options_.stall_time_out * (1 + thread.excuses)) return false;
+  // A full machine must not change the order.
+  if (thread.excuses < kMostExcuses && wants_processor(thread.ring.slot().ring.tid.load(std::memory_order_relaxed))) {
+    ++thread.excuses;
+    return false;
+  }
   const auto waits = [&](MergeThread* t) {
     return t != &thread && (t->stage == Stage::kRunnable || t->stage == Stage::kReady) && has_words(*t);
   };

@@ -64,6 +64,7 @@ struct MergeThread {
   uint64_t counted = 0;                                  // count mode: instructions that it has reported
   std::vector<uint32_t> unborn;                          // slots of children created and not yet made eligible
   std::chrono::steady_clock::time_point waited_since{};  // 0: nobody waits for it
+  int excuses = 0;                                       // times meanwhile that it wanted a processor and had none
 };
 
 // Where a process came from.

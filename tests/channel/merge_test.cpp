@@ -1,6 +1,7 @@
 #include "instr/channel/merge.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <memory>
@@ -134,7 +135,7 @@ TEST_F(MergeTest, BlockingCallLetsOthersPassAndReturnsToTheirClock) {
 }
 
 TEST_F(MergeTest, StoppedThreadIsSetAsideAndCounted) {
-  Producer a(target_, 0, 1), b(target_, 1, 2);
+  Producer a(target_, 0, 1), b(target_, 1, 1u << 30);  // no thread of this machine
   a.start();
   a.event(Event::kThreadCreate, {1});
   b.start(0);
@@ -149,6 +150,22 @@ TEST_F(MergeTest, StoppedThreadIsSetAsideAndCounted) {
   EXPECT_EQ(order(), "AAAB");
   EXPECT_EQ(report(1).statistics.stalls, 1u);
   EXPECT_EQ(report(1).end_clock, 30u);
+}
+
+// Not a thread that only waits for a processor: this one runs.
+TEST_F(MergeTest, ThreadThatIsMerelySlowIsWaitedFor) {
+  Producer a(target_, 0, 1), b(target_, 1, static_cast<uint32_t>(gettid()));
+  a.start();
+  a.event(Event::kThreadCreate, {1});
+  b.start(0);
+  step(a, 0), step(a, 0);
+  const auto start = std::chrono::steady_clock::now();
+  while (std::chrono::steady_clock::now() - start < 5 * options_.stall_time_out) merge().advance(true);
+  EXPECT_EQ(order(), "A");
+  step(b, 1);
+  settle(true);
+  EXPECT_EQ(order(), "ABA");
+  EXPECT_EQ(report(1).statistics.stalls, 0u);
 }
 
 

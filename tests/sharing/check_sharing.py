@@ -9,8 +9,8 @@ import tempfile
 
 ROUNDS = 200000
 
-# verdict; what the object's name must contain; members (empty: none); marks of the source lines that miss, and of those that may; least
-# misses.
+# verdict; what the object's name must contain; members (empty: none); marks of the source lines that miss, and of those that may;
+# threads, or what they can be where several lines cost the same; least misses.
 CASES = {
     'global_array': dict(verdict='false', objects=['counters'], kind='variable', members={f'[{i}].value' for i in range(4)},
                          marks=['MARK'], threads={1, 2, 3, 4}, least=1000, fix=['counters', '64']),
@@ -18,7 +18,7 @@ CASES = {
                        marks=['MARK'], threads={1, 2, 3, 4}, least=1000, allocated='ALLOCATED', fix=['64']),
     'struct_members': dict(verdict='false', objects=['shop::statistics'], kind='variable', members={'.sold', '.bought'},
                            marks=['SOLD', 'BOUGHT'], threads={1, 2}, least=1000, fix=['.sold', '.bought']),
-    'linear_regression': dict(verdict='false', objects=['heap block of 256 bytes'], kind='heap', threads={1, 2}, least=1000,
+    'linear_regression': dict(verdict='false', objects=['heap block of 256 bytes'], kind='heap', threads=[{1, 2}, {2, 3}, {3, 4}], least=1000,
                               allocated='ALLOCATED', fix=['64']),
     'lock_beside_data': dict(verdict='mixed', objects=['shared'], kind='variable', members={'.lock', '.hot'},
                              marks=['DATA', 'LOCK', 'UNLOCK'], may=['WAIT'], threads={1, 2, 3}, least=500, fix=['shared.lock', 'shared.hot']),
@@ -83,8 +83,9 @@ def check(case, name, report, table, sources):
         fail(f'verdict {worst["verdict"]}, not {case["verdict"]}', table)
     if worst['coherence_misses'] < case['least']:
         fail(f'{worst["coherence_misses"]} misses, fewer than {case["least"]}', table)
-    if {u['thread'] for u in rows} != case['threads']:
-        fail(f'threads {({u["thread"] for u in rows})}, not {case["threads"]}', table)
+    threads = {u['thread'] for u in rows}
+    if threads not in (case['threads'] if isinstance(case['threads'], list) else [case['threads']]):
+        fail(f'threads {threads}, not {case["threads"]}', table)
     named = [u for u in rows if all(o in u['data']['object'] for o in case['objects'])]
     if not named or ('also' not in case and len(named) != len(rows)):
         fail(f'objects {({u["data"]["object"] for u in rows})}', table)
