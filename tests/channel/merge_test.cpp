@@ -168,7 +168,6 @@ TEST_F(MergeTest, ThreadThatIsMerelySlowIsWaitedFor) {
   EXPECT_EQ(report(1).statistics.stalls, 0u);
 }
 
-
 TEST_F(MergeTest, DeadTargetGivesWhatIsThere) {
   Producer a(target_, 0, 1), b(target_, 1, 2), c(target_, 2, 3);
   a.start();
