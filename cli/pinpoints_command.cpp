@@ -29,6 +29,9 @@ PinPointsOptions parse(const Words& words) {
       ->type_name("N");
   app.add_flag("--validate", o.validate,
                "Also simulate the whole run, and show the errors of what the regions predict");
+  app.add_flag("--snapshots", o.states,
+               "Also store what the caches hold at the start of each region (DIR/regions/*.state), out of a simulation of\n"
+               "the whole run: simrun sim --state goes on from there without a warm-up. Implies --validate");
   app.add_option("--max-error", o.max_error, "With --validate: fail when CPI or an MPKI is off by more than this")
       ->check(CLI::PositiveNumber.description(""))
       ->type_name("PERCENT");
@@ -38,6 +41,8 @@ PinPointsOptions parse(const Words& words) {
   add_analysis_options(app, o.analysis);
   add_program_options(app, o.program);
   o.program.command = line.parse_with_program(words);
+  o.validate |= o.states;
+  if (o.states && !o.traces) line.usage_error("--snapshots are for the traces of regions: not with --no-traces");
   if (o.max_error != 0 && !o.validate) line.usage_error("--max-error goes with --validate");
   o.program.watch_mappings = true;
   if (o.warm_up == ~uint64_t{0}) o.warm_up = 5 * o.profile.length;

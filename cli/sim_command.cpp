@@ -14,6 +14,7 @@
 #include "cli/json_report.h"
 #include "cli/model_sink.h"
 #include "cli/output_file.h"
+#include "cli/phases/stored_state.h"
 #include "cli/print_error.h"
 #include "cli/progress.h"
 #include "cli/report.h"
@@ -30,7 +31,7 @@ namespace simrun::cli {
 namespace {
 
 struct SimOptions {
-  std::string trace, config, json_file, from, to;
+  std::string trace, config, json_file, from, to, state, warm_up;
   bool quiet = false;
 };
 
@@ -44,8 +45,18 @@ SimOptions parse(const Words& words) {
   line.app().add_option("-j,--json", o.json_file, "Write the results as JSON (docs/results.md)")->type_name("FILE");
   line.app().add_option("--from", o.from, "Start at this instruction of the trace")->type_name("N");
   line.app().add_option("--to", o.to, "End at this instruction")->type_name("N");
+  line.app().add_option("--warm-up", o.warm_up,
+                        "Instructions that warm the caches and are not counted; region: what lies before the region in a\n"
+                        "trace of simrun pinpoints (default: none, all is counted)")
+      ->type_name("N|region");
+  line.app().add_option("--state", o.state,
+                        "Begin with the caches as they are in this file, which simrun pinpoints --snapshots stored for this\n"
+                        "machine, behind the warm-up of the trace")
+      ->type_name("FILE");
   line.app().add_flag("-q,--quiet", o.quiet, "No report and no progress line; warnings and errors only");
   line.parse(words);
+  if (!o.state.empty() && !(o.warm_up.empty() && o.from.empty()))
+    line.usage_error("--state says where to begin: without --from and --warm-up");
   return o;
 }
 
@@ -155,10 +166,34 @@ uint64_t instruction_bound(const std::string& text, uint64_t otherwise) {
   return bound.count;
 }
 
+// Instructions before the region, in a trace of one.
+uint64_t warm_up_of_region(const traces::Reader& trace) {
+  const auto region = trace.summary().is_object() ? trace.summary().find("region") : trace.summary().end();
+  if (!trace.summary().is_object() || region == trace.summary().end() || !region->contains("warm_up") ||
+      !(*region)["warm_up"].is_number_unsigned())
+    throw UserError(trace.path() + " is not the trace of a region: it does not say what its warm-up is");
+  return (*region)["warm_up"].get<uint64_t>();
+}
+
+// Lets the instructions [from, to) warm up `model`, which then has counted nothing.
+void warm(const traces::Reader& trace, uint64_t from, uint64_t to, sim::Hierarchy& model, Progress& progress) {
+  sim::Hierarchy before(model.config());
+  ModelSink model_sink(before);
+  TraceModelSink sink(model_sink);
+  traces::Replay<TraceModelSink> replay(trace, sink, model.line_bytes());
+  replay_all(trace, replay, from, to, progress);
+  model.set_state(before.state());
+}
+
 RunResult simulate(const SimOptions& o) {
   const auto start = std::chrono::steady_clock::now();
   const traces::Reader trace(o.trace);
-  const uint64_t from = instruction_bound(o.from, 0);
+  uint64_t from = instruction_bound(o.from, 0);
+  const uint64_t begin = from;
+  if (!o.state.empty() || o.warm_up == "region")
+    from += warm_up_of_region(trace);
+  else
+    from += instruction_bound(o.warm_up, 0);
   const uint64_t to = instruction_bound(o.to, std::numeric_limits<uint64_t>::max());
   if (from >= to) throw UserError("--to must lie behind --from", 2);
   if (trace.chunks().empty() || from >= trace.instructions())
@@ -168,6 +203,10 @@ RunResult simulate(const SimOptions& o) {
   ModelSink model_sink(model);
   TraceModelSink sink(model_sink, trace, model.cores());
   Progress progress(!o.quiet);
+  if (!o.state.empty())
+    read_state(o.state, model);
+  else if (from != begin)
+    warm(trace, begin, from, model, progress);
   traces::Replay<TraceModelSink> replay(trace, sink, model.line_bytes());
   sink.set_instructions([&](uint32_t thread) { return replay.threads().at(thread).counts.instructions; });
   replay_all(trace, replay, from, to, progress);

@@ -113,6 +113,26 @@ void Hierarchy::access_through(Port& port, uint32_t core, Access kind, uint64_t 
 }
 
 // Accesses of the core so far, the one under way included.
+void Hierarchy::archive(StateArchive& a) {
+  tree_.archive(a);
+  for (Tlb& tlb : tlbs_) tlb.archive(a);
+  if (frames_) frames_->archive(a);
+}
+
+std::vector<uint8_t> Hierarchy::state() const {
+  CHECK(details_ == nullptr);
+  StateArchive a;
+  const_cast<Hierarchy*>(this)->archive(a);  // one function for both ways: writing changes nothing
+  return a.bytes();
+}
+
+void Hierarchy::set_state(std::vector<uint8_t> bytes) {
+  CHECK(details_ == nullptr);
+  StateArchive a(std::move(bytes));
+  archive(a);
+  if (!a.at_end()) throw UserError("a stored cache state is of another machine");
+}
+
 uint64_t Hierarchy::clock_of(uint32_t core) const {
   uint64_t sum = 0;
   for (const Port* port : {&ports_[2 * core], &ports_[2 * core + 1]})

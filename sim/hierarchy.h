@@ -63,6 +63,10 @@ class Hierarchy {
 
   // The next access is to a line of a reference that began on another line.
   void continue_reference(uint32_t core, Access kind) { ++ports_[2 * core + (kind != Access::kFetch)].extra_lines[index(kind)]; }
+  // What it holds, without counts, and the same of an earlier one of the same machine into this one, which had no access
+  // yet. Not with details. Throws UserError when the bytes are not of such a machine.
+  std::vector<uint8_t> state() const;
+  void set_state(std::vector<uint8_t> bytes);
 
   // All counts since construction. May be called at any time between accesses.
   Statistics statistics() const;
@@ -93,6 +97,7 @@ class Hierarchy {
   };
 
   // An access that is counted, but may change something.
+  void archive(StateArchive& a);
   void access_behind_front(Port& port, uint32_t core, Access kind, uint64_t line);
   void access_array(Port& port, uint32_t core, Access kind, uint64_t line);
   void access_through(Port& port, uint32_t core, Access kind, uint64_t line);

@@ -9,9 +9,12 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "base/user_error.h"
 #include "cli/phases/profile_run.h"
+#include "cli/phases/replay_region.h"
+#include "cli/phases/stored_state.h"
 #include "cli/print_error.h"
 #include "cli/run_program.h"
 #include "cli/terminal_signals.h"
@@ -29,6 +32,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 using simpoint::Counts;
+using simpoint::Region;
 
 constexpr const char* kProfile = "profile.bb.zst";
 constexpr const char* kRegions = "regions.json";
@@ -60,6 +64,7 @@ int PinPoints::run() {
   analyse();
   simulate_regions();
   if (o_.validate) simulate_all();
+  if (o_.states) replay_regions();
   return report();
 }
 
@@ -174,6 +179,7 @@ std::vector<Counts> PinPoints::simulate(const RegionPass& pass, const char* what
   RegionTraces traces(trace_information(o_.program, 0));
   const auto on_stop = [&](size_t stop, uint64_t instructions) {
     if (pass.is_change[stop]) at.push_back(counts_of(model.statistics(), instructions));
+    if (!pass.states.empty() && !pass.states[stop].empty()) write_state(pass.states[stop], model);
     if (pass.traces.empty()) return;
     for (const size_t region : pass.closes[stop]) traces.end(region, instructions);
     for (const size_t region : pass.begins[stop]) traces.begin(region, pass.traces[region], instructions);
@@ -212,22 +218,31 @@ void PinPoints::check_found(const RegionSink& sink, const std::vector<Stop>& sto
                     what, sink.instructions(), found_.profile.instructions));
 }
 
-// Traces of other regions, or of a pass that was not finished.
-void PinPoints::remove_traces() const {
+// Files of other regions, or of a pass that was not finished.
+void PinPoints::remove_traces(const RegionPass& pass) const {
+  std::set<std::string> ours;
+  for (const RegionTrace& trace : pass.traces) ours.insert(trace.file);
+  for (const Region& region : found_.plan.regions) ours.insert(state_file(region));
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(path(kTraces), error)) {
-    const std::string name = entry.path().filename();
-    if (name.ends_with(".trace") || name.ends_with(".trace.partial")) fs::remove(entry.path(), error);
+    const std::string name = entry.path();
+    const bool is_made = name.ends_with(".trace") || name.ends_with(".trace.partial") || name.ends_with(".state");
+    if (is_made && !ours.contains(name)) fs::remove(entry.path(), error);
   }
 }
 
+std::string PinPoints::state_file(const Region& region) const {
+  return path(kTraces) + "/" + region_name(program_name(), region) + ".state";
+}
+
+std::string PinPoints::program_name() const { return fs::path(o_.program.command[0]).filename(); }
+
 void PinPoints::simulate_regions() {
-  const std::string program = fs::path(o_.program.command[0]).filename();
-  const RegionPass pass = plan_pass(found_.plan, found_.profile, o_.traces ? path(kTraces) : "", program);
+  const RegionPass pass = plan_pass(found_.plan, found_.profile, o_.traces ? path(kTraces) : "", program_name());
   const bool complete = std::all_of(pass.traces.begin(), pass.traces.end(),
                                     [](const RegionTrace& trace) { return fs::exists(trace.file); });
+  remove_traces(pass);
   if (complete && load(kRegions, true, found_.stretches)) return;
-  remove_traces();
   std::error_code error;
   if (o_.traces && !fs::create_directories(path(kTraces), error) && error)
     throw UserError(fmt::format("cannot make the folder {}: {}", path(kTraces), error.message()));
@@ -236,12 +251,28 @@ void PinPoints::simulate_regions() {
 }
 
 void PinPoints::simulate_all() {
-  if (load(kWhole, false, found_.whole)) return;
+  const auto& regions = found_.plan.regions;
+  const bool complete = !o_.states || std::all_of(regions.begin(), regions.end(), [&](const Region& r) {
+    return is_state_of(state_file(r), found_.machine);
+  });
+  if (complete && load(kWhole, false, found_.whole)) return;
   RegionPass pass;
   for (const simpoint::Interval& interval : found_.profile.intervals) pass.stops.push_back({{}, interval.start, true});
   pass.is_change.assign(pass.stops.size(), true);
+  if (o_.states) {
+    pass.states.resize(pass.stops.size());
+    for (const Region& region : regions) pass.states[region.interval] = state_file(region);
+  }
   found_.whole = simulate(pass, "whole run");
   save(kWhole, false, found_.whole);
+}
+
+// The regions once more, each from its trace and the stored state alone.
+void PinPoints::replay_regions() {
+  for (const Region& region : found_.plan.regions)
+    found_.stored.push_back(replay_region(path(kTraces) + "/" + trace_name(program_name(), region), state_file(region),
+                                          region.warm_up, found_.machine));
+  say("{} regions replayed from their stored states", found_.stored.size());
 }
 
 int PinPoints::report() {

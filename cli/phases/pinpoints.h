@@ -22,6 +22,7 @@ struct PinPointsOptions {
   uint64_t warm_up = 0;  // instructions
   bool validate = false, restart = false;
   bool traces = true;    // one for each region
+  bool states = false;   // of the caches at the start of each, out of the whole run
   double max_error = 0;  // percent; 0: whatever it is
 };
 
@@ -49,7 +50,10 @@ class PinPoints {
   RunResult run_program(Sink& sink, const char* what, const std::vector<border::ModeSwitch>& switches);
   void check_end(const RunResult& result, const char* what) const;
   std::vector<simpoint::Counts> simulate(const RegionPass& pass, const char* what);
-  void remove_traces() const;
+  void remove_traces(const RegionPass& pass) const;
+  std::string program_name() const;
+  std::string state_file(const simpoint::Region& region) const;
+  void replay_regions();
   void check_found(const RegionSink& sink, const std::vector<Stop>& stops, const char* what) const;
 
   // Rows of counts that an earlier call kept. False: not there, or of another machine or other regions.

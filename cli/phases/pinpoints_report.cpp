@@ -63,6 +63,13 @@ std::vector<Counts> warm_regions(const Findings& found, const RegionCounts& coun
   return rows;
 }
 
+// The same regions from their stored states and traces.
+std::vector<Counts> stored_regions(const Findings& found, const RegionCounts& counts) {
+  std::vector<Counts> rows;
+  for (const Region* r : counts.regions) rows.push_back(found.stored[r->id - 1]);
+  return rows;
+}
+
 // Half the width of the interval that holds the figure of a run with warm caches 95 times of 100, as far as regions of
 // one phase differ; negative: unknown.
 double uncertainty(const Figure& figure, const RegionCounts& counts) {
@@ -103,6 +110,9 @@ std::string foot(const Findings& found) {
   text += "+-: 95% confidence from how much regions of one phase differ; ?: every phase has one (--points)\n";
   if (!found.whole.empty())
     text += "error: relative; of an MPKI below 1, to 1. warm: the same regions with caches as in the whole run.\n";
+  if (!found.stored.empty())
+    text +=
+        "snapshot: each region's trace behind its warm-up, from the state of the caches that the whole run stored.\n";
   for (const std::string& remark : found.plan.remarks) text += remark + "\n";
   return text;
 }
@@ -115,10 +125,13 @@ PinPointsReport make_report(const Findings& found) {
   const RegionCounts counts = region_counts(found);
   const Counts predicted = simpoint::predict(counts.alone, counts.weights);
   const Counts all = validated ? simpoint::sum_of(found.whole) : Counts();
+  const Counts stored =
+      found.stored.empty() ? Counts() : simpoint::predict(stored_regions(found, counts), counts.weights);
   const Counts warm = validated ? simpoint::predict(warm_regions(found, counts), counts.weights) : Counts();
   PinPointsReport report;
   report.table = fmt::format("{:<16}{:>12}{:>10}", "", "regions", "+-");
   if (validated) report.table += fmt::format("{:>12}{:>9}{:>12}{:>9}", "whole run", "error", "warm", "error");
+  if (!stored.empty()) report.table += fmt::format("{:>12}{:>9}", "snapshot", "error");
   report.table += "\n";
   json values;
   for (const Figure& figure : figures) {
@@ -133,7 +146,15 @@ PinPointsReport make_report(const Findings& found) {
       const double warm_error = simpoint::relative_error(warmed, whole, figure.floor);
       report.table += fmt::format("{:>12.4f}{:>8.2f}%{:>12.4f}{:>8.2f}%", whole, 100 * error, warmed, 100 * warm_error);
       entry.update({{"whole", whole}, {"error", error}, {"warm", warmed}, {"warm_error", warm_error}});
-      if (error > report.worst) report.worst = error, report.worst_name = figure.name;
+      double counted = error;
+      if (!stored.empty()) {
+        const double from_state = figure.value(stored);
+        const double state_error = simpoint::relative_error(from_state, whole, figure.floor);
+        report.table += fmt::format("{:>12.4f}{:>8.2f}%", from_state, 100 * state_error);
+        entry.update({{"snapshot", from_state}, {"snapshot_error", state_error}});
+        counted = state_error;
+      }
+      if (counted > report.worst) report.worst = counted, report.worst_name = figure.name;
     }
     values[figure.name] = entry;
     report.table += "\n";

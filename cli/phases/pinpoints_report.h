@@ -18,13 +18,14 @@ struct Findings {
   simpoint::RegionPlan plan;
   std::vector<simpoint::Counts> stretches;  // from each change of the plan to the next
   std::vector<simpoint::Counts> whole;      // by interval; empty: not simulated
+  std::vector<simpoint::Counts> stored;     // of each region from its stored state; empty: there are none
 };
 
 struct PinPointsReport {
   std::string table;
   nlohmann::json document;
   std::string page;  // HTML
-  double worst = 0;  // relative error, of all figures of which errors count
+  double worst = 0;  // relative error, of all figures; from the stored states if there are any
   std::string worst_name;
 };
 

@@ -76,8 +76,12 @@ void plan_traces(RegionPass& pass, const RegionPlan& plan, const std::string& fo
 
 }  // namespace
 
+std::string region_name(const std::string& program, const Region& region) {
+  return fmt::format("{}_r{:03}_phase{:02}_weight{:.5f}", program, region.id, region.cluster, region.weight);
+}
+
 std::string trace_name(const std::string& program, const Region& region) {
-  return fmt::format("{}_r{:03}_phase{:02}_weight{:.5f}.trace", program, region.id, region.cluster, region.weight);
+  return region_name(program, region) + ".trace";
 }
 
 RegionPass plan_pass(const RegionPlan& plan, const Profile& profile, const std::string& folder,

@@ -17,6 +17,7 @@ struct RegionPass {
   std::vector<bool> is_change;                      // of the plan's stages; the others are only the ends of traces
   std::vector<std::vector<size_t>> begins, closes;  // by stop: regions whose traces begin or end there
   std::vector<RegionTrace> traces;                  // by region; empty: none are wanted
+  std::vector<std::string> states;                  // by stop: where to store what the caches hold; empty: not
   uint64_t tolerance = 0;                           // RegionSink's
   std::vector<border::ModeSwitch> switches;         // empty: traced from beginning to end
 };
@@ -25,7 +26,8 @@ struct RegionPass {
 RegionPass plan_pass(const simpoint::RegionPlan& plan, const simpoint::Profile& profile, const std::string& folder,
                      const std::string& program);
 
-// PROGRAM_r001_phase02_weight0.12345.trace
+// PROGRAM_r001_phase02_weight0.12345, the same with .trace
+std::string region_name(const std::string& program, const simpoint::Region& region);
 std::string trace_name(const std::string& program, const simpoint::Region& region);
 
 }  // namespace simrun::cli

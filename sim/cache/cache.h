@@ -19,6 +19,7 @@
 #include "sim/build/machine_config.h"
 #include "sim/replacement/lru_ages.h"
 #include "sim/replacement/set_view.h"
+#include "sim/state_archive.h"
 #include "sim/stats/statistics.h"
 #include "sim/vocabulary.h"
 
@@ -154,6 +155,20 @@ class Cache {
   void clear_front(Slot slot) { fronts_[slot >> way_shift_] = {}; }
 
   bool check_sets(std::string* why) const;
+
+  // All but counts.
+  void archive(StateArchive& a) {
+    a.array(blocks_, sets_ * padded_ways_ * kBytesPerWay);
+    a.array(tags_, sets_ * padded_ways_);
+    a.table(fronts_);
+    a.table(parent_slots_);
+    a.table(sharers_);
+    a.table(visitors_);
+    a.table(policy_words_);
+    a.value(shared_policy_.selector);
+    a.list(shared_policy_.counters);
+    a.list(shared_policy_.signatures);
+  }
 
   EventCounters events;
   uint32_t first_core = 0;

@@ -109,6 +109,15 @@ class CoherentTree {
   void tell_of_requests(RequestObserver* observer) { request_observer_ = observer; }
   bool check_invariants(std::string* why) const;
 
+  // The contents of all caches, directories and prefetchers.
+  void archive(StateArchive& a) {
+    for (Cache& cache : caches_) cache.archive(a);
+    for (LineDirectory& directory : directories_) directory.archive(a);
+    memory_directory_.archive(a);
+    for (const auto& unit : prefetch_units_)
+      if (unit != nullptr) unit->archive(a);
+  }
+
  private:
   struct Request {
     uint32_t core;

@@ -49,6 +49,16 @@ class LineDirectory {
   static constexpr bool counts_visitors() { return false; }
   uint64_t* visitors(Slot) { return nullptr; }
 
+  void archive(StateArchive& a) {
+    a.list(entries_);
+    a.list(sharers_);
+    a.list(free_);
+    if (!a.reads()) return;
+    slots_.clear();
+    for (Slot slot = 0; slot < entries_.size(); ++slot)
+      if (entries_[slot].line != kNoLine) slots_[entries_[slot].line] = slot;
+  }
+
   size_t open_entries() const { return slots_.size(); }
   template <class F>
   void for_each(F f) const {

@@ -10,6 +10,7 @@
 #include "sim/prefetch/next_line.h"
 #include "sim/prefetch/stream.h"
 #include "sim/prefetch/stride.h"
+#include "sim/state_archive.h"
 
 namespace simrun::sim {
 
@@ -35,6 +36,7 @@ class PrefetchPredictor {
   }
 
  private:
+  friend struct PrefetchUnit;
   static constexpr uint32_t kPage = 4096;
   uint64_t page_lines_;
   std::vector<std::variant<prefetch::NextLine, prefetch::Stride, prefetch::Stream>> prefetchers_;
@@ -51,6 +53,13 @@ struct PrefetchUnit {
     uint32_t core = 0;
     uint64_t ready = 0;  // on the clock of `core`: when the data would be here
   };
+  // What is under way has come when the state is used: clocks start anew then.
+  void archive(StateArchive& a) {
+    for (auto& p : predictor.prefetchers_) std::visit([&](auto& kind) { a.value(kind); }, p);
+    a.table(marks);
+    if (a.reads())
+      for (Mark& mark : marks) mark.ready = 0;
+  }
   PrefetchPredictor predictor;
   std::vector<Mark> marks;  // by slot
   uint64_t issued = 0, redundant = 0, useful = 0, late = 0, unused = 0;

@@ -4,6 +4,9 @@
 
 #include <cstdint>
 #include <unordered_map>
+#include <vector>
+
+#include "sim/state_archive.h"
 
 namespace simrun::sim {
 
@@ -18,6 +21,15 @@ class FirstTouch {
       last_frame_ = frames_.try_emplace(page, frames_.size()).first->second;
     }
     return last_frame_ << shift_ | (line & ((uint64_t{1} << shift_) - 1));
+  }
+  void archive(StateArchive& a) {
+    std::vector<uint64_t> numbers;  // page, frame
+    for (const auto& [page, frame] : frames_) numbers.insert(numbers.end(), {page, frame});
+    a.list(numbers);
+    if (!a.reads()) return;
+    frames_.clear();
+    last_page_ = ~uint64_t{0};
+    for (size_t i = 0; i + 1 < numbers.size(); i += 2) frames_[numbers[i]] = numbers[i + 1];
   }
   uint64_t pages() const { return frames_.size(); }
 

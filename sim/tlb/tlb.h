@@ -28,6 +28,13 @@ class Tlb {
     ++first.counts.misses;
     if (!second_ || !touch_or_put(*second_, page)) ++first.counts.walks;
   }
+  void archive(StateArchive& a) {
+    for (First* first : {&instruction_, &data_}) {
+      first->pages.archive(a);
+      a.value(first->last);
+    }
+    if (second_) second_->archive(a);
+  }
   const TlbCounts& fetches() const { return instruction_.counts; }
   const TlbCounts& data() const { return data_.counts; }
 

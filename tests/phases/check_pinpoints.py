@@ -123,6 +123,48 @@ def traces():
     assert json.load(open("n/regions.json"))["rows"] == stretches
 
 
+def snapshots():
+    """From the stored state of the caches a region's trace gives what the whole run had there, without a warm-up."""
+    words = ("-k", "4", "--points", "8", "--warm-up", "0", "--snapshots", "--", GUEST, 8)
+    first, report = pinpoints(*words)
+    assert first.stdout == "done\n" * 3 and "replayed" in first.stderr
+    for name in ("L1D MPKI", "L2 MPKI", "L3 MPKI", "CPI estimate"):
+        figure = report["figures"][name]
+        # A region begins at a path, the interval of the whole run at the path that holds its first instruction.
+        assert abs(figure["snapshot"] - figure["warm"]) < 0.001 * max(1, figure["warm"]), (name, figure)
+    assert report["figures"]["L2 MPKI"]["error"] > 0.5, "without warm-up the caches are cold"
+    assert report["figures"]["L2 MPKI"]["snapshot_error"] < 0.02
+    assert pinpoints(*words)[0].stdout == "", "all is there"
+    trace = sorted(str(p) for p in pathlib.Path("d/regions").glob("*.trace"))[-1]
+    state = trace.replace(".trace", ".state")
+
+    def sim(*options, status=0):
+        done = subprocess.run([SIMRUN, "sim", "-q", trace, "-j", "o.json", *options], stderr=subprocess.PIPE, text=True)
+        assert done.returncode == status, done
+        return done.stderr if status else {l["name"]: l["mpki"] for l in json.load(open("o.json"))["levels"]}
+
+    assert sim(*CONFIG, "--state", state)["L2"] < 1 < 10 < sim(*CONFIG)["L2"]
+    assert "another machine" in sim("--config", "l3_4core.yaml", "--state", state, status=1)
+    pathlib.Path("cut").write_bytes(pathlib.Path(state).read_bytes()[:3000])
+    assert "cut is damaged" in sim(*CONFIG, "--state", "cut", status=1)
+    assert "no stored cache state" in sim(*CONFIG, "--state", trace, status=1)
+    assert "cannot read none" in sim(*CONFIG, "--state", "none", status=1)
+    assert "without --from and --warm-up" in sim(*CONFIG, "--state", state, "--warm-up", "1k", status=2)
+    os.remove(state)
+    assert pinpoints(*words)[0].stdout == "done\n", "only the whole run is made again"
+    # With and without the warm-up.
+    _, report = pinpoints("-k", "4", "--warm-up", "200k", "--", GUEST, 8, folder="w")
+    trace = str(sorted(pathlib.Path("w/regions").glob("*.trace"))[1])
+    assert report["regions"][1]["warm_up"] == 200_000
+    all_of_it = sim(*CONFIG)
+    region = sim(*CONFIG, "--warm-up", "region")
+    same = sim(*CONFIG, "--warm-up", "200k")
+    assert region == same and region["L2"] < all_of_it["L2"], (region, all_of_it)
+    refused = subprocess.run([SIMRUN, "record", "-q", "-o", "r.trace", "--", "true"])
+    trace = "r.trace"
+    assert refused.returncode == 0 and "not the trace of a region" in sim(*CONFIG, "--warm-up", "region", status=1)
+
+
 def shifts():
     """Regions are found by their markers when the run is a little longer than the profiled one, and missed aloud."""
     pathlib.Path("small").write_text("1000 5000\n")

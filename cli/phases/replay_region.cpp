@@ -1,0 +1,51 @@
+#include "cli/phases/replay_region.h"
+
+#include <limits>
+
+#include "cli/model_sink.h"
+#include "cli/phases/run_counts.h"
+#include "cli/phases/stored_state.h"
+#include "traces/replay.h"
+
+namespace simrun::cli {
+
+namespace {
+
+// ModelSink in the terms of traces/.
+class Sink {
+ public:
+  explicit Sink(sim::Hierarchy& model) : model_(model) {}
+  uint32_t start_thread(uint32_t thread, uint32_t process, uint32_t tid) {
+    channel::ThreadReport report;
+    report.index = report.core = thread;
+    report.process = process;
+    report.tid = tid;
+    return model_.start_thread(report);
+  }
+  void fetch(uint32_t handle, uint64_t line) { model_.fetch(handle, line); }
+  void data(uint32_t handle, traces::ReferenceKind kind, uint64_t address, uint32_t bytes) {
+    model_.data(handle, static_cast<channel::ReferenceKind>(kind), address, bytes);
+  }
+
+ private:
+  ModelSink model_;
+};
+
+}  // namespace
+
+simpoint::Counts replay_region(const std::string& trace, const std::string& state, uint64_t warm_up,
+                               const sim::MachineConfig& machine) {
+  const traces::Reader reader(trace);
+  sim::Hierarchy model(machine);
+  read_state(state, model);
+  Sink sink(model);
+  traces::Replay<Sink> replay(reader, sink, machine.line_bytes);
+  for (size_t at = reader.chunk_of(warm_up); at < reader.chunks().size(); ++at)
+    replay.run(reader.read_chunk(at), warm_up, std::numeric_limits<uint64_t>::max());
+  reader.require_undamaged();
+  uint64_t instructions = 0;
+  for (const auto& [index, thread] : replay.threads()) instructions += thread.counts.instructions;
+  return counts_of(model.statistics(), instructions);
+}
+
+}  // namespace simrun::cli

@@ -1,0 +1,97 @@
+#include "cli/phases/stored_state.h"
+
+#include <fmt/format.h>
+#include <zstd.h>
+
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "base/user_error.h"
+#include "configs/read_machine.h"
+#include "simpoint/write_bytes.h"
+
+namespace simrun::cli {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr char kMagic[] = "SSTATE1\n";
+constexpr size_t kMagicBytes = sizeof kMagic - 1;
+constexpr uint64_t kMaxHeader = 16u << 20, kMaxState = uint64_t{1} << 40;
+
+json header_of(const sim::MachineConfig& machine) {
+  return {{"simrun", SIMRUN_VERSION}, {"machine", configs::to_json(machine)}};
+}
+
+struct File {
+  json header;
+  std::string frame;
+};
+
+// Throws UserError.
+File read_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) throw UserError(fmt::format("cannot read {}: {}", path, std::strerror(errno)));
+  char magic[kMagicBytes];
+  uint64_t bytes = 0;
+  if (!in.read(magic, kMagicBytes) || std::memcmp(magic, kMagic, kMagicBytes) != 0)
+    throw UserError(path + " is no stored cache state");
+  if (!in.read(reinterpret_cast<char*>(&bytes), sizeof bytes) || bytes > kMaxHeader)
+    throw UserError(path + " is damaged: its header is cut off");
+  std::string text(bytes, 0);
+  File file;
+  if (!in.read(text.data(), static_cast<std::streamsize>(bytes)) ||
+      (file.header = json::parse(text, nullptr, false)).is_discarded())
+    throw UserError(path + " is damaged: its header makes no sense");
+  file.frame.assign(std::istreambuf_iterator<char>(in), {});
+  return file;
+}
+
+}  // namespace
+
+void write_state(const std::string& path, const sim::Hierarchy& model) {
+  const std::vector<uint8_t> state = model.state();
+  const std::string header = header_of(model.config()).dump();
+  const uint64_t header_bytes = header.size();
+  std::string frame(ZSTD_compressBound(state.size()), 0);
+  ZSTD_CCtx* const context = ZSTD_createCCtx();
+  ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1);
+  const size_t size = ZSTD_compress2(context, frame.data(), frame.size(), state.data(), state.size());
+  ZSTD_freeCCtx(context);
+  if (ZSTD_isError(size)) throw UserError(fmt::format("cannot compress {}: {}", path, ZSTD_getErrorName(size)));
+  frame.resize(size);
+  simpoint::write_whole(
+      path, kMagic + std::string(reinterpret_cast<const char*>(&header_bytes), sizeof header_bytes) + header + frame);
+}
+
+void read_state(const std::string& path, sim::Hierarchy& model) {
+  const File file = read_file(path);
+  const json ours = header_of(model.config());
+  if (file.header.value("machine", json()) != ours["machine"])
+    throw UserError(path + " is the state of another machine: it can only go on with the machine of its run");
+  if (file.header != ours)
+    throw UserError(fmt::format("{} is of another version of simrun ({}): make it again", path,
+                                file.header.value("simrun", "unknown")));
+  const unsigned long long size = ZSTD_getFrameContentSize(file.frame.data(), file.frame.size());
+  if (size == ZSTD_CONTENTSIZE_ERROR || size == ZSTD_CONTENTSIZE_UNKNOWN || size > kMaxState)
+    throw UserError(path + " is damaged");
+  std::vector<uint8_t> state(size);
+  const size_t got = ZSTD_decompress(state.data(), state.size(), file.frame.data(), file.frame.size());
+  if (ZSTD_isError(got) || got != size)
+    throw UserError(fmt::format("{} is damaged: {}", path, ZSTD_isError(got) ? ZSTD_getErrorName(got) : "too short"));
+  model.set_state(std::move(state));
+}
+
+bool is_state_of(const std::string& path, const sim::MachineConfig& machine) {
+  try {
+    return read_file(path).header == header_of(machine);
+  } catch (const UserError&) {
+    return false;
+  }
+}
+
+}  // namespace simrun::cli
