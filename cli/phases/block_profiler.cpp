@@ -24,6 +24,7 @@ uint32_t BlockProfiler::start_thread(const channel::ThreadReport& thread) {
   while (threads_.size() <= thread.index) {
     const auto index = static_cast<uint32_t>(threads_.size());
     threads_.emplace_back().index = index;
+    threads_.back().barriers = barriers_left_;
   }
   return thread.index;
 }
@@ -72,7 +73,12 @@ void BlockProfiler::take_report(Thread& thread, uint64_t retired, uint64_t next_
 PathBlocks& BlockProfiler::learn(Process& process, uint64_t word, const channel::PathCode& code) {
   if (PathBlocks* known = process.paths.find(word)) return *known;
   PathBlocks& path = process.paths.learn(word, code);
-  const std::string module = process.modules.place(path.first_pc).module;
+  const simpoint::CodePlace place = process.modules.place(path.first_pc);
+  const std::string& module = place.module;
+  if (options_.kind == IntervalKind::kBarrier) {
+    path.synchronisation = barriers_.at(place);
+    path.of_runtime = barriers_.in_module(module);
+  }
   const std::string name = module.substr(module.rfind('/') + 1);
   path.left_out = std::any_of(options_.left_out.begin(), options_.left_out.end(), [&](const std::string& pattern) {
     return fnmatch(pattern.c_str(), module.c_str(), 0) == 0 || fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
@@ -83,8 +89,18 @@ PathBlocks& BlockProfiler::learn(Process& process, uint64_t word, const channel:
 // New, left out, or an interval begins or may end in it.
 void BlockProfiler::take_slowly(Thread& thread, uint64_t word) {
   Process& process = *thread.process;
+  const bool barriers = options_.kind == IntervalKind::kBarrier;
+  if (const PathBlocks* const known = process.paths.find(word); barriers && known != nullptr) {
+    if (passes_barrier(thread, *known) && quiet_ == 0 && begun_) end_interval();
+    if (begun_ && !known->left_out) {
+      pass(known->instructions);
+      return count(thread, word);
+    }
+  }
   const channel::PathCode code = process.table->code(word);
+  const bool is_new = process.paths.find(word) == nullptr;
   const PathBlocks& path = learn(process, word, code);
+  if (barriers && is_new && passes_barrier(thread, path) && quiet_ == 0 && begun_) end_interval();
   if (path.left_out) {
     interval_left_out_ += path.instructions;
     thread.last.reset();
@@ -125,10 +141,22 @@ void BlockProfiler::take_part(Thread& thread, const channel::PathCode& code, uin
   for (uint32_t i = from; i < to; ++i) ++thread.parts[thread.process->paths.block_of(code, i)];
 }
 
+// Whether threads have just met, or a parallel region begins. Who leaves a barrier first stands for all: threads are
+// told apart by how many they have left, as one may arrive later in virtual time than another leaves.
+bool BlockProfiler::passes_barrier(Thread& thread, const PathBlocks& path) {
+  if (path.synchronisation == Synchronisation::kFork) return true;
+  if (path.synchronisation == Synchronisation::kWait) thread.waits = true;
+  if (!thread.waits || path.of_runtime) return false;
+  thread.waits = false;
+  if (++thread.barriers <= barriers_left_) return false;
+  barriers_left_ = thread.barriers;
+  return true;
+}
+
 // At which instruction of a path the interval ends, before it.
 std::optional<uint32_t> BlockProfiler::end_in(const Thread& thread, const channel::PathCode& code,
                                               uint32_t instructions) const {
-  if (quiet_ >= instructions) return std::nullopt;
+  if (quiet_ >= instructions || options_.kind == IntervalKind::kBarrier) return std::nullopt;
   if (options_.kind == IntervalKind::kFixed) return static_cast<uint32_t>(quiet_);
   if (quiet_ == 0 && thread.last && may_end(*thread.last, code.instructions[0])) return 0;
   for (auto i = static_cast<uint32_t>(std::max<uint64_t>(quiet_, 1)); i < instructions; ++i)

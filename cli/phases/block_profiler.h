@@ -16,6 +16,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "cli/phases/barriers.h"
 #include "cli/phases/code_modules.h"
 #include "cli/phases/path_blocks.h"
 #include "instr/channel/merge.h"
@@ -55,7 +56,8 @@ class BlockProfiler {
       meet(thread, merged, paths);
     const uint64_t word = words[0];
     const PathBlocks* const path = thread.process->paths.find(word);
-    if (path != nullptr && path->instructions <= quiet_ && !path->left_out) [[likely]] {
+    if (path != nullptr && path->instructions <= quiet_ && !path->left_out && !thread.waits &&
+        path->synchronisation == Synchronisation::kNone) [[likely]] {
       quiet_ -= path->instructions;
       count(thread, word);
       return false;
@@ -81,6 +83,8 @@ class BlockProfiler {
     Process* process = nullptr;
     uint32_t index = 0;
     uint64_t reported = 0;             // instructions, from counts
+    bool waits = false;                // at a barrier (kBarrier only)
+    uint64_t barriers = 0;             // left, by it or before it started
     std::vector<uint64_t> executions;  // by word, in this interval
     std::vector<uint32_t> touched;
     std::map<uint64_t, uint64_t> parts;                  // instructions of blocks, in split and cut paths
@@ -99,6 +103,7 @@ class BlockProfiler {
   void take_report(Thread& thread, uint64_t retired, uint64_t next_pc);
   PathBlocks& learn(Process& process, uint64_t word, const channel::PathCode& code);
   void take_slowly(Thread& thread, uint64_t word);
+  bool passes_barrier(Thread& thread, const PathBlocks& path);
   void cut(Thread& thread, uint64_t word, uint32_t instructions);
   void take_part(Thread& thread, const channel::PathCode& code, uint32_t from, uint32_t to);
   void pass(uint64_t instructions) { quiet_ -= std::min(quiet_, instructions); }
@@ -114,9 +119,11 @@ class BlockProfiler {
   OnInterval on_interval_;
   std::map<uint32_t, Process> processes_;
   std::deque<Thread> threads_;
-  uint64_t quiet_ = 0;     // counted instructions until the interval may end
-  uint64_t left_out_ = 0;  // instructions, all intervals
-  uint64_t retired_ = 0;   // in the intervals that are over
+  Barriers barriers_;
+  uint64_t barriers_left_ = 0;  // by the thread that has left most
+  uint64_t quiet_ = 0;          // counted instructions until the interval may end
+  uint64_t left_out_ = 0;       // instructions, all intervals
+  uint64_t retired_ = 0;        // in the intervals that are over
   uint64_t interval_left_out_ = 0;
   uint64_t interval_reported_ = 0;  // from counts
   bool begun_ = false;

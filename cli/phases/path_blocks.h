@@ -19,12 +19,20 @@ struct BlockPiece {
   bool resolved = true;       // false: the path ends before, and `block` is the address of the next instruction
 };
 
+// What a function does to the threads of a program.
+enum class Synchronisation : uint8_t {
+  kNone,
+  kFork,  // begins a parallel region
+  kWait,  // a barrier: nobody leaves it before all have come
+};
+
 struct PathBlocks {
   uint64_t first_pc = 0;
   uint64_t lowest_pc = 0, highest_pc = 0;
-  uint32_t instructions = 0;  // 0: not learnt
-  bool left_out = false;      // of a module that is not counted
-  bool watched = false;       // holds an address that someone asked to be told of
+  uint32_t instructions = 0;                                 // 0: not learnt
+  bool left_out = false;                                     // of a module that is not counted
+  bool of_runtime = false;                                   // of a module that has barriers
+  Synchronisation synchronisation = Synchronisation::kNone;  // of the function that starts here
   std::vector<BlockPiece> pieces;
 };
 

@@ -24,20 +24,21 @@ CLI::Validator instruction_count() {
 }
 
 void add_profile_options(CLI::App& app, ProfilerOptions& o) {
-  static const std::map<std::string, simpoint::IntervalKind> kinds = {
-      {"fixed", simpoint::IntervalKind::kFixed},
-      {"loop", simpoint::IntervalKind::kLoop},
-      {"procedure", simpoint::IntervalKind::kProcedure}};
+  static const std::map<std::string, simpoint::IntervalKind> kinds = {{"fixed", simpoint::IntervalKind::kFixed},
+                                                                      {"loop", simpoint::IntervalKind::kLoop},
+                                                                      {"procedure", simpoint::IntervalKind::kProcedure},
+                                                                      {"barrier", simpoint::IntervalKind::kBarrier}};
   app.add_option("-i,--interval", o.length, "Instructions of an interval")
       ->transform(instruction_count())
       ->check(CLI::Range(uint64_t{1000}, uint64_t{1} << 50).description("").application_index(-1))
       ->type_name("N")
       ->default_str("10M");
-  app.add_option(
-         "--intervals", o.kind,
-         "fixed: of exactly that length; loop, procedure: until the next entry of a loop or call of a procedure")
+  app.add_option("--intervals", o.kind,
+                 "fixed: of exactly that length; loop, procedure, barrier: at least that, until the next pass of a "
+                 "loop, call of a "
+                 "procedure, barrier or parallel region (OpenMP, POSIX threads)")
       ->transform(CLI::CheckedTransformer(kinds).description(""))
-      ->type_name("fixed|loop|procedure")
+      ->type_name("fixed|loop|procedure|barrier")
       ->default_str("fixed");
   app.add_option(
          "--leave-out", o.left_out,

@@ -137,6 +137,29 @@ def threads():
     assert {of[block - 1] for block in later} == {0, 1, 2}, "an interval is of all threads"
 
 
+def barriers():
+    """The guest is openmp.c: an interval from each parallel region to the next, and one more where it has a barrier."""
+    rounds = 2
+    done = run("bbv", "-o", "a.bb", "--interval", "1000", "--intervals", "barrier", "--leave-out", "libgomp*", "--", GUEST, rounds)
+    vectors, intervals, rest = read("a.bb")
+    assert len(intervals) == 1 + rounds * (6 + 6 + 3 * 2), (len(intervals), done.stderr)
+    assert rest["threads"] == [os.environ["OMP_NUM_THREADS"]]
+    start = intervals[0][1]
+    for vector, interval in zip(vectors[1:], intervals[1:]):
+        assert interval[0] == start, interval
+        start += interval[1]
+    # The first region makes the threads: it begins in the C library.
+    assert all(interval[4] == os.path.realpath(GUEST) for interval in intervals[2:]), intervals
+    # The same work in each round. Who leaves a barrier first ends the interval, others may be behind in virtual time, so
+    # neighbours share their work differently.
+    lengths = [interval[1] for interval in intervals[1:]]
+    for first, last in ((0, 6), (6, 12), (12, 18)):
+        one, other = sum(lengths[first:last]), sum(lengths[18 + first:18 + last])
+        assert abs(one - other) < 0.3 * one, (first, one, other)
+    assert abs(sum(lengths[:18]) - sum(lengths[18:])) < 0.03 * sum(lengths), lengths
+    assert os.path.getsize("a.bb") > 0 and "left out" in done.stderr
+
+
 def left_out():
     total = instructions(rounds=1)
     program = pathlib.Path(GUEST).name

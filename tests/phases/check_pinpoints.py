@@ -193,6 +193,38 @@ def threads():
         assert report["figures"][name]["error"] < 0.1, done.stderr
 
 
+def openmp():
+    """The guest is openmp.c, its threads wait in the kernel: regions between barriers, and between entries of loops."""
+    for kind, length in (("barrier", "100k"), ("loop", "400k")):
+        done = run("--config", "l3_8core.yaml", "-o", kind, "--intervals", kind, "--interval", length, "--leave-out", "libgomp*",
+                   "--max-k", "8", "--points", "16", "--warm-up", "800k", "--validate", "--", GUEST, 12)
+        report = json.load(open(f"{kind}/report.json"))
+        assert {row["thread-id"] for row in rows(kind)} == {"global"}
+        assert len(os.listdir(f"{kind}/regions")) == len(report["regions"])
+        for region in os.listdir(f"{kind}/regions"):
+            subprocess.run([SIMRUN, "check", f"{kind}/regions/{region}"], check=True, capture_output=True)
+        # Whose turn it is differs from run to run: a region may be missed, aloud.
+        if report["lost"] or "warning" in done.stderr:
+            continue
+        assert report["figures"]["L1D MPKI"]["warm_error"] < 0.2, done.stderr
+        assert report["figures"]["CPI estimate"]["error"] < 0.25, done.stderr
+
+
+def processes():
+    """A program of three processes, one after the other, and two side by side."""
+    script = f"'{GUEST}' 2; '{GUEST}' 1 & '{GUEST}' 1; wait"
+    done, report = pinpoints("--validate", "--", "/bin/sh", "-c", script)
+    assert done.stdout.count("done\n") == 9
+    whole = report["instructions"]
+    single = int(subprocess.run([SIMRUN, "-q", "--mode", "count", "--json", "c.json", "--", GUEST, "1"]).returncode)
+    assert single == 0
+    one = json.load(open("c.json"))["totals"]["instructions"]
+    assert whole > 3.9 * one, (whole, one)
+    if report["lost"] or "warning" in done.stderr:
+        return
+    assert report["figures"]["CPI estimate"]["error"] < 0.1, done.stderr
+
+
 def redirected():
     """Input and output that are files are as if the program had run once."""
     text = pathlib.Path("/usr/bin/env").read_bytes() * 3
