@@ -188,6 +188,15 @@ void BlockProfiler::begin_interval(Process& process, const channel::PathCode& co
 }
 
 uint64_t BlockProfiler::executions_of(const Process& process, uint64_t pc) const {
+  if (processes_.size() == 1) return executions_in(process, pc);
+  const simpoint::CodePlace place = process.modules.place(pc);
+  uint64_t sum = 0;
+  for (const auto& [index, other] : processes_)
+    for (const uint64_t address : other.modules.addresses(place)) sum += executions_in(other, address);
+  return sum;
+}
+
+uint64_t BlockProfiler::executions_in(const Process& process, uint64_t pc) {
   uint64_t sum = 0;
   for (const uint32_t word : process.paths.paths_around(pc))
     if (word < process.executions.size() && process.executions[word] != 0)

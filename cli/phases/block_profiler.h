@@ -113,7 +113,9 @@ class BlockProfiler {
   void begin_interval(Process& process, const channel::PathCode& code, uint32_t at);
   void end_interval();
   void flush(Thread& thread);
+  // Of the instruction at `pc` in `process`, at its place in its file in any process, in the intervals that are over.
   uint64_t executions_of(const Process& process, uint64_t pc) const;
+  static uint64_t executions_in(const Process& process, uint64_t pc);
 
   ProfilerOptions options_;
   OnInterval on_interval_;

@@ -39,4 +39,13 @@ simpoint::CodePlace CodeModules::place(uint64_t pc) const {
   return {pc, range.path, pc - start + range.offset};
 }
 
+std::vector<uint64_t> CodeModules::addresses(const simpoint::CodePlace& place) const {
+  if (place.module.empty()) return {place.pc};
+  std::vector<uint64_t> found;
+  for (const auto& [start, range] : ranges_)
+    if (range.path == place.module && place.offset >= range.offset && place.offset - range.offset < range.end - start)
+      found.push_back(start + (place.offset - range.offset));
+  return found;
+}
+
 }  // namespace simrun::cli

@@ -22,6 +22,8 @@ class CodeModules {
 
   // module empty and offset == pc: no file is known there.
   simpoint::CodePlace place(uint64_t pc) const;
+  // Where the instruction at that place of a file is in this process; several: mapped more than once.
+  std::vector<uint64_t> addresses(const simpoint::CodePlace& place) const;
   // Raised when something new was learnt.
   uint64_t version() const { return version_; }
 

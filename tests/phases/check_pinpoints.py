@@ -125,8 +125,8 @@ def traces():
 
 def snapshots():
     """From the stored state of the caches a region's trace gives what the whole run had there, without a warm-up."""
-    words = ("-k", "4", "--points", "8", "--warm-up", "0", "--snapshots", "--", GUEST, 8)
-    first, report = pinpoints(*words)
+    words = (*CONFIG, "-o", "d", "--interval", "100k", "-k", "4", "--points", "8", "--warm-up", "0", "--snapshots", "--", GUEST, 8)
+    first, report = run(*words), json.load(open("d/report.json"))
     assert first.stdout == "done\n" * 3 and "replayed" in first.stderr
     for name in ("L1D MPKI", "L2 MPKI", "L3 MPKI", "CPI estimate"):
         figure = report["figures"][name]
@@ -134,7 +134,7 @@ def snapshots():
         assert abs(figure["snapshot"] - figure["warm"]) < 0.001 * max(1, figure["warm"]), (name, figure)
     assert report["figures"]["L2 MPKI"]["error"] > 0.5, "without warm-up the caches are cold"
     assert report["figures"]["L2 MPKI"]["snapshot_error"] < 0.02
-    assert pinpoints(*words)[0].stdout == "", "all is there"
+    assert run(*words).stdout == "", "all is there"
     trace = sorted(str(p) for p in pathlib.Path("d/regions").glob("*.trace"))[-1]
     state = trace.replace(".trace", ".state")
 
@@ -151,14 +151,14 @@ def snapshots():
     assert "cannot read none" in sim(*CONFIG, "--state", "none", status=1)
     assert "without --from and --warm-up" in sim(*CONFIG, "--state", state, "--warm-up", "1k", status=2)
     os.remove(state)
-    assert pinpoints(*words)[0].stdout == "done\n", "only the whole run is made again"
+    assert run(*words).stdout == "done\n", "only the whole run is made again"
     # With and without the warm-up.
-    _, report = pinpoints("-k", "4", "--warm-up", "200k", "--", GUEST, 8, folder="w")
+    _, report = pinpoints("-k", "4", "--", GUEST, 8, folder="w")
     trace = str(sorted(pathlib.Path("w/regions").glob("*.trace"))[1])
-    assert report["regions"][1]["warm_up"] == 200_000
+    assert report["regions"][1]["warm_up"] == 300_000
     all_of_it = sim(*CONFIG)
     region = sim(*CONFIG, "--warm-up", "region")
-    same = sim(*CONFIG, "--warm-up", "200k")
+    same = sim(*CONFIG, "--warm-up", "300k")
     assert region == same and region["L2"] < all_of_it["L2"], (region, all_of_it)
     refused = subprocess.run([SIMRUN, "record", "-q", "-o", "r.trace", "--", "true"])
     trace = "r.trace"
@@ -194,20 +194,20 @@ def threads():
 
 
 def openmp():
-    """The guest is openmp.c, its threads wait in the kernel: regions between barriers, and between entries of loops."""
-    for kind, length in (("barrier", "100k"), ("loop", "400k")):
-        done = run("--config", "l3_8core.yaml", "-o", kind, "--intervals", kind, "--interval", length, "--leave-out", "libgomp*",
-                   "--max-k", "8", "--points", "16", "--warm-up", "800k", "--validate", "--", GUEST, 12)
-        report = json.load(open(f"{kind}/report.json"))
-        assert {row["thread-id"] for row in rows(kind)} == {"global"}
-        assert len(os.listdir(f"{kind}/regions")) == len(report["regions"])
-        for region in os.listdir(f"{kind}/regions"):
-            subprocess.run([SIMRUN, "check", f"{kind}/regions/{region}"], check=True, capture_output=True)
-        # Whose turn it is differs from run to run: a region may be missed, aloud.
-        if report["lost"] or "warning" in done.stderr:
-            continue
-        assert report["figures"]["L1D MPKI"]["warm_error"] < 0.2, done.stderr
-        assert report["figures"]["CPI estimate"]["error"] < 0.25, done.stderr
+    """The guest is openmp.c, its threads wait in the kernel: regions between barriers, or between passes of loops."""
+    kind, length = ("loop", "400k") if os.environ["OMP_NUM_THREADS"] == "4" else ("barrier", "100k")
+    done = run("--config", "l3_8core.yaml", "-o", "d", "--intervals", kind, "--interval", length, "--leave-out", "libgomp*",
+               "--max-k", "8", "--points", "12", "--warm-up", "800k", "--validate", "--", GUEST, 3)
+    report = json.load(open("d/report.json"))
+    assert {row["thread-id"] for row in rows()} == {"global"}
+    assert len(os.listdir("d/regions")) == len(report["regions"]) > 2
+    for region in os.listdir("d/regions"):
+        subprocess.run([SIMRUN, "check", f"d/regions/{region}"], check=True, capture_output=True)
+    # Whose turn it is differs from run to run: a region may be missed, aloud.
+    if report["lost"] or "warning" in done.stderr:
+        return
+    assert report["figures"]["L1D MPKI"]["warm_error"] < 0.25, done.stderr
+    assert report["figures"]["CPI estimate"]["error"] < 0.35, done.stderr
 
 
 def processes():
