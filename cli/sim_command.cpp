@@ -179,8 +179,9 @@ uint64_t warm_up_of_region(const traces::Reader& trace) {
 void warm(const traces::Reader& trace, uint64_t from, uint64_t to, sim::Hierarchy& model, Progress& progress) {
   sim::Hierarchy before(model.config());
   ModelSink model_sink(before);
-  TraceModelSink sink(model_sink);
-  traces::Replay<TraceModelSink> replay(trace, sink, model.line_bytes());
+  TraceModelSink sink(model_sink, trace, before.cores());
+  traces::Replay<TraceModelSink> replay(trace, sink, before.line_bytes());
+  sink.set_instructions([&](uint32_t thread) { return replay.threads().at(thread).counts.instructions; });
   replay_all(trace, replay, from, to, progress);
   model.set_state(before.state());
 }
