@@ -199,8 +199,10 @@ uint64_t BlockProfiler::executions_of(const Process& process, uint64_t pc) const
 uint64_t BlockProfiler::executions_in(const Process& process, uint64_t pc) {
   uint64_t sum = 0;
   for (const uint32_t word : process.paths.paths_around(pc))
-    if (word < process.executions.size() && process.executions[word] != 0)
-      sum += process.executions[word] * occurrences(process.table->code(word), pc, ~0u);
+    if (word < process.executions.size() && process.executions[word] != 0) {
+      const std::vector<uint64_t>& addresses = process.paths[word].addresses;
+      sum += process.executions[word] * static_cast<uint64_t>(std::count(addresses.begin(), addresses.end(), pc));
+    }
   const auto cut = process.cut_executions.find(pc);
   return sum + (cut == process.cut_executions.end() ? 0 : cut->second);
 }

@@ -15,6 +15,7 @@ PathBlocks& PathBlockTable::learn(uint64_t word, const channel::PathCode& code) 
   PathBlocks& made = paths_[word];
   made.first_pc = made.lowest_pc = made.highest_pc = code.instructions[0].pc;
   made.instructions = static_cast<uint32_t>(code.instructions.size());
+  for (const auto& instruction : code.instructions) made.addresses.push_back(instruction.pc);
   const auto& last = code.instructions.back();
   const Link behind = follow(last.pc + last.length);
   BlockPiece piece{behind.to, 0, behind.final};

