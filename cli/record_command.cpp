@@ -89,14 +89,6 @@ struct Recording {
   bool stopped = false;           // by us, as asked
 };
 
-// Every followed process; who waits for one of them sees it killed.
-void end_all(host::Family& family) {
-  family.stop_following();
-  for (uint32_t index = family.size(); index-- != 0;)
-    if (!family.is_forgotten(index) && family[index].running()) family[index].forward_signal(SIGKILL);
-  family.forward_signal(SIGKILL);
-}
-
 // Runs the program with its references going into `inner`.
 template <class Inner>
 Recording record(const RecordOptions& o, traces::Writer& writer, Inner& inner, uint32_t line_bytes, uint32_t cores) {
@@ -114,7 +106,7 @@ Recording record(const RecordOptions& o, traces::Writer& writer, Inner& inner, u
   if (o.stop)
     sink.set_on_end([&] {
       recording.stopped = true;
-      end_all(run.family());
+      run.family().end_all();
     });
   recording.result = run.into(sink, line_bytes, cores);
   recording.result.threads = sink.in_region(recording.result.threads);

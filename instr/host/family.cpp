@@ -17,7 +17,12 @@
 #include <cerrno>
 #include <chrono>
 #include <climits>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
 
 #include "base/user_error.h"
 #include "instr/host/attach.h"
@@ -141,6 +146,46 @@ void Family::start_leaving() {
         stuck_.push_back(fmt::format("process {} could not be detached from: it goes on in the engine, and nobody reads what it does", target->pid()));
     left_ = true;
   });
+}
+
+namespace {
+
+// By process: its parent.
+std::map<pid_t, pid_t> all_parents() {
+  std::map<pid_t, pid_t> parents;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", std::filesystem::directory_options::skip_permission_denied)) {
+    const std::string name = entry.path().filename();
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    std::ifstream file(entry.path() / "stat");
+    std::string text;
+    std::getline(file, text);
+    const size_t name_end = text.rfind(')');   // then " S 123"
+    if (name_end != std::string::npos && name_end + 4 < text.size())
+      parents[static_cast<pid_t>(std::atoi(name.c_str()))] = static_cast<pid_t>(std::atoi(text.c_str() + name_end + 4));
+  }
+  return parents;
+}
+
+}  // namespace
+
+// A child that was just made is known to nobody but the kernel. So all are stopped first, until there is no new one.
+void Family::end_all() {
+  stop_following();
+  std::set<pid_t> doomed;
+  for (Member& m : members_)
+    if (m.target != nullptr && m.target->running()) doomed.insert(m.target->pid());
+  for (const Watched& w : watched_) doomed.insert(w.pid);
+  if (!main_ended_ && !attached_) doomed.insert(main_pid_);
+  for (const pid_t pid : doomed) kill(pid, SIGSTOP);
+  for (bool found = true; found;) {
+    found = false;
+    for (const auto& [pid, parent] : all_parents())
+      if (doomed.contains(parent) && doomed.insert(pid).second) {
+        kill(pid, SIGSTOP);
+        found = true;
+      }
+  }
+  for (const pid_t pid : doomed) kill(pid, SIGKILL);
 }
 
 bool Family::any_is_in_engine() {

@@ -43,6 +43,8 @@ class Family {
 
   // From now on nothing new is followed.
   void stop_following() { closed_ = true; }
+  // Kills the program: every followed process, and whatever descends from them, followed or not.
+  void end_all();
 
   // Processes that were ever followed.
   uint32_t size() const { return static_cast<uint32_t>(members_.size()); }
