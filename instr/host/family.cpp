@@ -293,7 +293,12 @@ bool Family::handle_stops(Watched& w) {
     for (;;) {
       siginfo_t info{};
       const int kinds = WSTOPPED | WNOHANG | __WALL | (who == main_pid_ ? 0 : WEXITED);
-      if (waitid(P_PID, static_cast<id_t>(who), &info, kinds) != 0 || info.si_pid == 0) break;
+      const int result = waitid(P_PID, static_cast<id_t>(who), &info, kinds);
+      if (result != 0 && errno == ECHILD && w.tid == w.pid && who != main_pid_) {   // it has been waited for already
+        set_aside(w);
+        return false;
+      }
+      if (result != 0 || info.si_pid == 0) break;
       const bool stopped = info.si_code == CLD_TRAPPED || info.si_code == CLD_STOPPED;
       if (!stopped) {
         if (who == w.tid) {
@@ -375,8 +380,10 @@ bool Family::take_image(Watched& w) {
     ptrace(PTRACE_CONT, pid, nullptr, nullptr);
     return true;
   }
-  ptrace(PTRACE_DETACH, pid, nullptr, nullptr);
-  return false;
+  if (ptrace(PTRACE_DETACH, pid, nullptr, nullptr) == 0 || was_main) return false;
+  // Killed while the engine was being put in. Its parent does not hear of that before its tracer has waited for it: watched until then.
+  w.tid = pid;
+  return true;
 }
 
 void Family::set_aside(const Watched& w) {

@@ -8,20 +8,20 @@ import sys
 import time
 
 simrun, program, case = sys.argv[1:4]
-first, count = (int(sys.argv[4]), int(sys.argv[5])) if len(sys.argv) > 5 else (1, 12)
+first, count = (int(sys.argv[4]), int(sys.argv[5])) if len(sys.argv) > 5 else (1, 6)
 PATIENCE = 60
 OPTIONS = {'trace': ['--mode', 'trace'], 'sim': ['--config', 'l3_4core', '--check'], 'killed': ['--mode', 'trace']}[case]
 
 
-def processes(session):
-    """pid -> (state, mappings) of all processes of a session that have not ended."""
+def processes(session, dead=False):
+    """pid -> (state, mappings) of all processes of a session; with `dead` also those that nobody has waited for."""
     found = {}
     for name in os.listdir('/proc'):
         if not name.isdigit():
             continue
         try:
             fields = open(f'/proc/{name}/stat').read().rsplit(')', 1)[1].split()
-            if int(fields[3]) == session and fields[0] not in 'ZX':
+            if int(fields[3]) == session and (dead or fields[0] not in 'ZX'):
                 found[int(name)] = (fields[0], open(f'/proc/{name}/maps').read())
         except (OSError, IndexError):
             pass
@@ -30,10 +30,12 @@ def processes(session):
 
 def give_up(seed, session, what):
     print(f'FAILED: seed {seed}: {what}')
-    for pid, (state, maps) in processes(session).items():
+    for pid, (state, maps) in processes(session, dead=True).items():
+        status = dict(line.split(":\t", 1) for line in open(f"/proc/{pid}/status").read().splitlines() if ":\t" in line)
+        print(f'  {pid} of {status["PPid"]}, tracer {status["TracerPid"]}: {status["Name"]} {status["State"]}')
         stack = ''
         for task in os.listdir(f'/proc/{pid}/task'):
-            stack += ' ' + open(f'/proc/{pid}/task/{task}/syscall').read().split()[0]
+            stack += ' ' + (open(f'/proc/{pid}/task/{task}/syscall').read().split() or ['none'])[0] if state not in 'ZX' else ''
         print(f'  {pid} {state} engine: {"memfd:simrun" in maps}, in system calls{stack}: ' + open(f'/proc/{pid}/cmdline').read().replace('\0', ' '))
         os.kill(pid, signal.SIGKILL)
     sys.exit(1)
