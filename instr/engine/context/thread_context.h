@@ -69,6 +69,8 @@ struct ThreadContext : border::ThreadSlot {
   PendingSignal pending;
   uint64_t app_mask;           // the application's signal mask
   uint64_t call_mask;          // the mask for the time of a sigsuspend-like call that a signal has interrupted
+  uint32_t view_attempts;      // how often in a row view_descriptor was made anew for a read that a signal then prevented
+  int64_t view_descriptor;
   uint32_t has_call_mask;
   uint64_t call_to_restart;    // attached in this call, which restart_syscall goes on with; 0: none
   stack_t app_altstack;

@@ -293,7 +293,8 @@ void after_write_call(ThreadContext* c, uint64_t number, const uint64_t* a) {
   flush_if_translated(c, AppAddress{end - static_cast<uint64_t>(written)}, AppAddress{end});
 }
 
-void before_read_call(const ThreadContext* c, uint64_t number) {
+void before_read_call(ThreadContext* c, uint64_t number) {
+  constexpr uint32_t kMostAttempts = 3;
   if (g_view_count == 0) return;
   const uint64_t* g = c->app.gpr;
   const bool at_position = number == SYS_read || number == SYS_readv;
@@ -301,6 +302,11 @@ void before_read_call(const ThreadContext* c, uint64_t number) {
   const auto fd = static_cast<int64_t>(static_cast<int32_t>(g[kRdi]));
   OpenView view;
   if ((!at_position && !at_start) || !find_unread_view(fd, view)) return;
+  // Signals that come faster than views are made would keep the call from ever being made.
+  if (c->view_descriptor != fd) c->view_attempts = 0;
+  if (c->view_attempts == kMostAttempts) return;
+  c->view_descriptor = fd;
+  ++c->view_attempts;
   with_view(view.path, {}, view.text, [&](std::string text, const char* file) {
     if (text == view.text) return;
     const int64_t fresh = open_file(file, view.flags & (O_CLOEXEC | O_NONBLOCK));
@@ -309,6 +315,10 @@ void before_read_call(const ThreadContext* c, uint64_t number) {
     raw_syscall(SYS_close, static_cast<uint64_t>(fresh));
     remember(fd, view.flags, view.path, std::move(text));
   });
+}
+
+void after_read_call(ThreadContext* c, const uint64_t* a) {
+  if (c->view_attempts != 0 && c->view_descriptor == static_cast<int64_t>(static_cast<int32_t>(a[0]))) c->view_attempts = 0;
 }
 
 }  // namespace simrun::engine

@@ -12,8 +12,11 @@ namespace simrun::engine {
 // that it had.
 void after_open_call(ThreadContext* context, uint64_t number, const uint64_t* arguments);
 
-// Before a read: a view that nothing has been read of yet becomes what it would be now.
-void before_read_call(const ThreadContext* context, uint64_t number);
+// Before a read: a view that nothing has been read of yet becomes what it would be now. When signals keep coming first, what it was at
+// the third attempt.
+void before_read_call(ThreadContext* context, uint64_t number);
+// After any call that was made.
+void after_read_call(ThreadContext* context, const uint64_t* arguments);
 
 // After a write: if it went to this process's memory by its file in /proc, translations of what was there are dropped.
 // Such a write reaches code that is not writable.

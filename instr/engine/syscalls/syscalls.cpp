@@ -103,6 +103,7 @@ bool watched_call(ThreadContext* c, uint64_t number) {
     c->call_mask = mask;
     c->has_call_mask = 1;
   }
+  after_read_call(c, arguments);
   after_mapping_call(c, number, arguments);
   note_user_faults(c, number, arguments);
   after_open_call(c, number, arguments);
