@@ -312,14 +312,35 @@ void VirtualTime::look_for_roots(uint32_t index, MergeThread*& orphan) {
     const auto state = process.mapped->slot(slot).ring.state.load(std::memory_order_acquire);
     if (state == static_cast<uint32_t>(ThreadState::kFree)) continue;
     MergeThread& thread = know(index, slot);
-    const auto words = has_words(thread) ? thread.ring.words() : std::span<const uint64_t>{};
-    const bool starts =
-        words.size() > 2 && static_cast<uint32_t>(words[0]) == static_cast<uint32_t>(border::Event::kThreadStart);
-    if (starts && static_cast<uint32_t>(words[2]) == ~uint32_t{0})
-      name_and_start(thread);
-    else if (orphan == nullptr && !process.alive)
-      orphan = &thread;
+    if (parent_slot(thread) == ~uint32_t{0}) name_and_start(thread);
   }
+  if (orphan == nullptr && !process.alive) orphan = first_orphan(process);
+}
+
+// What its kThreadStart says; its own slot if that is not there to be read.
+uint32_t VirtualTime::parent_slot(MergeThread& thread) {
+  const auto words = has_words(thread) ? thread.ring.words() : std::span<const uint64_t>{};
+  const bool starts =
+      words.size() > 2 && static_cast<uint32_t>(words[0]) == static_cast<uint32_t>(border::Event::kThreadStart);
+  return starts ? static_cast<uint32_t>(words[2]) : thread.report.slot;
+}
+
+// An orphan's own creations must be read before the threads that it created are taken for orphans: one whose parent is
+// none. (No such one: a kThreadStart is missing, any will do.)
+MergeThread* VirtualTime::first_orphan(Process& process) {
+  const auto is_orphan = [&](uint32_t slot) {
+    const auto& t = process.by_slot[slot];
+    return t != nullptr && t->stage == Stage::kHeld && !t->created;
+  };
+  MergeThread* any = nullptr;
+  for (uint32_t slot = 0; slot < process.mapped->slots_used(); ++slot) {
+    if (!is_orphan(slot)) continue;
+    MergeThread& thread = *process.by_slot[slot];
+    const uint32_t parent = parent_slot(thread);
+    if (parent == slot || parent >= process.by_slot.size() || !is_orphan(parent)) return &thread;
+    if (any == nullptr) any = &thread;
+  }
+  return any;
 }
 
 void VirtualTime::name_and_start(MergeThread& thread) {

@@ -149,6 +149,8 @@ class VirtualTime {
   void poll_all();
   void look_for_roots();
   void look_for_roots(uint32_t process, MergeThread*& orphan);
+  uint32_t parent_slot(MergeThread& thread);
+  MergeThread* first_orphan(Process& process);
   bool waits_for_children();
   bool is_settled(const Expected& expected);
   void begin(uint32_t process, uint64_t clock);

@@ -197,6 +197,22 @@ TEST_F(MergeTest, ProcessThatIsReadNoLongerKeepsItsRings) {
   EXPECT_EQ(target_.slot(0).ring.state.load(), static_cast<uint32_t>(ThreadState::kRunning));
 }
 
+// Two threads whose creation nobody tells any more, the second made by the first, in a lower slot.
+TEST_F(MergeTest, OrphansComeInTheOrderOfTheirCreation) {
+  Producer a(target_, 0, 1), b(target_, 2, 2), c(target_, 1, 3);
+  a.start();
+  step(a, 0);
+  b.start(0);
+  step(b, 2);
+  b.event(Event::kThreadCreate, {1});
+  step(b, 2);
+  c.start(2);
+  step(c, 1);
+  settle(false);
+  EXPECT_EQ(order(), "ACCB");
+  EXPECT_EQ(merge().advance(false), Status::kFinished);
+}
+
 TEST_F(MergeTest, SlotIsUsedAgain) {
   Producer a(target_, 0, 1);
   a.start();

@@ -8,7 +8,7 @@ import sys
 import time
 
 simrun, program, case = sys.argv[1:4]
-first, count = (int(sys.argv[4]), int(sys.argv[5])) if len(sys.argv) > 5 else (1, 6)
+first, count = (int(sys.argv[4]), int(sys.argv[5])) if len(sys.argv) > 5 else (1, 12)
 PATIENCE = 60
 OPTIONS = {'trace': ['--mode', 'trace'], 'sim': ['--config', 'l3_4core', '--check'], 'killed': ['--mode', 'trace']}[case]
 
