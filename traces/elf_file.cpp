@@ -11,11 +11,11 @@ namespace simrun::traces {
 
 namespace {
 
-constexpr uint64_t kMostBytes = uint64_t{1} << 30;  // of a table, so that a damaged file cannot ask for all memory
-
 class ElfFile {
  public:
   explicit ElfFile(const std::string& path) : file_(path, std::ios::binary) {
+    file_.seekg(0, std::ios::end);
+    bytes_ = static_cast<uint64_t>(std::max<std::streamoff>(file_.tellg(), 0));
     valid_ = file_ && read(0, &header_, sizeof header_) && std::memcmp(header_.e_ident, ELFMAG, SELFMAG) == 0 &&
              header_.e_ident[EI_CLASS] == ELFCLASS64;
   }
@@ -28,10 +28,10 @@ class ElfFile {
     if (!valid_ || header_.e_shentsize != sizeof(Elf64_Shdr)) return {};
     return table<Elf64_Shdr>(header_.e_shoff, uint64_t{header_.e_shnum} * sizeof(Elf64_Shdr));
   }
-  // Empty when it cannot be read.
+  // Empty when it does not lie in the file: a damaged one cannot ask for more memory than it has bytes.
   template <class T>
   std::vector<T> table(uint64_t offset, uint64_t bytes) {
-    if (bytes > kMostBytes) return {};
+    if (offset > bytes_ || bytes > bytes_ - offset) return {};
     std::vector<T> items(bytes / sizeof(T));
     if (!items.empty() && !read(offset, items.data(), items.size() * sizeof(T))) return {};
     return items;
@@ -45,6 +45,7 @@ class ElfFile {
   }
 
   std::ifstream file_;
+  uint64_t bytes_ = 0;
   Elf64_Ehdr header_{};
   bool valid_ = false;
 };

@@ -41,7 +41,7 @@ Bytes sections_of(const std::string& path) {
   return all;
 }
 
-// The first byte as import_fuzz.cpp reads it: format + 3 * compression.
+// The first byte as use_import.cpp reads it.
 void imports(const fs::path& directory, const std::string& trace, const std::string& scratch) {
   const char* const endings[] = {"", ".gz", ".xz", ".zst"};
   for (const char* format : {"champsim", "din"})
@@ -57,12 +57,11 @@ void imports(const fs::path& directory, const std::string& trace, const std::str
         out.finish();
       }
       Bytes bytes = contents(file);
-      const uint8_t number = format == std::string("din") ? 1 : 0;
-      bytes.insert(bytes.begin(), static_cast<uint8_t>(number + 3 * compression));
-      write(directory / (std::string(format) + std::to_string(compression)), bytes);
+      bytes.insert(bytes.begin(), compression);
+      write(directory / format / ("made" + std::to_string(compression)), bytes);
     }
-  const std::string lackey = "\2==1== Lackey\nI  00401000,3\n L 1ffefff000,8\nI  00401003,4\n M 1ffefff008,4\n S 600,1\n";
-  write(directory / "lackey", {lackey.begin(), lackey.end()});
+  const std::string lackey = std::string(1, '\0') + "==1== Lackey\nI  00401000,3\n L 1ffefff000,8\nI  00401003,4\n M 1ffefff008,4\n S 600,1\n";
+  write(directory / "lackey" / "made", {lackey.begin(), lackey.end()});
 }
 
 void make_corpus(const fs::path& directory) {
@@ -87,7 +86,7 @@ void make_corpus(const fs::path& directory) {
     }
     write(directory / "file" / ("made" + std::to_string(seed)), contents(file));
     write(directory / "sections" / ("made" + std::to_string(seed)), sections_of(file));
-    if (seed == 1) imports(directory / "import", file, scratch.file("x"));
+    if (seed == 1) imports(directory, file, scratch.file("x"));
   }
 }
 
