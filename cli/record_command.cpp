@@ -132,8 +132,8 @@ Recording simulate_and_record(const RecordOptions& o, std::optional<sim::Machine
     return record(o, writer, sink, channel::MergeOptions{}.line_bytes, 0);
   }
   sim::Hierarchy model(*machine);
-  ModelSink sink(model);
-  Recording recording = record(o, writer, sink, model.line_bytes(), model.cores());
+  const auto record_into = [&](auto sink) { return record(o, writer, sink, model.line_bytes(), model.cores()); };
+  Recording recording = model.wants_pc() ? record_into(PcModelSink<sim::Hierarchy>(model)) : record_into(ModelSink(model));
   recording.result.machine = std::move(machine);
   recording.result.caches = model.statistics();
   return recording;

@@ -2,29 +2,24 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <functional>
 #include <future>
 #include <limits>
-#include <map>
 #include <optional>
 
 #include "base/user_error.h"
 #include "cli/command_line.h"
-#include "cli/core_counts.h"
 #include "cli/json_report.h"
-#include "cli/model_sink.h"
 #include "cli/output_file.h"
 #include "cli/phases/stored_state.h"
 #include "cli/print_error.h"
 #include "cli/progress.h"
 #include "cli/report.h"
 #include "cli/sub_commands.h"
-#include "cli/trace_cores.h"
 #include "cli/trace_information.h"
+#include "cli/trace_model_sink.h"
 #include "configs/read_machine.h"
 #include "sim/hierarchy.h"
 #include "traces/region.h"
-#include "traces/replay.h"
 
 namespace simrun::cli {
 
@@ -33,6 +28,7 @@ namespace {
 struct SimOptions {
   std::string trace, config, json_file, from, to, state, warm_up;
   bool quiet = false;
+  traces::ReplaySelection selection;
 };
 
 SimOptions parse(const Words& words) {
@@ -53,63 +49,16 @@ SimOptions parse(const Words& words) {
                         "Begin with the caches as they are in this file, which simrun pinpoints --snapshots stored for this\n"
                         "machine, behind the warm-up of the trace")
       ->type_name("FILE");
+  line.app().add_option("--thread", o.selection.thread, "Only this thread (simrun info lists them); --from and --to count all")
+      ->check(CLI::NonNegativeNumber.description(""))->type_name("N");
+  line.app().add_option("--process", o.selection.process, "Only this process")
+      ->check(CLI::NonNegativeNumber.description(""))->type_name("N");
   line.app().add_flag("-q,--quiet", o.quiet, "No report and no progress line; warnings and errors only");
   line.parse(words);
   if (!o.state.empty() && !(o.warm_up.empty() && o.from.empty()))
     line.usage_error("--state says where to begin: without --from and --warm-up");
   return o;
 }
-
-// ModelSink in the terms of traces/. Threads are on the cores that the trace says for a machine of as many, else on their own.
-class TraceModelSink {
- public:
-  TraceModelSink(ModelSink& sink, const traces::Reader& trace, uint32_t cores)
-      : sink_(sink), follows_(recorded_cores(trace.information()) == cores) {
-    if (!follows_) own_cores_ = cores_of_threads(trace.summary(), cores);
-  }
-  // Instructions that a thread has retired.
-  void set_instructions(std::function<uint64_t(uint32_t)> instructions) { instructions_ = std::move(instructions); }
-
-  uint32_t start_thread(uint32_t thread, uint32_t process, uint32_t tid) {
-    channel::ThreadReport report = report_of(thread, process);
-    report.tid = tid;
-    if (follows_) return sink_.start_thread(report);  // its core follows
-    if (const auto own = own_cores_.find(thread); own != own_cores_.end()) {
-      report.core = own->second;
-      counts_.put(thread, report.core, true, 0);
-    }
-    return sink_.start_thread(report);
-  }
-  std::optional<uint32_t> run_on(uint32_t thread, uint32_t process, uint32_t core, bool is_new_there) {
-    if (!follows_) return {};
-    channel::ThreadReport report = report_of(thread, process);
-    report.core = core;
-    counts_.put(thread, core, is_new_there, instructions_(thread));
-    return sink_.run_on(report);
-  }
-  void fetch(uint32_t handle, uint64_t line) { sink_.fetch(handle, line); }
-  void data(uint32_t handle, traces::ReferenceKind kind, uint64_t address, uint32_t bytes) {
-    static_assert(static_cast<int>(channel::ReferenceKind::kNonTemporalStore) ==
-                  static_cast<int>(traces::ReferenceKind::kNonTemporalStore));
-    sink_.data(handle, static_cast<channel::ReferenceKind>(kind), address, bytes);
-  }
-  CoreCounts& counts() { return counts_; }
-  bool has_cores() const { return follows_ || !own_cores_.empty(); }
-
- private:
-  static channel::ThreadReport report_of(uint32_t thread, uint32_t process) {
-    channel::ThreadReport report;
-    report.index = report.core = thread;
-    report.process = process;
-    return report;
-  }
-
-  ModelSink& sink_;
-  bool follows_;
-  std::map<uint32_t, uint32_t> own_cores_;
-  CoreCounts counts_;
-  std::function<uint64_t(uint32_t)> instructions_;
-};
 
 channel::ThreadReport thread_report(const traces::ReplayThread& t) {
   channel::ThreadReport report;
@@ -175,51 +124,82 @@ uint64_t warm_up_of_region(const traces::Reader& trace) {
   return (*region)["warm_up"].get<uint64_t>();
 }
 
-// Lets the instructions [from, to) warm up `model`, which then has counted nothing.
-void warm(const traces::Reader& trace, uint64_t from, uint64_t to, sim::Hierarchy& model, Progress& progress) {
-  sim::Hierarchy before(model.config());
-  ModelSink model_sink(before);
-  TraceModelSink sink(model_sink, trace, before.cores());
-  traces::Replay<TraceModelSink> replay(trace, sink, before.line_bytes());
+struct Span {
+  uint64_t from, to;  // instructions of the trace
+};
+
+// A trace's references in `span` into `model`. What was counted goes into `result`, if there is one.
+template <class Inner>
+void replay_into(const SimOptions& o, const traces::Reader& trace, const Span& span, sim::Hierarchy& model,
+                 Progress& progress, RunResult* result) {
+  Inner model_sink(model);
+  TraceModelSink<Inner> sink(model_sink, trace, model.cores());
+  traces::Replay<TraceModelSink<Inner>> replay(trace, sink, model.line_bytes(), o.selection);
   sink.set_instructions([&](uint32_t thread) { return replay.threads().at(thread).counts.instructions; });
-  replay_all(trace, replay, from, to, progress);
-  model.set_state(before.state());
+  replay_all(trace, replay, span.from, span.to, progress);
+  if (result == nullptr) return;
+  for (const auto& [index, thread] : replay.threads()) {
+    sink.counts().end(index, thread.counts.instructions);
+    result->threads.push_back(thread_report(thread));
+    sink.counts().tell(result->threads.back());
+  }
+  if (sink.has_cores()) result->cores = sink.counts().reports(model.cores());
+}
+
+// The same for any machine. Prefetchers that go by instruction see the pc of each reference, as in a live run.
+void simulate_span(const SimOptions& o, const traces::Reader& trace, const Span& span, sim::Hierarchy& model,
+                   Progress& progress, RunResult* result) {
+  if (model.wants_pc())
+    replay_into<PcModelSink<sim::Hierarchy>>(o, trace, span, model, progress, result);
+  else
+    replay_into<ModelSink>(o, trace, span, model, progress, result);
+}
+
+void check_selection(const traces::Reader& trace, const traces::ReplaySelection& s) {
+  if (s.process >= static_cast<int64_t>(trace.processes()))
+    throw UserError(fmt::format("{} has no process {}: {} to {}", trace.path(), s.process, 0, trace.processes() - 1));
+  if (s.thread < 0) return;
+  for (const traces::ChunkInfo& chunk : trace.chunks())
+    for (const traces::PartInfo& part : chunk.parts)
+      if (part.thread == s.thread && (s.process < 0 || part.process == s.process)) return;
+  if (trace.incomplete().empty())  // else there is no index to ask
+    throw UserError(fmt::format("{} has no thread {}{}", trace.path(), s.thread, s.process < 0 ? "" : " in that process"));
+}
+
+// Where to count, and from where to warm up.
+struct Spans {
+  Span warm_up, counted;
+};
+
+Spans spans_of(const SimOptions& o, const traces::Reader& trace) {
+  const uint64_t begin = instruction_bound(o.from, 0);
+  const bool by_region = !o.state.empty() || o.warm_up == "region";
+  const uint64_t from = begin + (by_region ? warm_up_of_region(trace) : instruction_bound(o.warm_up, 0));
+  const uint64_t to = instruction_bound(o.to, std::numeric_limits<uint64_t>::max());
+  if (from >= to) throw UserError("--to must lie behind --from", 2);
+  if (trace.chunks().empty() || from >= trace.instructions())
+    throw UserError(fmt::format("{} holds {} instructions: nothing to simulate", o.trace, trace.instructions()));
+  return {{begin, from}, {from, to}};
 }
 
 RunResult simulate(const SimOptions& o) {
   const auto start = std::chrono::steady_clock::now();
   const traces::Reader trace(o.trace);
-  uint64_t from = instruction_bound(o.from, 0);
-  const uint64_t begin = from;
-  if (!o.state.empty() || o.warm_up == "region")
-    from += warm_up_of_region(trace);
-  else
-    from += instruction_bound(o.warm_up, 0);
-  const uint64_t to = instruction_bound(o.to, std::numeric_limits<uint64_t>::max());
-  if (from >= to) throw UserError("--to must lie behind --from", 2);
-  if (trace.chunks().empty() || from >= trace.instructions())
-    throw UserError(fmt::format("{} holds {} instructions: nothing to simulate", o.trace, trace.instructions()));
+  const Spans spans = spans_of(o, trace);
+  check_selection(trace, o.selection);
   sim::MachineConfig machine = configs::read_machine(o.config);
   sim::Hierarchy model(machine);
-  ModelSink model_sink(model);
-  TraceModelSink sink(model_sink, trace, model.cores());
   Progress progress(!o.quiet);
-  if (!o.state.empty())
+  if (!o.state.empty()) {
     read_state(o.state, model);
-  else if (from != begin)
-    warm(trace, begin, from, model, progress);
-  traces::Replay<TraceModelSink> replay(trace, sink, model.line_bytes());
-  sink.set_instructions([&](uint32_t thread) { return replay.threads().at(thread).counts.instructions; });
-  replay_all(trace, replay, from, to, progress);
-  progress.clear();
-
-  RunResult result;
-  for (const auto& [index, thread] : replay.threads()) {
-    sink.counts().end(index, thread.counts.instructions);
-    result.threads.push_back(thread_report(thread));
-    sink.counts().tell(result.threads.back());
+  } else if (spans.warm_up.from != spans.warm_up.to) {
+    sim::Hierarchy before(machine);
+    simulate_span(o, trace, spans.warm_up, before, progress, nullptr);
+    model.set_state(before.state());
   }
-  if (sink.has_cores()) result.cores = sink.counts().reports(model.cores());
+  RunResult result;
+  simulate_span(o, trace, spans.counted, model, progress, &result);
+  progress.clear();
   read_trace_summary(trace.information(), trace.summary(), result);
   if (!trace.incomplete().empty()) result.warnings.push_back(fmt::format("{}: {}", o.trace, trace.incomplete()));
   result.machine = std::move(machine);

@@ -29,6 +29,7 @@ template <class Inner>
 class WholeRecorder final {
  public:
   static constexpr bool kWantsReferences = Inner::kWantsReferences;
+  static constexpr bool kWantsPc = channel::kSinkWantsPc<Inner>;
   WholeRecorder(traces::Writer& writer, host::Family& family, Inner& inner) : live_(family, writer), inner_(inner) {}
 
   uint32_t start_thread(const channel::ThreadReport& report) {
@@ -47,9 +48,10 @@ class WholeRecorder final {
     live_.look_at(thread, words);
     live_.add_event(thread, words);
   }
-  void fetch(uint32_t handle, uint64_t line) { inner_.fetch(handle, line); }
-  void data(uint32_t handle, channel::ReferenceKind kind, uint64_t address, uint32_t bytes) {
-    inner_.data(handle, kind, address, bytes);
+  // `pc`: one, if kWantsPc.
+  void fetch(uint32_t handle, uint64_t line, auto... pc) { inner_.fetch(handle, line, pc...); }
+  void data(uint32_t handle, channel::ReferenceKind kind, uint64_t address, uint32_t bytes, auto... pc) {
+    inner_.data(handle, kind, address, bytes, pc...);
   }
 
  private:
@@ -62,6 +64,7 @@ template <class Inner>
 class RegionRecorder final {
  public:
   static constexpr bool kWantsReferences = Inner::kWantsReferences;
+  static constexpr bool kWantsPc = channel::kSinkWantsPc<Inner>;
   RegionRecorder(traces::Writer& writer, host::Family& family, traces::RegionTracker& region, Inner& inner)
       : live_(family, writer), region_(region), inner_(inner) {
     live_.set_on_module([this](const traces::Module& module) { region_.add_module(module); });
@@ -102,11 +105,11 @@ class RegionRecorder final {
     live_.pass_over(thread, words);
     if (region_.over()) leave(thread);
   }
-  void fetch(uint32_t handle, uint64_t line) {
-    if (region_.inside()) inner_.fetch(handle, line);
+  void fetch(uint32_t handle, uint64_t line, auto... pc) {
+    if (region_.inside()) inner_.fetch(handle, line, pc...);
   }
-  void data(uint32_t handle, channel::ReferenceKind kind, uint64_t address, uint32_t bytes) {
-    if (region_.inside()) inner_.data(handle, kind, address, bytes);
+  void data(uint32_t handle, channel::ReferenceKind kind, uint64_t address, uint32_t bytes, auto... pc) {
+    if (region_.inside()) inner_.data(handle, kind, address, bytes, pc...);
   }
 
   // Statistics of the region, for the threads that ran in it, from those of the whole run.

@@ -22,12 +22,13 @@ void add_fetches(PathReferences& to, uint64_t pc, uint32_t length, uint64_t id, 
     ++to.counts.fetch_lines;
     to.plain.push_back({static_cast<int64_t>(line - 2 * id), 0, 0, static_cast<uint16_t>(1u << line_shift), 0,
                         ReferenceKind::kFetch});
+    to.pcs.push_back(pc);
   }
 }
 
-void add_operand(PathReferences& to, const Operand& o, uint64_t id) {
+void add_operand(PathReferences& to, const Operand& o, uint64_t pc, uint64_t id) {
   if (!is_plain(o)) {
-    to.specials.push_back({static_cast<uint32_t>(to.operands.size()), static_cast<uint32_t>(to.plain.size())});
+    to.specials.push_back({static_cast<uint32_t>(to.operands.size()), static_cast<uint32_t>(to.plain.size()), pc});
     to.operands.push_back(o);
     return;
   }
@@ -39,6 +40,7 @@ void add_operand(PathReferences& to, const Operand& o, uint64_t id) {
   const ReferenceKind kind = to_reference_kind(o.kind);
   to.plain.push_back({static_cast<int64_t>(disp), index(o.word_a), index(o.word_b), static_cast<uint16_t>(o.size), shift,
                       kind});
+  to.pcs.push_back(pc);
   count(to.counts, kind);
 }
 
@@ -91,10 +93,11 @@ PathReferences make_references(const DescriptorTable::View& view, uint64_t id, u
   size_t operand = 0;
   for (uint32_t i = 0; i < instructions; ++i) {
     const StaticInstruction& instruction = view.instructions[i];
-    add_fetches(made, view.pc + static_cast<uint64_t>(int64_t{instruction.offset}), instruction.length, id, line_shift);
+    const uint64_t pc = view.pc + static_cast<uint64_t>(int64_t{instruction.offset});
+    add_fetches(made, pc, instruction.length, id, line_shift);
     for (; operand < view.operands.size() && view.operands[operand].instruction == i; ++operand) {
       if (!words_fit(view.operands[operand], words)) throw FormatError("an operand reads words beyond its path");
-      add_operand(made, view.operands[operand], id);
+      add_operand(made, view.operands[operand], pc, id);
     }
   }
   made.counts.paths = 1;

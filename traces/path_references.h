@@ -50,9 +50,11 @@ void count(Counts& to, ReferenceKind kind);
 
 struct PathReferences {
   std::vector<PlainReference> plain;
+  std::vector<uint64_t> pcs;  // of the instruction of each; read only for sinks with kWantsPc
   struct Special {
     uint32_t operand;   // of `operands`
     uint32_t position;  // plain references before it
+    uint64_t pc;        // of its instruction
   };
   std::vector<Special> specials;
   std::vector<Operand> operands;

@@ -5,7 +5,8 @@
 //       new handle; nothing: it stays where it is. May be left out
 //   void fetch(uint32_t handle, uint64_t line);
 //   void data(uint32_t handle, ReferenceKind kind, uint64_t address, uint32_t bytes);
-// with what start_thread returned as the handle.
+// with what start_thread returned as the handle. With a constant kWantsPc = true, fetch() and data() get the address of the
+// instruction too, as their last argument.
 #pragma once
 
 #include <map>
@@ -29,11 +30,19 @@ struct ReplayThread {
   Counts counts;
 };
 
+// Whose references a replay is of; -1: everybody's. The others only make time pass.
+struct ReplaySelection {
+  int64_t thread = -1, process = -1;
+  bool has(const ThreadPart& part) const {
+    return (thread < 0 || part.thread == thread) && (process < 0 || part.process == process);
+  }
+};
+
 template <class Sink>
 class Replay {
  public:
-  Replay(const Reader& trace, Sink& sink, uint32_t line_bytes)
-      : trace_(trace), sink_(sink), xsave_(xsave_components(trace.information())) {
+  Replay(const Reader& trace, Sink& sink, uint32_t line_bytes, const ReplaySelection& selection = {})
+      : trace_(trace), sink_(sink), selection_(selection), xsave_(xsave_components(trace.information())) {
     for (uint32_t p = 0; p < trace.processes(); ++p) tables_.emplace_back(trace.process(p), line_bytes);
   }
 
@@ -41,7 +50,7 @@ class Replay {
   // starts at `to` or later. Chunks must come in order.
   void run(const Chunk& chunk, uint64_t from, uint64_t to) {
     std::vector<Position> positions;
-    for (const ThreadPart& part : chunk.threads) positions.push_back({&part, part.words.data()});
+    for (const ThreadPart& part : chunk.threads) positions.push_back({&part, part.words.data(), selection_.has(part)});
     now_ = chunk.first_instruction;
     started_ |= from <= trace_.chunks()[0].section.first_instruction;
     for (const Turn& turn : chunk.turns) {
@@ -55,9 +64,11 @@ class Replay {
   const std::map<uint32_t, ReplayThread>& threads() const { return threads_; }
 
  private:
+  static constexpr bool kWantsPc = requires { requires Sink::kWantsPc; };
   struct Position {
     const ThreadPart* part;
     const uint64_t* at;
+    bool selected;
     ReplayThread* thread = nullptr;
     SegmentBases bases{};  // while nothing was replayed
     bool moved = false;
@@ -78,7 +89,7 @@ class Replay {
         over_ = true;
         return;
       }
-      const bool wanted = started_;
+      const bool wanted = started_ && position.selected;
       if (wanted && position.thread == nullptr) position.thread = &thread_of(position);
       if (!is_path) {
         event(position, words, wanted, table);
@@ -105,42 +116,49 @@ class Replay {
 
   void replay(const PathReferences& path, const uint64_t* words, ReplayThread& thread) {
     thread.counts += path.counts;
-    const PlainReference* at = path.plain.data();
-    const PlainReference* const end = at + path.plain.size();
-    if (path.first_line == thread.last_line) {
-      --thread.counts.fetch_lines;
-      ++at;
-    }
+    size_t at = path.first_line == thread.last_line ? 1 : 0;
+    thread.counts.fetch_lines -= at;
     thread.last_line = path.last_line;
     if (path.specials.empty()) [[likely]]
-      return plain(at, end, words, thread.handle);
+      return plain(path, at, path.plain.size(), words, thread.handle);
     const ReferenceContext context{thread.bases, xsave_};
     for (size_t k = 0; k < path.specials.size(); ++k) {
-      const PlainReference* const stop = path.plain.data() + path.specials[k].position;
-      plain(at, stop, words, thread.handle);
-      at = stop;
+      const PathReferences::Special& special = path.specials[k];
+      plain(path, at, special.position, words, thread.handle);
+      at = special.position;
       thread.counts.string_iterations += expand(
-          path.operands, path.specials[k].operand, words, context,
-          [&](OperandKind kind, uint64_t address, uint32_t bytes) { data(thread, kind, address, bytes); });
-      if (is_string_pair(path.operands, path.specials[k].operand)) ++k;
+          path.operands, special.operand, words, context,
+          [&](OperandKind kind, uint64_t address, uint32_t bytes) { data(thread, kind, address, bytes, special.pc); });
+      if (is_string_pair(path.operands, special.operand)) ++k;
     }
-    plain(at, end, words, thread.handle);
+    plain(path, at, path.plain.size(), words, thread.handle);
   }
 
-  void plain(const PlainReference* at, const PlainReference* end, const uint64_t* words, uint32_t handle) {
-    for (; at < end; ++at) {
+  // The plain references [from, to).
+  void plain(const PathReferences& path, size_t from, size_t to, const uint64_t* words, uint32_t handle) {
+    for (const PlainReference *at = path.plain.data() + from, *end = path.plain.data() + to; at < end; ++at) {
       const uint64_t value = words[at->a] + (words[at->b] << at->shift) + static_cast<uint64_t>(at->disp);
-      if (at->kind == ReferenceKind::kFetch)
+      if constexpr (kWantsPc) {
+        const uint64_t pc = path.pcs[static_cast<size_t>(at - path.plain.data())];
+        if (at->kind == ReferenceKind::kFetch)
+          sink_.fetch(handle, value, pc);
+        else
+          sink_.data(handle, at->kind, value, at->bytes, pc);
+      } else if (at->kind == ReferenceKind::kFetch) {
         sink_.fetch(handle, value);
-      else
+      } else {
         sink_.data(handle, at->kind, value, at->bytes);
+      }
     }
   }
 
-  void data(ReplayThread& thread, OperandKind operand_kind, uint64_t address, uint32_t bytes) {
+  void data(ReplayThread& thread, OperandKind operand_kind, uint64_t address, uint32_t bytes, uint64_t pc) {
     const ReferenceKind kind = to_reference_kind(operand_kind);
     count(thread.counts, kind);
-    sink_.data(thread.handle, kind, address, bytes);
+    if constexpr (kWantsPc)
+      sink_.data(thread.handle, kind, address, bytes, pc);
+    else
+      sink_.data(thread.handle, kind, address, bytes);
   }
 
   void event(Position& position, const uint64_t* words, bool wanted, PathReferenceTable& table) {
@@ -201,13 +219,15 @@ class Replay {
     if (strings.empty()) return;
     if (iterations > kMaxStringBytes / strings[0]->size) throw FormatError("a cut string instruction of more than 4 TiB");
     thread.counts.string_iterations += iterations;
+    const uint64_t pc = view.pc + static_cast<uint64_t>(int64_t{view.instructions[instruction].offset});
     for (uint64_t i = 0; i < iterations; ++i)
       for (const Operand* o : strings)
-        data(thread, o->kind, address_at(*o, words.data(), thread.bases, i * strings[0]->size), o->size);
+        data(thread, o->kind, address_at(*o, words.data(), thread.bases, i * strings[0]->size), o->size, pc);
   }
 
   const Reader& trace_;
   Sink& sink_;
+  ReplaySelection selection_;
   std::vector<XsaveComponent> xsave_;
   std::vector<PathReferenceTable> tables_;
   std::map<uint32_t, ReplayThread> threads_;

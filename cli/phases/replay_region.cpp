@@ -11,9 +11,10 @@ namespace simrun::cli {
 
 namespace {
 
-// ModelSink in the terms of traces/.
+// PcModelSink in the terms of traces/.
 class Sink {
  public:
+  static constexpr bool kWantsPc = true;  // a machine's prefetchers may go by it
   explicit Sink(sim::Hierarchy& model) : model_(model) {}
   uint32_t start_thread(uint32_t thread, uint32_t process, uint32_t tid) {
     channel::ThreadReport report;
@@ -22,13 +23,13 @@ class Sink {
     report.tid = tid;
     return model_.start_thread(report);
   }
-  void fetch(uint32_t handle, uint64_t line) { model_.fetch(handle, line); }
-  void data(uint32_t handle, traces::ReferenceKind kind, uint64_t address, uint32_t bytes) {
-    model_.data(handle, static_cast<channel::ReferenceKind>(kind), address, bytes);
+  void fetch(uint32_t handle, uint64_t line, uint64_t pc) { model_.fetch(handle, line, pc); }
+  void data(uint32_t handle, traces::ReferenceKind kind, uint64_t address, uint32_t bytes, uint64_t pc) {
+    model_.data(handle, static_cast<channel::ReferenceKind>(kind), address, bytes, pc);
   }
 
  private:
-  ModelSink model_;
+  PcModelSink<sim::Hierarchy> model_;
 };
 
 }  // namespace

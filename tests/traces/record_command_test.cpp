@@ -56,10 +56,11 @@ class RecordCommand : public ::testing::Test {
   }
 
   // Records with a live simulation, simulates the trace, and expects the same of both.
-  json record_and_simulate(const std::string& options, const std::string& program) {
-    const std::string recorded = simrun(fmt::format("record -q -o {} --config l3_8core.yaml --json {} {} -- {}",
-                                                    file("t"), file("live"), options, program));
-    simrun(fmt::format("sim {} -q --config l3_8core.yaml --json {}", file("t"), file("again")));
+  json record_and_simulate(const std::string& options, const std::string& program,
+                           const std::string& machine = "l3_8core.yaml") {
+    const std::string recorded = simrun(fmt::format("record -q -o {} --config {} --json {} {} -- {}", file("t"), machine,
+                                                    file("live"), options, program));
+    simrun(fmt::format("sim {} -q --config {} --json {}", file("t"), machine, file("again")));
     EXPECT_EQ(status_, 0);
     EXPECT_EQ(json::diff(counted(read("live")), counted(read("again"))), json::array()) << recorded;
     EXPECT_THAT(simrun("check " + file("t")), HasSubstr("no violation"));
@@ -72,6 +73,7 @@ class RecordCommand : public ::testing::Test {
 };
 
 const std::string kMarked = MARKED_PROGRAM;
+const std::string kForking = FORKING_PROGRAM;
 
 TEST_F(RecordCommand, SimulationEqualsTheLiveRun) {
   const json results = record_and_simulate("--chunk-size 64KiB", kMarked + " 40");
@@ -83,6 +85,63 @@ TEST_F(RecordCommand, SimulationEqualsTheLiveRun) {
 TEST_F(RecordCommand, SimulationEqualsTheLiveRunOfThreads) {
   const json results = record_and_simulate("--chunk-size 64KiB", kMarked + " 30 3");
   EXPECT_EQ(results["threads"].size(), 4u);
+}
+
+// Prefetchers by instruction and by stream, TLBs.
+const std::string kWithPrefetchers = "amd_ryzen_7950x.yaml";
+
+uint64_t prefetches_issued(const json& results) {
+  uint64_t sum = 0;
+  for (const auto& level : results["levels"]) sum += level["events"]["prefetches_issued"].get<uint64_t>();
+  return sum;
+}
+
+TEST_F(RecordCommand, SimulationEqualsTheLiveRunWithPrefetchersByPc) {
+  EXPECT_GT(prefetches_issued(record_and_simulate("", kMarked + " 40", kWithPrefetchers)), 100u);
+  record_and_simulate("", kMarked + " 30 3", kWithPrefetchers);
+  record_and_simulate("--region 200k..400k", kMarked + " 30 3", kWithPrefetchers);
+  record_and_simulate("--region marker:1..marker:2", kForking, kWithPrefetchers);
+}
+
+// Not the run that was recorded, but another one of the same program at the same addresses, without a recorder.
+TEST_F(RecordCommand, SimulationEqualsALiveRunWithoutRecorder) {
+  if (std::system("setarch -R true 2>/dev/null") != 0) GTEST_SKIP() << "addresses cannot be kept the same here";
+  std::ofstream(file("input")) << run("head -c 100000 " + std::string(SIMRUN_EXECUTABLE));
+  const std::string program = "gzip -c " + file("input") + " >/dev/null";
+  run(fmt::format("setarch -R {} -q -c {} -j {} -- {}", SIMRUN_EXECUTABLE, kWithPrefetchers, file("live"), program));
+  run(fmt::format("setarch -R {} record -q -o {} -- {}", SIMRUN_EXECUTABLE, file("t"), program));
+  simrun(fmt::format("sim {} -q -c {} -j {}", file("t"), kWithPrefetchers, file("again")));
+  json live = counted(read("live")), again = counted(read("again"));
+  // The recorder hears of mappings: a few more words.
+  for (json* results : {&live, &again}) {
+    (*results)["totals"].erase("stream_words");
+    for (const char* part : {"threads", "processes"})
+      for (const char* key : {"tid", "pid", "stream_words"}) (*results)[part][0].erase(key);
+  }
+  EXPECT_GT(live["totals"]["instructions"], 1'000'000);
+  EXPECT_EQ(json::diff(live, again), json::array());
+}
+
+// Processes and threads of a trace by themselves: together they are the whole.
+TEST_F(RecordCommand, SimulatesOneProcessOrThread) {
+  simrun("record -q -o " + file("t") + " -- " + kForking + " /bin/true");
+  simrun("sim -q -c l3_8core.yaml -j " + file("all") + " " + file("t"));
+  uint64_t instructions = 0, loads = 0;
+  const size_t processes = info("t")["processes"].size();
+  for (size_t k = 0; k < processes; ++k) {
+    EXPECT_EQ(simrun(fmt::format("sim -q -c l3_8core.yaml --process {} -j {} {}", k, file("one"), file("t"))), "");
+    const json one = read("one");
+    EXPECT_EQ(one["totals"]["instructions"], info("t")["processes"][k]["instructions"]) << k;
+    instructions += one["totals"]["instructions"].get<uint64_t>();
+    loads += one["totals"]["loads"].get<uint64_t>();
+  }
+  EXPECT_EQ(read("all")["totals"]["instructions"], instructions);
+  EXPECT_EQ(read("all")["totals"]["loads"], loads);
+  simrun(fmt::format("sim -q -c l3_8core.yaml --thread 1 -j {} {}", file("one"), file("t")));
+  EXPECT_EQ(read("one")["totals"]["instructions"], info("t")["processes"][1]["instructions"]);
+  EXPECT_THAT(simrun("sim -q -c l3_8core.yaml --process 9 " + file("t")), HasSubstr("has no process 9"));
+  EXPECT_EQ(status_, 1);
+  EXPECT_THAT(simrun("sim -q -c l3_8core.yaml --thread 9 " + file("t")), HasSubstr("has no thread 9"));
 }
 
 TEST_F(RecordCommand, RegionsEqualTheLiveRun) {
@@ -128,8 +187,6 @@ TEST_F(RecordCommand, ModulesAreThere) {
   EXPECT_THAT(all, HasSubstr("[vdso]\n"));
   EXPECT_THAT(all, ::testing::Not(HasSubstr("simrun-engine")));
 }
-
-const std::string kForking = FORKING_PROGRAM;
 
 TEST_F(RecordCommand, SimulationEqualsTheLiveRunOfProcesses) {
   const json results = record_and_simulate("--chunk-size 64KiB", kForking + " /bin/sh -c '/bin/true; echo a | cat'");
