@@ -101,13 +101,13 @@ bool VirtualTime::waits_for_children() {
   return !expected_.empty();
 }
 
-// A child whose parent died before it could announce it.
+// A child whose parent died before it could announce it: when all is read that the parent wrote.
 void VirtualTime::release_held_orphans() {
   for (uint32_t k = 0; k < processes_.size(); ++k) {
     const auto& p = processes_[k];
     if (!p || !p->held) continue;
     const auto& parent = processes_[p->origin.parent];
-    if (parent != nullptr && (parent->alive || parent->live != 0)) continue;
+    if (parent != nullptr && (parent->alive || parent->held || !parent->searched || parent->live != 0)) continue;
     const MergeThread* first = smallest_clock();
     begin(k, first == nullptr ? 0 : first->clock);
   }
@@ -291,19 +291,21 @@ void VirtualTime::poll(MergeThread& thread) {
 
 // Threads that nobody in their process created: the first one, or those found at attach.
 void VirtualTime::look_for_roots() {
-  release_held_orphans();
-  MergeThread* orphan = nullptr;
   for (uint32_t k = 0; k < processes_.size(); ++k)
-    if (processes_[k] != nullptr && !processes_[k]->held) look_for_roots(k, orphan);
-  // When its process is dead and nothing else is left: children whose kThreadCreate was lost with their parent.
-  if (orphan == nullptr || smallest_clock() != nullptr) return;
+    if (processes_[k] != nullptr && !processes_[k]->held) look_for_roots(k);
+  release_held_orphans();
+  poll_all();
+  if (smallest_clock() != nullptr) return;
+  // Nothing else is left: children whose kThreadCreate was lost with their process.
+  MergeThread* const orphan = first_orphan();
+  if (orphan == nullptr) return;
   if (orphan->ring.empty())
     end(*orphan);
   else
     name_and_start(*orphan);
 }
 
-void VirtualTime::look_for_roots(uint32_t index, MergeThread*& orphan) {
+void VirtualTime::look_for_roots(uint32_t index) {
   Process& process = *processes_[index];
   process.searched = !process.alive;
   for (uint32_t slot = 0; slot < process.mapped->slots_used(); ++slot) {
@@ -314,7 +316,6 @@ void VirtualTime::look_for_roots(uint32_t index, MergeThread*& orphan) {
     MergeThread& thread = know(index, slot);
     if (parent_slot(thread) == ~uint32_t{0}) name_and_start(thread);
   }
-  if (orphan == nullptr && !process.alive) orphan = first_orphan(process);
 }
 
 // What its kThreadStart says; its own slot if that is not there to be read.
@@ -323,6 +324,14 @@ uint32_t VirtualTime::parent_slot(MergeThread& thread) {
   const bool starts =
       words.size() > 2 && static_cast<uint32_t>(words[0]) == static_cast<uint32_t>(border::Event::kThreadStart);
   return starts ? static_cast<uint32_t>(words[2]) : thread.report.slot;
+}
+
+MergeThread* VirtualTime::first_orphan() {
+  for (const auto& p : processes_) {
+    if (p == nullptr || p->held || p->alive) continue;
+    if (MergeThread* const orphan = first_orphan(*p)) return orphan;
+  }
+  return nullptr;
 }
 
 // An orphan's own creations must be read before the threads that it created are taken for orphans: one whose parent is

@@ -148,8 +148,9 @@ class VirtualTime {
   void poll(MergeThread& thread);
   void poll_all();
   void look_for_roots();
-  void look_for_roots(uint32_t process, MergeThread*& orphan);
+  void look_for_roots(uint32_t process);
   uint32_t parent_slot(MergeThread& thread);
+  MergeThread* first_orphan();
   MergeThread* first_orphan(Process& process);
   bool waits_for_children();
   bool is_settled(const Expected& expected);

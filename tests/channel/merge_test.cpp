@@ -484,6 +484,50 @@ TEST_F(FamilyTest, ChildOfAParentThatDiedBeforeItSaidSo) {
   EXPECT_EQ(merge().advance(), Status::kFinished);
 }
 
+// Its thread is not taken for an orphan while its first thread has words.
+TEST_F(FamilyTest, DeadChildOfADeadParentWithAThread) {
+  Producer a(target_, 0, 41), e(child_target_, 0, 99), f(child_target_, 1, 100);
+  a.start();
+  step(a, 0);
+  merge().add_process(child_process_, forked(7));
+  e.start();
+  e.event(Event::kThreadCreate, {1});
+  child_step(e);
+  f.start(0);
+  child_step(f);
+  settle(true);
+  merge().set_alive(1, false);
+  settle(false);
+  EXPECT_EQ(order(), "AEE");
+  EXPECT_EQ(merge().advance(), Status::kFinished);
+}
+
+// A dead process that has not begun may yet say that it forked.
+TEST_F(FamilyTest, GrandchildWaitsForItsDeadParentToBegin) {
+  merge().set_find_child([](uint32_t, uint64_t, uint64_t) { return ChildState::kFollowed; });
+  FakeTarget grandchild_target(8192, 16);
+  MappedProcess grandchild_process(grandchild_target.mapping());
+  Producer a(target_, 0, 41), e(child_target_, 0, 99), g(grandchild_target, 0, 100);
+  a.start();
+  step(a, 0);
+  settle(true);
+  merge().add_process(child_process_, forked(7));
+  e.start();
+  child_step(e);
+  e.event(Event::kProcessFork, {100, 8});
+  merge().add_process(grandchild_process, {Origin::Kind::kFork, 1, 8, 0});
+  g.start();
+  merge().set_alive(1, false);
+  merge().set_alive(2, false);
+  a.state(border::ThreadState::kInKernel);
+  settle(true);
+  EXPECT_EQ(order(), "A");
+  a.event(Event::kProcessFork, {99, 7});
+  settle(false);
+  EXPECT_EQ(order(), "AE");
+  EXPECT_EQ(merge().advance(), Status::kFinished);
+}
+
 TEST_F(FamilyTest, ImageTakesTheClockOfTheOneThatItReplaces) {
   Producer a(target_, 0, 41), e(child_target_, 0, 41);
   a.start();
