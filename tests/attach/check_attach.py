@@ -125,6 +125,12 @@ def interrupted(simrun, child):
         fail(f'simrun ended with status {tool.returncode}')
 
 
+def briefly(simrun, child):
+    """Threads leave that have not even begun the calls again in which they were interrupted."""
+    for _ in range(10):
+        attach(simrun, child, '--for', '1ms', '--mode', 'trace')
+
+
 def twice(simrun, child):
     counted(simrun, child, '--mode', 'trace')
     counted(simrun, child, '--config', 'l3_8core')
@@ -164,7 +170,7 @@ def refused(simrun, child):
 CASES = {'trace': lambda s, c: counted(s, c, '--mode', 'trace'), 'count': lambda s, c: counted(s, c, '--mode', 'count'),
          'null': lambda s, c: attach(s, c, '--mode', 'null', '--for', '500ms'), 'twice': twice,
          'killed': killed('trace'), 'killed_count': killed('count'), 'killed_null': killed('null'),
-         'interrupted': interrupted, 'instructions': by_instructions, 'refused': refused}
+         'interrupted': interrupted, 'briefly': briefly, 'instructions': by_instructions, 'refused': refused}
 
 
 def main():

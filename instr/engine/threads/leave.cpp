@@ -66,6 +66,12 @@ void give_process_back_once() {
   while (h.leaving.load(std::memory_order_seq_cst) != value(Leaving::kGone)) wait_while(Leaving::kRestore);
 }
 
+// Attached in a call and not back in it yet: what restart_syscall goes on with is forgotten at the rt_sigreturn of leaving.
+void begin_call_again(ThreadContext* c) {
+  uint64_t& number = c->app.gpr[kRax];
+  if (c->call_to_restart != 0 && number == SYS_restart_syscall) number = c->call_to_restart;
+}
+
 }  // namespace
 
 void leave_engine(ThreadContext* c) {
@@ -81,6 +87,7 @@ void leave_engine(ThreadContext* c) {
   }
   auto& state = *static_cast<NativeState*>(memory);
   c->app_mask = mask;
+  begin_call_again(c);
   fill_native_state(c, state);
   end_budget(c);
   append_event(c, border::Event::kThreadEnd, {});
