@@ -108,6 +108,7 @@ enum class FollowKind : uint32_t {
   kVforked,      // a child that borrows its parent's memory and goes on natively until it executes a program
   kExec,         // a thread that is about to execute a program
   kExecFailed,   // and was told by the kernel that it cannot
+  kTraced,       // about to make a process (`token`: its pid or a thread's, perhaps its own) one that is traced: it is to leave the engine
 };
 enum class FollowState : uint32_t { kFree = 0, kClaimed, kPosted, kGranted, kRefused };
 
@@ -117,7 +118,7 @@ struct FollowRequest {
   uint32_t pid, tid;                   // of the requester, in its own namespace
   uint32_t descriptor;                 // kForked: of a memory file, in the requester's table
   uint32_t spare;
-  uint64_t token;                      // kForked, kVforked: as in the parent's kProcessFork
+  uint64_t token;                      // kForked, kVforked: as in the parent's kProcessFork; kTraced: whom
 };
 inline constexpr uint32_t kFollowRequests = 32;
 

@@ -27,6 +27,7 @@
 #include "base/user_error.h"
 #include "instr/host/attach.h"
 #include "instr/host/elf_file.h"
+#include "instr/host/tracers.h"
 #include "instr/host/resource_limits.h"
 
 namespace simrun::host {
@@ -43,11 +44,6 @@ constexpr int64_t kMissingMilliseconds = 5000;
 int64_t now_milliseconds() {
   using namespace std::chrono;
   return duration_cast<milliseconds>(steady_clock::now().time_since_epoch()).count();
-}
-
-void reply(FollowRequest& request, bool granted) {
-  request.state.store(static_cast<uint32_t>(granted ? FollowState::kGranted : FollowState::kRefused), std::memory_order_seq_cst);
-  syscall(SYS_futex, reinterpret_cast<uint32_t*>(&request.state), FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 
 // Ended, reaped or not.
@@ -125,6 +121,7 @@ Family::Family(LaunchOptions options, const std::vector<pid_t>& processes) : opt
 
 Family::~Family() {
   if (leaver_.joinable()) leaver_.join();
+  for (Departure& d : departures_) d.thread.join();
   for (const Watched& w : watched_) ptrace(PTRACE_DETACH, w.tid, nullptr, nullptr);   // in vain unless stopped: then our end does it
 }
 
@@ -211,6 +208,7 @@ void Family::poll() {
     for (FollowRequest& r : h.requests)
       if (r.state.load(std::memory_order_seq_cst) == static_cast<uint32_t>(FollowState::kPosted)) answer(i, r);
   }
+  finish_departures();
   std::erase_if(watched_, [this](Watched& w) { return !handle_stops(w); });
   watched_.insert(watched_.end(), found_.begin(), found_.end());
   found_.clear();
@@ -218,12 +216,12 @@ void Family::poll() {
 
 void Family::answer(uint32_t parent, FollowRequest& r) {
   const auto pid = static_cast<pid_t>(r.pid), tid = static_cast<pid_t>(r.tid);
-  if (closed_ && r.kind != FollowKind::kExecFailed) {
+  if (closed_ && r.kind != FollowKind::kExecFailed && r.kind != FollowKind::kTraced) {
     if (r.token != 0) children_[{parent, r.token}] = ChildState::kNative;
     return reply(r, false);
   }
   // Given up already (child()): the order went on without it, and nobody would read its streams.
-  if (const auto known = children_.find({parent, r.token}); r.token != 0 && known != children_.end() && known->second == ChildState::kNative)
+  if (const auto known = children_.find({parent, r.token}); r.token != 0 && r.kind != FollowKind::kTraced && known != children_.end() && known->second == ChildState::kNative)
     return reply(r, false);
   switch (r.kind) {
     case FollowKind::kForked: {
@@ -232,12 +230,13 @@ void Family::answer(uint32_t parent, FollowRequest& r) {
       return reply(r, followed);
     }
     case FollowKind::kVforked: {
-      const bool watched = watch(pid, tid, {Birth::Kind::kForked, parent, r.token, 0});
+      const bool watched = watch_vforked(pid, tid, {Birth::Kind::kForked, parent, r.token, 0});
       children_[{parent, r.token}] = watched ? ChildState::kPending : ChildState::kNative;
       return reply(r, watched);
     }
     case FollowKind::kExec: return reply(r, watch(pid, tid, {Birth::Kind::kExecuted, parent, 0, 0}));
     case FollowKind::kExecFailed: unwatch_failed_exec(tid); return reply(r, true);
+    case FollowKind::kTraced: return let_go(parent, r);
   }
   reply(r, false);
 }
@@ -265,10 +264,22 @@ bool Family::follow_forked(uint32_t parent, const FollowRequest& r) {
 
 bool Family::watch(pid_t pid, pid_t tid, const Birth& birth) {
   if (ptrace(PTRACE_SEIZE, tid, nullptr, kWatchOptions) != 0) {
-    warnings_.push_back(fmt::format("process {} is not followed: it cannot be traced ({})", pid, std::strerror(errno)));
+    if (is_traced(tid))   // by the program: its affair
+      ++native_images_;
+    else
+      warnings_.push_back(fmt::format("process {} is not followed: it cannot be traced ({})", pid, std::strerror(errno)));
     return false;
   }
   watched_.push_back({pid, tid, birth, false});
+  return true;
+}
+
+// It may ask its parent to trace it, which cannot be as long as we do.
+bool Family::watch_vforked(pid_t pid, pid_t tid, const Birth& birth) {
+  if (!watch(pid, tid, birth)) return false;
+  if (!may_trace(members_[birth.parent])) return true;
+  watched_.back().by_call = true;
+  ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr);
   return true;
 }
 
@@ -321,17 +332,23 @@ bool Family::handle_stops(Watched& w) {
 // `status`: a signal, with a ptrace event above it.
 bool Family::handle_stop(Watched& w, pid_t who, int status) {
   const int event = status >> 8, signal = status & 0xff;
+  const auto go_on = w.by_call ? PTRACE_SYSCALL : PTRACE_CONT;
   if (event == PTRACE_EVENT_EXEC) return take_image(w);
   if (event == PTRACE_EVENT_STOP) {
     const bool group_stop = signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
-    ptrace(group_stop ? PTRACE_LISTEN : PTRACE_CONT, who, nullptr, nullptr);
+    ptrace(group_stop ? PTRACE_LISTEN : go_on, who, nullptr, nullptr);
   } else if (event != 0) {
     unsigned long child = 0;
     if (w.through && ptrace(PTRACE_GETEVENTMSG, who, nullptr, &child) == 0)
       found_.push_back({static_cast<pid_t>(child), static_cast<pid_t>(child), w.birth, true});
-    ptrace(PTRACE_CONT, who, nullptr, nullptr);
+    ptrace(go_on, who, nullptr, nullptr);
+  } else if (w.by_call && signal & 0x80 && asks_to_be_traced(who)) {
+    set_aside(w);
+    ++native_images_;
+    ptrace(PTRACE_DETACH, who, nullptr, nullptr);
+    return false;
   } else {
-    ptrace(PTRACE_CONT, who, nullptr, signal & 0x80 ? 0 : signal);
+    ptrace(go_on, who, nullptr, signal & 0x80 ? 0 : signal);
   }
   return true;
 }
@@ -398,6 +415,12 @@ bool Family::matches(pid_t pid) const {
   for (const std::string& path : {link_of(fmt::format("/proc/{}/exe", pid)), executed_file(pid)})
     if (fnmatch(pattern.c_str(), (whole ? path : base_name(path)).c_str(), 0) == 0) return true;
   return false;
+}
+
+void Family::forget(uint32_t index) {
+  for (Departure& d : departures_)
+    if (d.member == index && d.thread.joinable()) d.thread.join();
+  if (index != main_) members_[index].target.reset();
 }
 
 Family::ChildState Family::child(uint32_t parent, uint64_t token, pid_t pid) {

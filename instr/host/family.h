@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -54,9 +55,7 @@ class Family {
   const std::vector<border::MappedFile>& first_files(uint32_t index) const { return members_[index].files; }
   bool is_forgotten(uint32_t index) const { return members_[index].target == nullptr; }
   // Its streams have been read: gives its mapping back, but for that of the launched process, which is waited for through it.
-  void forget(uint32_t index) {
-    if (index != main_) members_[index].target.reset();
-  }
+  void forget(uint32_t index);
 
   // What became of the child `pid` (as its parent's system call returned it) that `parent` announced with `token`.
   ChildState child(uint32_t parent, uint64_t token, pid_t pid);
@@ -72,7 +71,7 @@ class Family {
   void forward_signal(int signal);   // async-signal-safe; nothing when attached
 
   const std::vector<std::string>& warnings() const { return warnings_; }
-  // Programs that processes of ours executed and that run natively.
+  // Programs that processes of ours executed and that run natively, and processes that left the engine to be traced.
   uint64_t native_images() const { return native_images_; }
 
  private:
@@ -80,18 +79,31 @@ class Family {
     std::unique_ptr<Target> target;
     Birth birth;
     std::vector<border::MappedFile> files;
+    std::optional<bool> may_trace;   // its program knows ptrace
   };
   // A traced process on its way to an exec, running natively meanwhile.
   struct Watched {
     pid_t pid, tid;
     Birth birth;
     bool through;   // an image that is not to be followed itself: its children are watched too
+    bool by_call = false;   // stops at each system call: it may ask to be traced by its parent
+  };
+  // A process that leaves the engine because another one is going to trace it.
+  struct Departure {
+    uint32_t member, asker;
+    border::FollowRequest* request;   // answered when it has left; null: already
+    std::unique_ptr<std::atomic<int>> left;   // 1: it has; -1: it cannot
+    std::thread thread;
   };
 
   void answer(uint32_t parent, border::FollowRequest& request);
   bool follow_forked(uint32_t parent, const border::FollowRequest& request);
   bool watch(pid_t pid, pid_t tid, const Birth& birth);
+  bool watch_vforked(pid_t pid, pid_t tid, const Birth& birth);
   void unwatch_failed_exec(pid_t tid);
+  void let_go(uint32_t asker, border::FollowRequest& request);
+  void finish_departures();
+  bool may_trace(Member& member);
   // False: it is no longer watched.
   bool handle_stops(Watched& watched);
   bool handle_stop(Watched& watched, pid_t who, int status);
@@ -106,6 +118,8 @@ class Family {
   std::vector<Watched> watched_;
   std::vector<Watched> found_;   // children of watched processes, to be added
   std::map<std::pair<uint32_t, uint64_t>, ChildState> children_;   // by parent and token
+  std::vector<Departure> departures_;
+  std::set<pid_t> stays_;   // could not leave
   std::map<pid_t, int64_t> missing_since_;                         // milliseconds, of announced children that nobody has seen
   pid_t main_pid_ = 0;
   uint32_t main_ = 0;

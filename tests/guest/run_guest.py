@@ -31,7 +31,7 @@ MODES = {
     "storm": ["--mode", "trace", "--ring-size", "16KiB"],  # with libraries/storm.c
 }
 # Not in a storm: they count on calls that are not interrupted, on timers of their own, or on the environment.
-CALM = {"interrupted_calls", "user_dispatch", "seccomp_notify", "timers", "exec_from_thread", "environment", "spawn", "exec_self"}
+CALM = {"interrupted_calls", "user_dispatch", "seccomp_notify", "timers", "exec_from_thread", "environment", "spawn", "exec_self", "tracers"}
 SKIPPED = 77
 NO_RANDOMISATION = 0x0040000
 
@@ -68,6 +68,9 @@ class Run:
 
 
 def same_addresses():
+    # What nohup and shells in the background have ignored, so that a guest finds the same everywhere.
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)
     # As simrun does: addresses in the native run may be compared too.
     ctypes.CDLL(None).personality(NO_RANDOMISATION)
 

@@ -2,6 +2,7 @@
 
 #include <asm/prctl.h>
 #include <linux/prctl.h>
+#include <linux/ptrace.h>
 #include <linux/sched.h>
 
 #include <atomic>
@@ -27,6 +28,7 @@
 #include "instr/engine/syscalls/seccomp.h"
 #include "instr/engine/syscalls/user_dispatch.h"
 #include "instr/engine/syscalls/watch_mappings.h"
+#include "instr/engine/threads/follow.h"
 #include "instr/engine/threads/threads.h"
 #include "instr/engine/translate/superblock.h"
 
@@ -149,6 +151,18 @@ bool do_prctl(ThreadContext* c, uint64_t number) {
   return !signalled;
 }
 
+// A tracer must find a process as it is natively, so one that is in the engine leaves before it is traced (docs/processes.md).
+bool do_ptrace(ThreadContext* c) {
+  const uint64_t request = c->app.gpr[kRdi];
+  if (request == PTRACE_TRACEME) {
+    // Granted: before the next instruction, which makes this call.
+    if (ask_simulator(border::FollowKind::kTraced, static_cast<uint64_t>(raw_syscall(SYS_getpid)))) return false;
+  } else if (request == PTRACE_ATTACH || request == PTRACE_SEIZE) {
+    ask_simulator(border::FollowKind::kTraced, c->app.gpr[kRsi]);
+  }
+  return watched_call(c, SYS_ptrace);
+}
+
 // Does the call, or has the kernel do it. False: a signal came first, nothing happened.
 bool perform(ThreadContext* c, uint64_t number) {
   switch (number) {
@@ -164,6 +178,7 @@ bool perform(ThreadContext* c, uint64_t number) {
     case SYS_execveat: return do_exec(c);
     case SYS_prctl:
     case SYS_seccomp: return do_prctl(c, number);
+    case SYS_ptrace: return do_ptrace(c);
     default: return watched_call(c, number);
   }
 }

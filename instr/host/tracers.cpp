@@ -1,0 +1,116 @@
+#include "instr/host/tracers.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/futex.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <string>
+
+#include "instr/host/attach.h"
+#include "instr/host/family.h"
+
+namespace simrun::host {
+
+using border::FollowRequest;
+using border::FollowState;
+
+void reply(FollowRequest& request, bool granted) {
+  request.state.store(static_cast<uint32_t>(granted ? FollowState::kGranted : FollowState::kRefused), std::memory_order_seq_cst);
+  syscall(SYS_futex, reinterpret_cast<uint32_t*>(&request.state), FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+}
+
+namespace {
+
+// A line of /proc/TID/status; empty: there is none.
+std::string status_line(pid_t tid, const std::string& name) {
+  std::ifstream file(fmt::format("/proc/{}/status", tid));
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with(name + ":\t")) return line.substr(name.size() + 2);
+  return "";
+}
+
+// A string of its own somewhere in the file, as a symbol's name is.
+bool has_string(const std::string& path, std::string_view text) {
+  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat s{};
+  if (!file || fstat(file.get(), &s) != 0 || s.st_size == 0) return false;
+  const auto bytes = static_cast<size_t>(s.st_size);
+  void* const at = mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file.get(), 0);
+  if (at == MAP_FAILED) return false;
+  const std::string whole = '\0' + std::string(text) + '\0';
+  const bool found = memmem(at, bytes, whole.data(), whole.size()) != nullptr;
+  munmap(at, bytes);
+  return found;
+}
+
+}  // namespace
+
+bool is_traced(pid_t tid) {
+  const std::string tracer = status_line(tid, "TracerPid");
+  return !tracer.empty() && tracer != "0";
+}
+
+bool asks_to_be_traced(pid_t tid) {
+  __ptrace_syscall_info info{};
+  const auto size = reinterpret_cast<void*>(sizeof info);
+  return ptrace(PTRACE_GET_SYSCALL_INFO, tid, size, &info) > 0 && info.op == PTRACE_SYSCALL_INFO_ENTRY &&
+         info.entry.nr == SYS_ptrace && info.entry.args[0] == PTRACE_TRACEME;
+}
+
+// A call that its program does not name (a library does) is not expected.
+bool Family::may_trace(Member& member) {
+  if (!member.may_trace) member.may_trace = has_string(fmt::format("/proc/{}/exe", member.target->pid()), "ptrace");
+  return *member.may_trace;
+}
+
+// A process that asks for itself is answered at once and leaves before its next instruction; another one has left when the answer comes.
+// Stopped ones stay, and the program that was launched, whose end is waited for here.
+void Family::let_go(uint32_t asker, FollowRequest& r) {
+  const auto tid = static_cast<pid_t>(r.token);
+  const pid_t pid = std::atoi(status_line(tid, "Tgid").c_str());
+  const auto m = std::find_if(members_.begin(), members_.end(), [&](const Member& x) {
+    return x.target != nullptr && x.target->pid() == pid && x.target->running() && x.target->header().engine_state < 2;
+  });
+  if (pid <= 0 || m == members_.end() || stays_.contains(pid) || status_line(tid, "State").starts_with("T")) return reply(r, false);
+  const auto index = static_cast<uint32_t>(m - members_.begin());
+  if (!attached_ && index == main_) return reply(r, false);
+  const bool itself = index == asker;
+  const bool leaves = std::any_of(departures_.begin(), departures_.end(), [&](const Departure& d) { return d.member == index; });
+  if (leaves || leaving_) return reply(r, itself);
+  Target* const target = m->target.get();
+  target->header().leaving = static_cast<uint32_t>(border::Leaving::kPark);
+  auto left = std::make_unique<std::atomic<int>>(0);
+  std::thread thread([target, itself, done = left.get()] {
+    // When it traces itself, its tracer takes it from there.
+    *done = (itself ? detach(*target) : leave_native(*target)) ? 1 : -1;
+  });
+  departures_.push_back({index, asker, itself ? nullptr : &r, std::move(left), std::move(thread)});
+  if (itself) reply(r, true);
+}
+
+void Family::finish_departures() {
+  std::erase_if(departures_, [this](Departure& d) {
+    const int left = *d.left;
+    if (left == 0) return false;
+    if (d.thread.joinable()) d.thread.join();
+    if (left > 0)
+      ++native_images_;
+    else if (members_[d.member].target != nullptr)
+      stays_.insert(members_[d.member].target->pid());
+    if (d.request != nullptr && members_[d.asker].target != nullptr) reply(*d.request, left > 0);
+    return true;
+  });
+}
+
+}  // namespace simrun::host

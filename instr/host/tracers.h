@@ -1,0 +1,19 @@
+// What concerns programs that trace processes themselves: debuggers, strace (docs/processes.md).
+#pragma once
+
+#include <sys/types.h>
+
+#include "instr/border/shared_memory.h"
+
+namespace simrun::host {
+
+// Answers an engine's request and wakes who waits.
+void reply(border::FollowRequest& request, bool granted);
+
+// A process or thread has a tracer.
+bool is_traced(pid_t tid);
+
+// A thread that we trace, at a stop of PTRACE_SYSCALL: it is about to make the call that makes it its parent's tracee.
+bool asks_to_be_traced(pid_t tid);
+
+}  // namespace simrun::host
