@@ -1,4 +1,4 @@
-// Accesses that the front of their set does not answer, and the statistics.
+// Accesses that the shortcut does not answer, and the statistics.
 #include "sim/hierarchy.h"
 
 #include <algorithm>
@@ -41,8 +41,7 @@ Hierarchy::Hierarchy(const MachineConfig& config, Slice slice)
   for (uint32_t i = 0; i < ports_.size(); ++i) {
     ports_[i].node = tree_.level1(i / 2, i % 2 == 0 ? Side::kInstruction : Side::kData);
     ports_[i].cache = &tree_.cache(ports_[i].node);
-    ports_[i].fronts = ports_[i].cache->fronts();
-    ports_[i].set_mask = ports_[i].cache->set_mask();
+    ports_[i].shortcut = ports_[i].cache->shortcut();
     ports_[i].way = ports_[i].cache->replacement() != Replacement::kLru ? Way::kPolicy
                     : ports_[i].cache->padded_ways() == 8               ? Way::kLru8
                                                                         : Way::kLru;
@@ -57,14 +56,17 @@ Hierarchy::Hierarchy(const MachineConfig& config, Slice slice)
 }
 
 void Hierarchy::send_ports_through() {
-  static const Cache::Front kNever;
+  // Answers nothing.
+  static constinit Cache::Recent never;
+  static constexpr Cache::Guess kFirst = 0;
+  static constinit uint64_t no_clock = 0;
   for (const LevelConfig& level : config_.levels)
     for (const CacheShape* shape : {&level.unified, &level.instruction, &level.data})
       for (const PrefetchConfig& p : shape->prefetch) prefetches_ = true, wants_pc_ |= p.kind == PrefetchKind::kStride;
   for (Port& port : ports_) {
     if (tlbs_.empty() && !frames_ && !tree_.node(port.node).prefetches) continue;
     port.way = Way::kThrough;
-    port.fronts = &kNever, port.set_mask = 0;
+    port.shortcut = {&never, &kFirst, 0, &no_clock};
   }
 }
 
@@ -75,7 +77,7 @@ inline void Hierarchy::access_ways(Port& port, uint32_t core, Access kind, uint6
   if (hit == Cache::Hit::kDone) [[likely]]
     return;
   if (hit == Cache::Hit::kMiss) return miss_in_level1(port, core, kind, line);
-  first_write(port, core, kind, slot);  // sets the front again, now Modified
+  first_write(port, core, kind, slot);
 }
 
 [[gnu::noinline]] void Hierarchy::first_write(Port& port, uint32_t core, Access kind, Slot slot) {
@@ -84,7 +86,7 @@ inline void Hierarchy::access_ways(Port& port, uint32_t core, Access kind, uint6
   if (prefetches_ && port.way != Way::kThrough) prefetch();
 }
 
-void Hierarchy::access_behind_front(Port& port, uint32_t core, Access kind, uint64_t line) {
+void Hierarchy::access_in_full(Port& port, uint32_t core, Access kind, uint64_t line) {
   if (port.way == Way::kThrough) [[unlikely]]
     return access_through(port, core, kind, line);
   if (kind == Access::kFlush) [[unlikely]]
@@ -149,14 +151,14 @@ void Hierarchy::access_by_policy(Port& port, uint32_t core, Access kind, uint64_
   const Slot slot = cache.find(line);
   if (slot == kNoSlot) return miss_in_level1(port, core, kind, line);
   cache.touch(slot);
-  cache.set_front(slot);
+  cache.open(slot);
   if (is_write(kind) && cache.state(slot) != State::kModified) first_write(port, core, kind, slot);
 }
 
 [[gnu::noinline]] void Hierarchy::miss_in_level1(Port& port, uint32_t core, Access kind, uint64_t line) {
   ++port.counts.misses[index(kind)];
   if (prefetches_) tree_.set_clock(clock_of(core));
-  const Slot slot = tree_.miss(port.node, core, kind, line);
+  tree_.miss(port.node, core, kind, line);
   const CoherentTree::Service& service = tree_.service();
   ++port.served[service.level][index(kind)];
   if (service.supplier != kMemory) [[unlikely]] {
@@ -164,12 +166,6 @@ void Hierarchy::access_by_policy(Port& port, uint32_t core, Access kind, uint64_
     std::vector<uint64_t>& row = transfers_[core];
     if (row.empty()) row.resize(cores());
     ++row[tree_.node(service.supplier).first_core];
-  }
-  if (slot != kNoSlot) {
-    if (port.cache->fill_is_hit()) [[likely]]
-      port.cache->set_front(slot);
-    else
-      port.cache->clear_front(slot);
   }
   if (prefetches_ && port.way != Way::kThrough) [[unlikely]]
     prefetch();

@@ -43,7 +43,8 @@ class Hierarchy {
   // the line of `address`. A range that would pass the end of the address space is cut there.
   void access(uint32_t core, Access kind, uint64_t address, uint32_t bytes);
 
-  // From now on the references of `core` are those of `thread`, a small number of the caller's: for Statistics::threads.
+  // From now on the references of `core` are those of `thread`, a small number of the caller's: for
+  // Statistics::threads.
   void run_thread(uint32_t core, uint32_t thread);
 
   void tell_of_requests(RequestObserver* observer) { tree_.tell_of_requests(observer); }
@@ -62,9 +63,11 @@ class Hierarchy {
   void access_detailed(uint32_t core, Access kind, uint64_t address, uint32_t bytes, const Origin& origin);
 
   // The next access is to a line of a reference that began on another line.
-  void continue_reference(uint32_t core, Access kind) { ++ports_[2 * core + (kind != Access::kFetch)].extra_lines[index(kind)]; }
-  // What it holds, without counts, and the same of an earlier one of the same machine into this one, which had no access
-  // yet. Not with details. Throws UserError when the bytes are not of such a machine.
+  void continue_reference(uint32_t core, Access kind) {
+    ++ports_[2 * core + (kind != Access::kFetch)].extra_lines[index(kind)];
+  }
+  // What it holds, without counts, and the same of an earlier one of the same machine into this one, which had no
+  // access yet. Not with details. Throws UserError when the bytes are not of such a machine.
   std::vector<uint8_t> state() const;
   void set_state(std::vector<uint8_t> bytes);
 
@@ -75,17 +78,16 @@ class Hierarchy {
   bool check_invariants(std::string* why = nullptr) const { return tree_.check_invariants(why); }
 
  private:
-  // How the accesses of a port go on behind the front.
+  // How the accesses of a port go on that its shortcut does not answer.
   enum class Way : uint8_t {
     kLru8,     // LRU with at most 8 ways
     kLru,      // more ways
     kPolicy,   // another policy
-    kThrough,  // no front answers: a TLB, a translation or a prefetcher of level 1 sees every access
+    kThrough,  // no shortcut: a TLB, a translation or a prefetcher of level 1 sees every access
   };
   // A core's way into level 1, for fetches or for data.
   struct alignas(64) Port {
-    const Cache::Front* fronts = nullptr;  // of the cache: here for one load less
-    uint64_t set_mask = 0;
+    Cache::Shortcut shortcut = {};  // of the cache: here for one load less
     Cache* cache = nullptr;
     NodeId node = 0;
     Way way = Way::kLru;
@@ -98,7 +100,7 @@ class Hierarchy {
 
   // An access that is counted, but may change something.
   void archive(StateArchive& a);
-  void access_behind_front(Port& port, uint32_t core, Access kind, uint64_t line);
+  void access_in_full(Port& port, uint32_t core, Access kind, uint64_t line);
   void access_array(Port& port, uint32_t core, Access kind, uint64_t line);
   void access_through(Port& port, uint32_t core, Access kind, uint64_t line);
   void send_ports_through();
@@ -126,8 +128,8 @@ class Hierarchy {
   };
   std::vector<Running> running_;         // by core; empty until a thread is named
   std::vector<CoreStatistics> threads_;  // by thread: what is no longer running_
-  uint32_t page_shift_;    // binary logarithm of the lines of a page
-  std::vector<Tlb> tlbs_;  // by core; empty: none
+  uint32_t page_shift_;                  // binary logarithm of the lines of a page
+  std::vector<Tlb> tlbs_;                // by core; empty: none
   std::optional<FirstTouch> frames_;
   bool prefetches_ = false, wants_pc_ = false;
   std::vector<Port> ports_;  // [2 * core] for fetches, [2 * core + 1] for data
@@ -137,11 +139,12 @@ inline void Hierarchy::access_line(uint32_t core, Access kind, uint64_t line) {
   DCHECK(core < cores());
   Port& port = ports_[2 * core + (kind != Access::kFetch)];
   ++port.counts.accesses[index(kind)];
-  const uint64_t set = port.set_mask != kNoLine ? line & port.set_mask : port.cache->set_of(line);
-  const Cache::Front& front = port.fronts[set];
-  if (front.line_by_write[is_write(kind)] == line && kind != Access::kFlush) [[likely]]
+  Cache::Recent& recent = port.shortcut.find(line);
+  if (recent.answers(line, is_write(kind)) && kind != Access::kFlush) [[likely]] {
+    recent.used = ++*port.shortcut.clock;
     return;
-  access_behind_front(port, core, kind, line);
+  }
+  access_in_full(port, core, kind, line);
 }
 
 inline void Hierarchy::access(uint32_t core, Access kind, uint64_t address, uint32_t bytes) {

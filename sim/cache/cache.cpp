@@ -1,6 +1,8 @@
 // Construction, filling and emptying of a cache array, and the check of what holds within each set.
 #include "sim/cache/cache.h"
 
+#include <algorithm>
+
 #include "sim/replacement/replacement.h"
 
 namespace simrun::sim {
@@ -8,6 +10,8 @@ namespace simrun::sim {
 namespace {
 
 constexpr uint64_t kHostLine = 64;
+// Two lines that are in level 1 at once should rarely have one place.
+constexpr uint64_t kGuessesPerSlot = 4, kLeastGuesses = 256, kMostGuesses = 1 << 16;
 
 uint32_t pad_ways(uint32_t ways) { return ways <= 8 ? 8 : std::bit_ceil(ways); }
 
@@ -36,7 +40,10 @@ Cache::Cache(const Options& options)
   parent_slots_.assign(slots, kNoSlot);
   sharers_.assign(slots * sharer_words_, 0);
   block_storage_.assign(slots * kBytesPerWay + kHostLine, 0);
-  if (options.children == 0) fronts_.resize(sets_);
+  if (options.children == 0) {
+    recent_.resize(slots);
+    guesses_.resize(std::clamp<uint64_t>(std::bit_ceil(slots) * kGuessesPerSlot, kLeastGuesses, kMostGuesses));
+  }
   blocks_ = align_to_host_line(block_storage_.data());
   for (uint64_t set = 0; set < sets_; ++set)
     for (uint32_t way = 0; way < padded_ways_; ++way)
@@ -45,13 +52,20 @@ Cache::Cache(const Options& options)
     visitors_.assign(slots * sharer_words_, 0);
     sharing_degrees.assign(options.children + 1, 0);
   }
-  if (replacement_ == Replacement::kLru) return;
+  if (replacement_ == Replacement::kLru) {
+    if (options.children == 0) order_ = Order::kTimes;
+    return;
+  }
+  order_ = Order::kPolicy;
   policy_words_.assign(sets_, 0);
   shared_policy_.sets = sets_;
   with_policy(replacement_, [&](auto policy) {
     fill_is_hit_ = policy.kFillIsHit;
+    all_open_ = policy.kHitIsNothing;
     for (uint64_t set = 0; set < sets_; ++set) policy.reset(set_view(set));
   });
+  if (options.children != 0 || all_open_) return;
+  for (uint64_t set = 0; set < sets_; ++set) open_.push_back(static_cast<Slot>(set << way_shift_));
 }
 
 void Cache::touch_by_policy(Slot slot) {
@@ -73,26 +87,31 @@ void Cache::fill(Slot slot, uint64_t line, State state, Slot parent_slot) {
   tags_[slot] = line;
   b.partial_tags[way] = partial_tag(line);
   b.states[way] = static_cast<uint8_t>(state);
-  if (replacement_ == Replacement::kLru) [[likely]]
-    lru::touch(b.ages, padded_ways_, way);
-  else
-    with_policy(replacement_, [&](auto policy) { policy.fill(set_view(slot >> way_shift_), way, line); });
   parent_slots_[slot] = parent_slot;
   for (uint32_t word = 0; word < sharer_words_; ++word) sharers(slot)[word] = 0;
   if (counts_visitors())
     for (uint32_t word = 0; word < sharer_words_; ++word) visitors(slot)[word] = 0;
+  if (order_ == Order::kPolicy) [[unlikely]]
+    with_policy(replacement_, [&](auto policy) { policy.fill(set_view(slot >> way_shift_), way, line); });
+  else
+    touch(slot);
+  if (recent_.empty()) return;
+  if (fill_is_hit_) [[likely]]
+    open(slot);
+  else
+    close_set(slot);
 }
 
 void Cache::remove(Slot slot) {
   const uint32_t way = slot & way_mask_;
   Block b = block(slot >> way_shift_);
-  if (!fronts_.empty() && fronts_[slot >> way_shift_].line_by_write[0] == tags_[slot]) fronts_[slot >> way_shift_] = {};
+  if (!recent_.empty()) recent_[slot] = {};
   tags_[slot] = kNoLine;
   b.partial_tags[way] = 0;
   b.states[way] = static_cast<uint8_t>(State::kInvalid);
-  if (replacement_ == Replacement::kLru) [[likely]]
+  if (order_ == Order::kAges) [[likely]]
     lru::retire(b.ages, ways_, way);
-  else
+  else if (order_ == Order::kPolicy)
     with_policy(replacement_, [&](auto policy) { policy.remove(set_view(slot >> way_shift_), way); });
 }
 
@@ -101,7 +120,7 @@ bool Cache::check_sets(std::string* why) const {
     if (why != nullptr) *why = name_ + ", set " + std::to_string(set) + ": " + what;
     return false;
   };
-  const bool is_lru = replacement_ == Replacement::kLru;
+  const bool is_lru = order_ == Order::kAges;
   for (uint64_t set = 0; set < sets_; ++set) {
     const Block b = block(set);
     uint32_t valid = 0, seen[4] = {};
@@ -123,13 +142,25 @@ bool Cache::check_sets(std::string* why) const {
       if (used != (b.ages[way] < valid)) return fail(set, "an empty way is not the least recent");
     }
   }
-  for (uint64_t set = 0; set < fronts_.size(); ++set) {
-    const auto [any, modified] = fronts_[set].line_by_write;
-    if (any == kNoLine && modified == kNoLine) continue;
-    const Slot slot = any == kNoLine || set_of(any) != set ? kNoSlot : find(any);
-    if (slot == kNoSlot || (is_lru && block(set).ages[slot & way_mask_] != 0))
-      return fail(set, "its front is not its most recent line");
-    if (modified != (state(slot) == State::kModified ? any : kNoLine)) return fail(set, "its front has another state");
+  return check_recent(why);
+}
+
+bool Cache::check_recent(std::string* why) const {
+  for (Slot slot = 0; slot < recent_.size(); ++slot) {
+    const Recent& r = recent_[slot];
+    const uint64_t set = slot >> way_shift_;
+    const auto fail = [&](const char* what) {
+      if (why != nullptr) *why = name_ + ", set " + std::to_string(set) + ": " + what;
+      return false;
+    };
+    const bool used = tags_[slot] != kNoLine;
+    if (r.key != kClosed && (!used || r.key != key_of(slot))) return fail("a line is not as its shortcut says");
+    if (r.key != kClosed && !all_open_ && open_[set] != slot) return fail("two lines are the most recent one");
+    if (order_ != Order::kTimes) continue;
+    if (used != (r.used != 0) || r.used > clock_) return fail("a time of last use is impossible");
+    if (used && r.key == kClosed) return fail("a line has no shortcut");
+    for (Slot other = static_cast<Slot>(set << way_shift_); other < slot; ++other)
+      if (used && recent_[other].used == r.used) return fail("two lines were used last at the same time");
   }
   return true;
 }

@@ -22,6 +22,12 @@ CoherentTree::CoherentTree(const MachineConfig& config, Slice slice)
   build_caches(config, slice);
   build_prefetchers(config);
   for (const Node& node : nodes_) directories_.emplace_back(static_cast<uint32_t>(node.children.size()));
+  for (Node& node : nodes_) {
+    if (node.parent == kMemory || coherence_ == Coherence::kNone) continue;
+    const Node& parent = nodes_[node.parent];
+    node.plain = node.holds_directory() && parent.holds_directory() && parent.children.size() <= 64 &&
+                 !node.write_through && !parent.write_through && !node.prefetches && !parent.prefetches;
+  }
   if (config.requests == Requests::kSnooping) snoops_at_memory_ = roots_.size() - 1;
   memory_directory_ = LineDirectory(static_cast<uint32_t>(roots_.size()));
 }

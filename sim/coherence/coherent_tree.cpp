@@ -58,9 +58,58 @@ bool CoherentTree::is_domain_dirty(NodeId node, Slot entry) const {
 }
 
 Slot CoherentTree::allocate(NodeId node, const Request& request) {
+  if (nodes_[node].plain && details_ == nullptr && request_observer_ == nullptr) [[likely]]
+    return allocate_plain(node, request);
   // The parent first: what it evicts may leave here too, and then nothing needs to be evicted here.
   const Grant grant = serve(nodes_[node].parent, nodes_[node].child_number, request);
   return place(node, request.line, make_state(grant.exclusive, grant.dirty), grant.slot);
+}
+
+// serve() and place(), cut down: a seventh of the time of a scan of 256 KiB (bench_sim), where each eighth access
+// comes here.
+Slot CoherentTree::allocate_plain(NodeId node, const Request& request) {
+  const Node& n = nodes_[node];
+  Cache& parent = caches_[n.parent];
+  const bool write = is_write(request.kind);
+  RequestCounters& counts = parent.requests[request.core - parent.first_core];
+  ++counts.accesses[index(request.kind)];
+  Slot above = parent.find(request.line);
+  if (above == kNoSlot) {
+    ++counts.misses[index(request.kind)];
+    above = allocate(n.parent, request);
+  } else {
+    service_ = {nodes_[n.parent].level, kMemory};
+    parent.touch(above);
+    if (write && !parent.exclusive(above)) [[unlikely]] {
+      ++parent.events.upgrades;
+      obtain_exclusive(n.parent, above);
+    }
+  }
+  bool exclusive = write || (gives_exclusive(node) && parent.exclusive(above));
+  if (!parent.add_first_sharer(above, n.child_number, exclusive)) [[unlikely]]
+    exclusive = add_sharer(parent, n.parent, above, n.child_number, write).exclusive;
+  Cache& cache = caches_[node];
+  if (!cache.orders_by_time()) return place(node, request.line, make_state(exclusive, false), above);
+  const Slot slot = cache.victim(request.line);
+  if (cache.line(slot) != kNoLine) leave_level1(node, slot);
+  cache.replace(slot, request.line, make_state(exclusive, false), above);
+  return slot;
+}
+
+// evict(), but what is in the slot stays there: it will be replaced.
+inline void CoherentTree::leave_level1(NodeId node, Slot slot) {
+  const Node& n = nodes_[node];
+  Cache &cache = caches_[node], &parent = caches_[n.parent];
+  ++cache.events.evictions;
+  const Slot above = cache.parent_slot(slot);
+  if (is_dirty(cache.state(slot))) {
+    ++cache.events.write_backs_out;
+    ++parent.events.write_backs_in;
+    parent.set_dirty(above, true);
+    parent.set_dirty_child(above, false);
+  }
+  *parent.sharers(above) &= ~(uint64_t{1} << n.child_number);
+  parent.set_owned_by_child(above, false);
 }
 
 Slot CoherentTree::place(NodeId node, uint64_t line, State state, Slot parent_slot) {

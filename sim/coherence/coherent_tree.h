@@ -59,6 +59,7 @@ class CoherentTree {
     bool write_through = false;
     bool write_allocate = true;
     bool prefetches = false;
+    bool plain = false;  // its misses can go by allocate_plain()
 
     bool holds_directory() const { return inclusion == Inclusion::kInclusive; }
   };
@@ -166,6 +167,10 @@ class CoherentTree {
   void write_back_and_keep(NodeId node, Slot entry);
   // Fetches the line into `node`, which holds its directory, from its parent. Returns its slot.
   Slot allocate(NodeId node, const Request& request);
+  // The same for the usual cache (Node::plain), when nobody watches: one function, and no step that has nothing to do
+  // there. It counts and leaves what the general way does.
+  Slot allocate_plain(NodeId node, const Request& request);
+  void leave_level1(NodeId node, Slot slot);
   // Puts a line into the array of `node`; evicts what is in the way. Returns its slot.
   Slot place(NodeId node, uint64_t line, State state, Slot parent_slot);
   void place_data(NodeId node, Slot entry, bool dirty);

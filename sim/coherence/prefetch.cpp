@@ -68,7 +68,6 @@ void CoherentTree::prefetch_line(const Wanted& wanted) {
     fetch_tracked(node, request, entry);
     slot = directories_[node].data(entry);
   }
-  if (nodes_[node].level == 0) caches_[node].clear_front(slot);
   unit.marks[slot] = {true, wanted.core, clock_ + latency_[nodes_[node].side != Side::kInstruction][service_.level]};
 }
 

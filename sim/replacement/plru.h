@@ -13,6 +13,7 @@ namespace simrun::sim::replacement {
 // Node 1 is the root, the children of node i are 2i and 2i+1; row[i] is 1 when the victim is to the right.
 struct TreePlru {
   static constexpr bool kFillIsHit = true;
+  static constexpr bool kHitIsNothing = false;
   static void reset(SetView s) { std::memset(s.row, 0, s.padded_ways); }
   static void hit(SetView s, uint32_t way) {
     const uint32_t leaves = std::bit_ceil(s.ways);
@@ -36,6 +37,7 @@ struct TreePlru {
 // way without.
 struct BitPlru {
   static constexpr bool kFillIsHit = true;
+  static constexpr bool kHitIsNothing = false;
   static void reset(SetView s) { std::memset(s.row, 0, s.padded_ways); }
   static void hit(SetView s, uint32_t way) {
     s.row[way] = 1;
@@ -56,6 +58,7 @@ struct BitPlru {
 // Not recently used: as above, but the bits are cleared when a victim is wanted and every way has its bit.
 struct Nru {
   static constexpr bool kFillIsHit = true;
+  static constexpr bool kHitIsNothing = false;
   static void reset(SetView s) { std::memset(s.row, 0, s.padded_ways); }
   static void hit(SetView s, uint32_t way) { s.row[way] = 1; }
   static void fill(SetView s, uint32_t way, uint64_t) { hit(s, way); }

@@ -7,6 +7,7 @@ namespace simrun::sim::replacement {
 
 struct Random {
   static constexpr bool kFillIsHit = true;
+  static constexpr bool kHitIsNothing = true;
   // SplitMix64 (Steele et al., OOPSLA 2014), started with the number of the set.
   static void reset(SetView s) { *s.word = (s.set + 1) * 0xd1342543de82ef95u; }
   static void hit(SetView, uint32_t) {}

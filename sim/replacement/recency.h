@@ -10,6 +10,7 @@ namespace simrun::sim::replacement {
 
 struct Fifo {
   static constexpr bool kFillIsHit = true;
+  static constexpr bool kHitIsNothing = true;
   static void reset(SetView s) {
     for (uint32_t way = 0; way < s.padded_ways; ++way)
       s.row[way] = way < s.ways ? static_cast<uint8_t>(way) : kPaddingAge;
@@ -23,6 +24,7 @@ struct Fifo {
 // Least recent insertion: a line is the next victim until its first hit.
 struct Lip : Fifo {
   static constexpr bool kFillIsHit = false;
+  static constexpr bool kHitIsNothing = false;
   static void hit(SetView s, uint32_t way) { lru::touch(s.row, s.padded_ways, way); }
   static void fill(SetView s, uint32_t way, uint64_t) { lru::retire(s.row, s.ways, way); }
 };

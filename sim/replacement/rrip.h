@@ -11,6 +11,7 @@ namespace simrun::sim::replacement {
 
 struct Srrip {
   static constexpr bool kFillIsHit = false;
+  static constexpr bool kHitIsNothing = false;
   static constexpr uint8_t kLong = 2, kDistant = 3;
   static void reset(SetView s) { std::memset(s.row, kDistant, s.padded_ways); }
   static void hit(SetView s, uint32_t way) { s.row[way] = 0; }

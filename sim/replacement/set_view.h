@@ -9,7 +9,7 @@
 //   victim(set)             which way to empty
 //   remove(set, way)        the way becomes empty, whatever the reason
 // hit() must change nothing when the way was hit last; kFillIsHit says that a hit right after a fill changes nothing
-// either. Level 1 does not show such hits (Cache::Front).
+// either, kHitIsNothing that no hit ever does. Level 1 does not show such hits (Cache::Recent).
 #pragma once
 
 #include <cstdint>
