@@ -204,6 +204,27 @@ def simpoint_options():
     assert len(open("one.simpoints").readlines()) == 1 and single.stdout == ""
 
 
+def kept():
+    """Profiles of real programs (kept/README.md): the choice is today what it was then, with any number of threads, and much
+    the same with other seeds."""
+    folder = pathlib.Path(__file__).resolve().parent / "kept"
+    profiles = sorted(folder.glob("*.bb.gz"))
+    assert len(profiles) == 3
+    for profile in profiles:
+        name = profile.name.split(".")[0]
+        expected = {kind: (folder / f"{name}.{kind}").read_text() for kind in ("simpoints", "weights")}
+        for threads in ("1", "3"):
+            os.environ["OMP_NUM_THREADS"] = threads
+            run("simpoint", "-q", profile, "-o", "p")
+            for kind, text in expected.items():
+                assert open(f"p.{kind}").read() == text, (name, kind, threads)
+        phases = len(expected["weights"].splitlines())
+        for seed in (1, 2, 3):
+            run("simpoint", "-q", profile, "-o", "s", "--seed-km", seed, "--seed-proj", seed + 10)
+            others = len(open("s.weights").readlines())
+            assert abs(others - phases) <= 0.2 * phases, (name, seed, others, phases)
+
+
 def errors():
     def message(*words, status=1):
         text = run(*words, status=status).stderr
@@ -218,7 +239,11 @@ def errors():
     message("bbv", "-q", "-o", "a.bb", "--", "/no/such/program", status=127)
     assert not os.listdir()
     for name, text, expected in (("empty.bb", "", "no frequency vector"), ("bad.bb", "T:1:2 \nT:1 \n", "bad.bb:2: column 4"),
-                                 ("zero.bb", "T:1:0 \n", "zero.bb:1: interval 0: the sum")):
+                                 ("zero.bb", "T:1:0 \n", "zero.bb:1: interval 0: the sum"),
+                                 ("nan.bb", "T:1:2 \nT:1:nan :2:1 \n", "nan.bb:2: column 5: the count nan makes no sense"),
+                                 ("infinite.bb", "T:1:inf \n", "infinite.bb:1: column 5: the count inf makes no sense"),
+                                 ("huge.bb", "T:1:1e305 \n", "huge.bb:1: column 5: the count 1e+305 makes no sense"),
+                                 ("negative.bb", "T:1:-3 \n", "negative.bb:1: column 5: the count -3 makes no sense")):
         open(name, "w").write(text)
         assert expected in message("simpoint", name)
     assert "No such file" in message("simpoint", "none.bb")
