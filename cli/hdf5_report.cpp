@@ -147,19 +147,6 @@ void write_object(hid_t group, const Json& object) {
   for (const auto& [key, value] : object.items()) write_value(group, key, value);
 }
 
-void write_rows(std::string& to, const std::string& path, const Json& value) {
-  if (value.is_number() || value.is_boolean()) {
-    to += fmt::format("\"{}\",{}\n", path, value.is_boolean() ? (value.get<bool>() ? "1" : "0") : value.dump());
-  } else if (value.is_object()) {
-    for (const auto& [key, inner] : value.items()) write_rows(to, path.empty() ? key : path + "/" + key, inner);
-  } else if (value.is_array()) {
-    for (size_t i = 0; i < value.size(); ++i) {
-      const bool named = value[i].is_object() && value[i].contains("name");
-      write_rows(to, path + "/" + (named ? value[i]["name"].get<std::string>() : std::to_string(i)), value[i]);
-    }
-  }
-}
-
 }  // namespace
 
 std::string unit_of(const std::string& key) {
@@ -185,12 +172,6 @@ std::string hdf5_report(const Json& results) {
   std::string bytes(size > 0 ? static_cast<size_t>(size) : 0, '\0');
   if (size <= 0 || H5Fget_file_image(file, bytes.data(), bytes.size()) != size) throw UserError("HDF5: writing failed");
   return bytes;
-}
-
-std::string csv_report(const Json& results) {
-  std::string text = "path,value\n";
-  write_rows(text, "", results);
-  return text;
 }
 
 }  // namespace simrun::cli

@@ -8,8 +8,6 @@ namespace simrun::cli {
 
 // The file as bytes. Throws UserError when HDF5 fails (memory).
 std::string hdf5_report(const nlohmann::ordered_json& results);
-// One row for each number of the results: where it is, and its value.
-std::string csv_report(const nlohmann::ordered_json& results);
 // Of a number by the name of its key: "cycles", "bytes", "s", "1" (a count or a ratio), ...
 std::string unit_of(const std::string& key);
 

@@ -5,7 +5,8 @@
 #include <memory>
 #include <optional>
 
-#include "cli/hdf5_report.h"
+#include "base/hdf5_module.h"
+#include "cli/csv_report.h"
 #include "cli/json_report.h"
 #include "cli/output_file.h"
 #include "cli/print_error.h"
@@ -50,7 +51,7 @@ struct ResultFiles {
     if (!json && !hdf5 && !csv) return;
     const nlohmann::ordered_json report = json_report(result);
     if (json) json->commit(report.dump(2) + "\n");
-    if (hdf5) hdf5->commit(hdf5_report(report));
+    if (hdf5) hdf5->commit(hdf5_function<std::string(const nlohmann::ordered_json&)>("simrun_hdf5_report")(report));
     if (csv) csv->commit(csv_report(report));
   }
   std::optional<OutputFile> json, hdf5, csv;

@@ -154,11 +154,6 @@ class Reader {
 
 }  // namespace
 
-bool is_hdf5(const std::string& path) {
-  silence_hdf5();
-  return path != "-" && H5Fis_hdf5(path.c_str()) > 0;
-}
-
 ReadProfile read_hdf5_profile(const std::string& path, const OnVector& on_vector) {
   return Reader(path).read(on_vector);
 }

@@ -7,7 +7,6 @@
 
 namespace simrun::simpoint {
 
-bool is_hdf5(const std::string& path);  // by its first bytes; false when it cannot be read
 ReadProfile read_hdf5_profile(const std::string& path, const OnVector& on_vector);
 
 }  // namespace simrun::simpoint

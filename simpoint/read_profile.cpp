@@ -3,10 +3,11 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <fstream>
 #include <string_view>
 
+#include "base/hdf5_module.h"
 #include "base/user_error.h"
-#include "simpoint/read_hdf5_profile.h"
 #include "simpoint/read_lines.h"
 #include "simpoint/write_profile.h"
 
@@ -15,6 +16,14 @@ namespace simrun::simpoint {
 namespace {
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r'; }
+
+// By its first bytes (HDF5 File Format Specification, II.A); false when it cannot be read.
+bool is_hdf5(const std::string& path) {
+  constexpr std::string_view kSignature = "\x89HDF\r\n\x1a\n";
+  char begin[kSignature.size()] = {};
+  std::ifstream file(path == "-" ? "" : path, std::ios::binary);
+  return file.read(begin, sizeof begin) && std::string_view(begin, sizeof begin) == kSignature;
+}
 
 // The words of one comment line that simrun wrote: `name value name value ...`, the last value to the end of the line.
 class Comment {
@@ -181,7 +190,8 @@ class TextReader {
 }  // namespace
 
 ReadProfile read_profile(const std::string& path, const OnVector& on_vector) {
-  if (is_hdf5(path)) return read_hdf5_profile(path, on_vector);
+  if (is_hdf5(path))
+    return hdf5_function<ReadProfile(const std::string&, const OnVector&)>("simrun_read_hdf5_profile")(path, on_vector);
   return TextReader(path, on_vector).read();
 }
 

@@ -7,14 +7,12 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/hdf5_module.h"
 #include "simpoint/write_bytes.h"
-#include "simpoint/write_hdf5_profile.h"
 
 namespace simrun::simpoint {
 
 namespace {
-
-constexpr const char* kKinds[] = {"fixed", "loop", "procedure", "barrier"};
 
 // Counts are whole numbers below 2^53 nearly always; then without a point.
 std::string entry_text(const Entry& entry) {
@@ -68,15 +66,6 @@ class TextWriter final : public ProfileWriter {
 
 }  // namespace
 
-const char* to_word(IntervalKind kind) { return kKinds[static_cast<size_t>(kind)]; }
-
-bool from_word(const std::string& word, IntervalKind& kind) {
-  const auto found = std::find(std::begin(kKinds), std::end(kKinds), word);
-  if (found == std::end(kKinds)) return false;
-  kind = static_cast<IntervalKind>(found - std::begin(kKinds));
-  return true;
-}
-
 std::string vector_line(std::span<const Entry> entries, size_t& folded) {
   CHECK(!entries.empty());
   folded = 0;
@@ -102,7 +91,8 @@ std::string vector_line(std::span<const Entry> entries, size_t& folded) {
 }
 
 std::unique_ptr<ProfileWriter> ProfileWriter::open(const std::string& path) {
-  if (path.ends_with(".h5") || path.ends_with(".hdf5")) return make_hdf5_writer(path);
+  if (path.ends_with(".h5") || path.ends_with(".hdf5"))
+    return hdf5_function<std::unique_ptr<ProfileWriter>(const std::string&)>("simrun_make_hdf5_writer")(path);
   return std::make_unique<TextWriter>(path);
 }
 

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <hdf5.h>
 
+#include "cli/csv_report.h"
+
 namespace simrun::cli {
 namespace {
 
