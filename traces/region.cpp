@@ -13,7 +13,7 @@ namespace simrun::traces {
 namespace {
 
 [[noreturn]] void bad(const std::string& text) {
-  throw UserError(fmt::format("\"{}\" is no bound of a region: give an instruction count (1000000, 2.5M, 1G), FUNCTION[:N], "
+  throw UserError(fmt::format("\"{}\" is no bound of a region: give an instruction count (1000000, 2.5M, 1B), FUNCTION[:N], "
                               "MODULE+0xOFFSET[:N] or marker:NUMBER",
                               text),
                   2);
@@ -24,7 +24,7 @@ bool parse_count(std::string_view text, uint64_t* value) {
   if (!text.empty()) {
     if (text.back() == 'k') factor = 1e3;
     if (text.back() == 'M') factor = 1e6;
-    if (text.back() == 'G') factor = 1e9;
+    if (text.back() == 'G' || text.back() == 'B') factor = 1e9;
   }
   if (factor != 1) text.remove_suffix(1);
   const char* const end = text.data() + text.size();
@@ -35,6 +35,14 @@ bool parse_count(std::string_view text, uint64_t* value) {
   if (error != std::errc{} || at != end || !(number >= 0) || number * factor > 1e18) return false;
   *value = static_cast<uint64_t>(std::llround(number * factor));
   return true;
+}
+
+// Of a marker: those of other simulators are usually given as 0x111.
+bool parse_number(std::string_view text, uint64_t* value) {
+  if (!text.starts_with("0x")) return parse_count(text, value);
+  const char* const end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data() + 2, end, *value, 16);
+  return error == std::errc{} && at == end;
 }
 
 bool is_named(const Module& module, const std::string& name) {
@@ -67,7 +75,7 @@ RegionBound parse_region_bound(const std::string& text) {
   std::string name = text.substr(0, colon);
   if (name == "marker" && colon != std::string::npos) {
     uint64_t number = 0;
-    if (!parse_count(std::string_view(text).substr(colon + 1), &number) || number > ~uint32_t{0}) bad(text);
+    if (!parse_number(std::string_view(text).substr(colon + 1), &number) || number > ~uint32_t{0}) bad(text);
     bound.kind = RegionBound::Kind::kMarker;
     bound.count = 1;
     bound.marker = static_cast<uint32_t>(number);

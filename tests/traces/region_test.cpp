@@ -13,6 +13,7 @@ TEST(RegionBound, Text) {
   EXPECT_EQ(parse_region_bound("1000").count, 1000u);
   EXPECT_EQ(parse_region_bound("2.5M").count, 2'500'000u);
   EXPECT_EQ(parse_region_bound("3G").count, 3'000'000'000u);
+  EXPECT_EQ(parse_region_bound("1.2B").count, 1'200'000'000u);
   EXPECT_EQ(parse_region_bound("18000000000000000000").count, 18'000'000'000'000'000'000u);
   const RegionBound call = parse_region_bound("main:3");
   EXPECT_EQ(call.kind, Kind::kFunction);
@@ -26,7 +27,8 @@ TEST(RegionBound, Text) {
   EXPECT_EQ(offset.count, 10u);
   EXPECT_EQ(parse_region_bound("marker:7").kind, Kind::kMarker);
   EXPECT_EQ(parse_region_bound("marker:7").marker, 7u);
-  for (const char* bad : {"", "marker:x", "marker:5000000000", "main:0x", "lib+0x", "+0x12", "main:1z"})
+  EXPECT_EQ(parse_region_bound("marker:0x111").marker, 0x111u);
+  for (const char* bad : {"", "marker:x", "marker:0x", "marker:0x1g", "marker:5000000000", "main:0x", "lib+0x", "+0x12", "main:1z"})
     EXPECT_THROW(parse_region_bound(bad), UserError) << bad;
 }
 
