@@ -40,18 +40,23 @@ RunResult run(const RunOptions& options) {
   return ProgramRun(options.program, mode).discarding();
 }
 
+constexpr char kHdf5Report[] = "simrun_hdf5_report";
+
 // The result files that were asked for; made before the run, so that a path that cannot be written is found early.
 struct ResultFiles {
   explicit ResultFiles(const RunOptions& o) {
     if (!o.json_file.empty()) json.emplace(o.json_file);
-    if (!o.hdf5_file.empty()) hdf5.emplace(o.hdf5_file);
+    if (!o.hdf5_file.empty()) {
+      find_hdf5_function(kHdf5Report);
+      hdf5.emplace(o.hdf5_file);
+    }
     if (!o.csv_file.empty()) csv.emplace(o.csv_file);
   }
   void commit(const RunResult& result) {
     if (!json && !hdf5 && !csv) return;
     const nlohmann::ordered_json report = json_report(result);
     if (json) json->commit(report.dump(2) + "\n");
-    if (hdf5) hdf5->commit(hdf5_function<std::string(const nlohmann::ordered_json&)>("simrun_hdf5_report")(report));
+    if (hdf5) hdf5->commit(hdf5_function<std::string(const nlohmann::ordered_json&)>(kHdf5Report)(report));
     if (csv) csv->commit(csv_report(report));
   }
   std::optional<OutputFile> json, hdf5, csv;

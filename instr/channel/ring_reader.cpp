@@ -13,9 +13,11 @@ RingReader::RingReader(const MappedProcess& process, uint32_t slot)
       ring_target_address_(process.ring_target_address(slot)),
       chunk_words_(process.chunk_words()),
       ring_chunks_(process.ring_chunks()),
-      chunk_(ring_),
-      position_(ring_),
-      end_(ring_) {}
+      sequence_(slot_.ring.consumed.load(std::memory_order_acquire)),
+      index_(static_cast<uint32_t>(sequence_ % ring_chunks_)),
+      chunk_(ring_ + uint64_t{index_} * chunk_words_),
+      position_(chunk_),
+      end_(chunk_) {}
 
 bool RingReader::refresh(bool writer_is_gone) {
   for (;;) {

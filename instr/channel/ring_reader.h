@@ -11,6 +11,7 @@ namespace simrun::channel {
 
 class RingReader {
  public:
+  // At the first chunk that was not given back: the first of all, unless another reader was here before.
   RingReader(const MappedProcess& process, uint32_t slot);
 
   // The words that are known to be there and not consumed; never crosses a chunk. Empty: refresh() may find more.
@@ -50,8 +51,8 @@ class RingReader {
   uint64_t ring_target_address_;
   uint32_t chunk_words_;
   uint32_t ring_chunks_;
-  uint64_t sequence_ = 0;  // of the chunk being read
-  uint32_t index_ = 0;     // sequence_ % ring_chunks_
+  uint64_t sequence_;  // of the chunk being read
+  uint32_t index_;     // sequence_ % ring_chunks_
   const uint64_t* chunk_;  // its first word
   const uint64_t* position_;
   const uint64_t* end_;

@@ -48,6 +48,27 @@ TEST(RingReader, GivesFinishedChunksBack) {
   EXPECT_EQ(reader.words_consumed(), 2u);
 }
 
+// After an error in the stream the rest is thrown away, so that the program goes on.
+TEST(Drain, GoesOnWhereAnotherReaderStopped) {
+  FakeTarget target(8192, 4);
+  MappedProcess process(target.mapping());
+  RingReader reader(process, 0);
+  Producer producer(target, 0, 1);
+  for (uint64_t chunk = 0; chunk < 6; ++chunk) {
+    producer.put({400 + chunk});
+    if (chunk < 5) producer.switch_chunk();
+    ASSERT_TRUE(reader.refresh(false));
+    EXPECT_EQ(reader.words()[0], 400 + chunk);
+    reader.consume_to(reader.end());
+  }
+  producer.switch_chunk();
+  producer.put({500, 501});
+  Drain drain(process);
+  EXPECT_EQ(drain.advance(false), Status::kAdvanced);
+  EXPECT_EQ(drain.words(), 3u);  // one of the chunk that had not been given back
+  EXPECT_EQ(target.slot(0).ring.consumed.load(), 6u);
+}
+
 TEST(RingReader, NothingIsLostBetweenThreads) {
   FakeTarget target(8192, 2);
   MappedProcess process(target.mapping());

@@ -31,7 +31,8 @@ MODES = {
     "storm": ["--mode", "trace", "--ring-size", "16KiB"],  # with libraries/storm.c
 }
 # Not in a storm: they count on calls that are not interrupted, on timers of their own, or on the environment.
-CALM = {"interrupted_calls", "user_dispatch", "seccomp_notify", "timers", "exec_from_thread", "environment", "spawn", "exec_self", "tracers"}
+CALM = {"interrupted_calls", "user_dispatch", "seccomp_notify", "timers", "exec_from_thread", "environment", "spawn", "exec_self", "tracers",
+        "no_room_for_frame"}
 SKIPPED = 77
 NO_RANDOMISATION = 0x0040000
 

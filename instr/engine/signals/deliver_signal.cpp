@@ -98,6 +98,27 @@ void fill_frame(ThreadContext* c, KernelUcontext& u, uint64_t fpstate) {
   u.cr2 = c->pending.cr2;
 }
 
+namespace {
+
+void set_pending(ThreadContext* c, const siginfo_t& info, const Trap& trap) {
+  c->pending.info = info;
+  c->pending.trapno = trap.number;
+  c->pending.error = trap.error;
+  c->pending.cr2 = trap.cr2;
+  c->pending.number.store(static_cast<uint32_t>(info.si_signo), std::memory_order_seq_cst);
+}
+
+// A frame that cannot be written is a fault of its own, at the same place (kernel/signal.c, force_sigsegv).
+void raise_for_frame(ThreadContext* c, int number) {
+  if (number == SIGSEGV) end_by_signal(c, SIGSEGV);
+  siginfo_t info{};
+  info.si_signo = SIGSEGV;
+  info.si_code = SI_KERNEL;
+  set_pending(c, info, {0, 0, 0});
+}
+
+}  // namespace
+
 void deliver_signal(ThreadContext* c) {
   const int number = static_cast<int>(c->pending.number.load(std::memory_order_relaxed));
   const KernelAction action = take_action(number);
@@ -114,7 +135,10 @@ void deliver_signal(ThreadContext* c) {
     return;
   }
   uint64_t frame;
-  if (!build_frame(c, action, frame)) end_by_signal(c, SIGSEGV);
+  if (!build_frame(c, action, frame)) {
+    raise_for_frame(c, number);
+    return deliver_signal(c);
+  }
   append_event(c, border::Event::kSignal, {static_cast<uint64_t>(number)});
   if (keeps_log()) log_line("signal %d: handler %#lx, before %#lx", number, action.handler, c->app.pc);
   if (c->app_altstack.ss_flags & kAutoDisarm) c->app_altstack = stack_t{nullptr, SS_DISABLE, 0};
@@ -189,18 +213,6 @@ int64_t do_sigaltstack(ThreadContext* c) {
   if (old != 0 && !write_app(old, &previous, sizeof previous)) return -EFAULT;
   return 0;
 }
-
-namespace {
-
-void set_pending(ThreadContext* c, const siginfo_t& info, const Trap& trap) {
-  c->pending.info = info;
-  c->pending.trapno = trap.number;
-  c->pending.error = trap.error;
-  c->pending.cr2 = trap.cr2;
-  c->pending.number.store(static_cast<uint32_t>(info.si_signo), std::memory_order_seq_cst);
-}
-
-}  // namespace
 
 bool raise_signal(ThreadContext* c, const siginfo_t& info, const Trap& trap) {
   const uint64_t mask = set_signal_mask(kAllSignals);
