@@ -250,6 +250,9 @@ bool VirtualTime::stalled(MergeThread& thread) {
   const auto waits = [&](MergeThread* t) {
     return t != &thread && (t->stage == Stage::kRunnable || t->stage == Stage::kReady) && has_words(*t);
   };
+  // Attached: the others may be there by now, and nobody has looked for them yet.
+  for (uint32_t k = 0; k < processes_.size(); ++k)
+    if (processes_[k] != nullptr && !processes_[k]->held) look_for_roots(k);
   if (std::none_of(known_.begin(), known_.end(), waits)) return false;
   ++thread.replay.statistics.stalls;
   set_stage(thread, Stage::kAside);

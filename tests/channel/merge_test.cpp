@@ -197,6 +197,19 @@ TEST_F(MergeTest, ProcessThatIsReadNoLongerKeepsItsRings) {
   EXPECT_EQ(target_.slot(0).ring.state.load(), static_cast<uint32_t>(ThreadState::kRunning));
 }
 
+// As at attach, when threads come to the engine one after another: the first blocks without saying so.
+TEST_F(MergeTest, RootThatComesLateIsFoundWhileAnotherStalls) {
+  Producer a(target_, 0, 1), b(target_, 1, 2);
+  a.start();
+  step(a, 0);
+  settle(true);
+  b.start();
+  step(b, 1);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (order() != "AB" && std::chrono::steady_clock::now() < end) settle(true);
+  EXPECT_EQ(order(), "AB");
+}
+
 // Two threads whose creation nobody tells any more, the second made by the first, in a lower slot.
 TEST_F(MergeTest, OrphansComeInTheOrderOfTheirCreation) {
   Producer a(target_, 0, 1), b(target_, 2, 2), c(target_, 1, 3);

@@ -23,7 +23,7 @@ bool may_block(const ThreadContext* c, uint64_t number) {
     case SYS_msgrcv: case SYS_msgsnd: case SYS_semop: case SYS_semtimedop: case SYS_mq_timedreceive: case SYS_mq_timedsend:
     case SYS_io_uring_enter: case SYS_io_getevents: case SYS_splice: case SYS_tee: case SYS_vmsplice: case SYS_sendfile:
     case SYS_futex_waitv: case SYS_vfork: case SYS_fsync: case SYS_fdatasync: case SYS_sync:
-    case SYS_ptrace: case SYS_userfaultfd:
+    case SYS_ptrace: case SYS_userfaultfd: case SYS_restart_syscall:
       return true;
     case SYS_clone: return (c->app.gpr[kRdi] & CLONE_VFORK) != 0;
     case SYS_clone3: {
