@@ -187,9 +187,12 @@ TEST_F(RecordCommand, RegionsOfChildren) {
   EXPECT_TRUE(info("t")["summary"]["stopped_as_asked"]);
 }
 
-// What was recorded without a machine is put on cores as a live run puts it there.
+// What was recorded without a machine is put on cores as a live run puts it there. These are two runs: the shell works long enough
+// between two children that one has ended in any case when the next one begins (docs/order.md, "What repeats"), and its own
+// instructions depend a little on where its stack lies.
 TEST_F(RecordCommand, CoresAreThoseOfALiveRun) {
-  const std::string program = "/bin/sh -c 'for k in 1 2 3 4 5 6 7 8 9 10; do /bin/true; done'";
+  const std::string program =
+      "/bin/sh -c 'for k in 1 2 3 4 5 6 7 8 9 10; do /bin/true; i=0; while [ $i -lt 50 ]; do i=$((i+1)); done; done'";
   simrun("-q -c l3_8core.yaml -j " + file("live") + " -- " + program);
   simrun("record -q -o " + file("t") + " -- " + program);
   simrun("sim -q -c l3_8core.yaml -j " + file("again") + " " + file("t"));
@@ -198,7 +201,7 @@ TEST_F(RecordCommand, CoresAreThoseOfALiveRun) {
   for (size_t k = 0; k < live["threads"].size(); ++k)
     EXPECT_EQ(live["threads"][k]["core"], again["threads"][k]["core"]) << k;
   for (size_t k = 0; k < live["cores"].size(); ++k) {
-    EXPECT_EQ(live["cores"][k]["instructions"], again["cores"][k]["instructions"]) << k;
+    EXPECT_NEAR(live["cores"][k]["instructions"], again["cores"][k]["instructions"], 1000) << k;
     EXPECT_EQ(live["cores"][k]["context_switches"], again["cores"][k]["context_switches"]) << k;
   }
 }
