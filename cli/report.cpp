@@ -226,7 +226,7 @@ void put_notes(Buffer& out, const RunResult& r) {
     put(out, "   note: {} child process{} ran natively and {} not simulated\n", r.events.forks,
         r.events.forks == 1 ? "" : "es", r.events.forks == 1 ? "is" : "are");
   if (r.native_images != 0)
-    put(out, "   note: {} program{} executed by it ran natively and {} not simulated\n", r.native_images,
+    put(out, "   note: {} program{} executed or traced by it ran natively and {} not simulated\n", r.native_images,
         r.native_images == 1 ? "" : "s", r.native_images == 1 ? "is" : "are");
   if (r.left_running != 0)
     put(out, "   note: {} process{} outlived the program and went on without simrun (--wait-for-children waits)\n",

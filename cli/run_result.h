@@ -54,7 +54,7 @@ struct RunResult {
   std::string error;        // not empty: the simulation is not complete, and why
   std::vector<std::string> warnings;
   std::vector<ProcessReport> processes;        // by index
-  uint64_t native_images = 0;                  // programs that were executed and ran natively
+  uint64_t native_images = 0;                  // programs that were executed, or traced by the program, and ran natively
   uint64_t left_running = 0;                   // processes that outlived the program
   std::vector<channel::ThreadReport> threads;  // by index
   std::vector<channel::CoreReport> cores;      // of the simulated machine; empty without one

@@ -127,7 +127,7 @@ MergeThread* VirtualTime::next() {
     if (thread == nullptr) {
       current_ = nullptr;
       const uint32_t live = live_;
-      look_for_roots();
+      look_for_threads();
       if ((thread = smallest_clock()) == nullptr) {
         if (live_ < live) continue;  // one was ended, there may be others
         return nullptr;
@@ -153,7 +153,7 @@ MergeThread* VirtualTime::next_recorded() {
   for (;;) {
     current_ = smallest_clock_within_look();
     if (current_ == nullptr) {
-      look_for_roots();
+      look_for_threads();
       current_ = smallest_clock_within_look();
     }
     if (current_ != nullptr) {
@@ -250,10 +250,10 @@ bool VirtualTime::stalled(MergeThread& thread) {
   const auto waits = [&](MergeThread* t) {
     return t != &thread && (t->stage == Stage::kRunnable || t->stage == Stage::kReady) && has_words(*t);
   };
-  // Attached: the others may be there by now, and nobody has looked for them yet.
-  for (uint32_t k = 0; k < processes_.size(); ++k)
-    if (processes_[k] != nullptr && !processes_[k]->held) look_for_roots(k);
-  if (std::none_of(known_.begin(), known_.end(), waits)) return false;
+  if (std::none_of(known_.begin(), known_.end(), waits)) {
+    start_roots();  // attached: the others may be there by now, and nobody has looked for them yet
+    if (std::none_of(known_.begin(), known_.end(), waits)) return false;
+  }
   ++thread.replay.statistics.stalls;
   set_stage(thread, Stage::kAside);
   return true;
@@ -293,9 +293,14 @@ void VirtualTime::poll(MergeThread& thread) {
 }
 
 // Threads that nobody in their process created: the first one, or those found at attach.
-void VirtualTime::look_for_roots() {
+void VirtualTime::start_roots() {
   for (uint32_t k = 0; k < processes_.size(); ++k)
-    if (processes_[k] != nullptr && !processes_[k]->held) look_for_roots(k);
+    if (processes_[k] != nullptr && !processes_[k]->held) start_roots(k);
+}
+
+// When nobody is runnable.
+void VirtualTime::look_for_threads() {
+  start_roots();
   release_held_orphans();
   poll_all();
   if (smallest_clock() != nullptr) return;
@@ -308,7 +313,7 @@ void VirtualTime::look_for_roots() {
     name_and_start(*orphan);
 }
 
-void VirtualTime::look_for_roots(uint32_t index) {
+void VirtualTime::start_roots(uint32_t index) {
   Process& process = *processes_[index];
   process.searched = !process.alive;
   for (uint32_t slot = 0; slot < process.mapped->slots_used(); ++slot) {

@@ -147,8 +147,9 @@ class VirtualTime {
   bool has_words(MergeThread& thread);
   void poll(MergeThread& thread);
   void poll_all();
-  void look_for_roots();
-  void look_for_roots(uint32_t process);
+  void look_for_threads();
+  void start_roots();
+  void start_roots(uint32_t process);
   uint32_t parent_slot(MergeThread& thread);
   MergeThread* first_orphan();
   MergeThread* first_orphan(Process& process);

@@ -27,8 +27,8 @@
 #include "base/user_error.h"
 #include "instr/host/attach.h"
 #include "instr/host/elf_file.h"
-#include "instr/host/tracers.h"
 #include "instr/host/resource_limits.h"
+#include "instr/host/tracers.h"
 
 namespace simrun::host {
 namespace {
@@ -121,7 +121,8 @@ Family::Family(LaunchOptions options, const std::vector<pid_t>& processes) : opt
 
 Family::~Family() {
   if (leaver_.joinable()) leaver_.join();
-  for (Departure& d : departures_) d.thread.join();
+  for (Departure& d : departures_)
+    if (d.thread.joinable()) d.thread.join();
   for (const Watched& w : watched_) ptrace(PTRACE_DETACH, w.tid, nullptr, nullptr);   // in vain unless stopped: then our end does it
 }
 
@@ -393,6 +394,7 @@ bool Family::take_image(Watched& w) {
     // Its children may match.
     w.tid = pid;
     w.through = true;
+    w.by_call = false;
     ptrace(PTRACE_SETOPTIONS, pid, nullptr, kThroughOptions);
     ptrace(PTRACE_CONT, pid, nullptr, nullptr);
     return true;

@@ -83,15 +83,12 @@ def names(simrun, program):
             fail('no names of the running program')
         time.sleep(0.1)
     seen = ''
-    try:
-        for _ in range(5):
-            done = subprocess.run(['gdb', '--nx', '--batch', '-ex', f'add-symbol-file {files[1]}', '-ex', 'thread apply all -q bt 1', '-p', str(pid)],
-                                  capture_output=True, text=True, timeout=100, stdin=subprocess.DEVNULL)
-            seen = done.stdout
-            if re.search(r'#0 .*simrun: .*attach_everything', seen):
-                break
-    except FileNotFoundError:
-        seen = '#0 simrun: attach_everything (no gdb)'
+    for _ in range(5):
+        done = subprocess.run(['gdb', '--nx', '--batch', '-ex', f'add-symbol-file {files[1]}', '-ex', 'thread apply all -q bt 1', '-p', str(pid)],
+                              capture_output=True, text=True, timeout=100, stdin=subprocess.DEVNULL)
+        seen = done.stdout
+        if re.search(r'#0 .*simrun: .*attach_everything', seen):
+            break
     tool.communicate('go\n', timeout=60)   # its status is its own: gdb's coming ends some system calls, natively too
     if not re.search(r'#0 .*simrun: .*attach_everything', seen):
         fail('gdb names nothing: ' + seen)

@@ -30,7 +30,7 @@ MODES = {
     "tinycache": ["--mode", "null", "--code-cache", "256KiB"],
     "storm": ["--mode", "trace", "--ring-size", "16KiB"],  # with libraries/storm.c
 }
-# Not in a storm: they count on calls that are not interrupted, on timers of their own, or on the environment.
+# Not in a storm: they count on calls that are not interrupted, on timers of their own, on the environment, or on where a signal comes.
 CALM = {"interrupted_calls", "user_dispatch", "seccomp_notify", "timers", "exec_from_thread", "environment", "spawn", "exec_self", "tracers",
         "no_room_for_frame"}
 SKIPPED = 77
