@@ -42,14 +42,11 @@ std::string valid_text(const std::string& bytes) {
   return Json::parse(quoted).get<std::string>();
 }
 
-void put_details(Json& json, const std::optional<sim::CacheDetails>& details) {
-  if (!details) {
-    json["miss_classes"] = json["lifetimes"] = json["reuse"] = nullptr;
-    return;
-  }
-  const sim::LifetimeStatistics& l = details->lifetimes;
-  const sim::ReuseStatistics& r = details->reuse;
-  json["miss_classes"] = classes(details->classes);
+namespace {
+
+void put_histograms(Json& json, const sim::CacheDetails& details) {
+  const sim::LifetimeStatistics& l = details.lifetimes;
+  const sim::ReuseStatistics& r = details.reuse;
   json["lifetimes"] = {{"lines", l.lines},
                        {"unused", l.unused},
                        {"references", l.references},
@@ -59,9 +56,22 @@ void put_details(Json& json, const std::optional<sim::CacheDetails>& details) {
   json["reuse"] = {{"first", r.first}, {"taken_away", r.taken_away}, {"by_distance", histogram(r.by_distance)}};
 }
 
-Json classes_of_interval(const sim::MissClasses& c) {
-  return {{"compulsory", c.compulsory}, {"capacity", c.capacity},     {"conflict", c.conflict},
-          {"inclusion", c.inclusion},   {"coherence", c.coherence()}, {"flushed", c.flushed}};
+}  // namespace
+
+void put_details(Json& json, const std::optional<sim::CacheDetails>& details) {
+  if (!details) {
+    json["miss_classes"] = json["lifetimes"] = json["reuse"] = nullptr;
+    return;
+  }
+  json["miss_classes"] = classes(details->classes);
+  put_histograms(json, *details);
+}
+
+void put_details_of_interval(Json& json, const sim::CacheDetails& details) {
+  const sim::MissClasses& c = details.classes;
+  json["miss_classes"] = {{"compulsory", c.compulsory}, {"capacity", c.capacity},     {"conflict", c.conflict},
+                          {"inclusion", c.inclusion},   {"coherence", c.coherence()}, {"flushed", c.flushed}};
+  put_histograms(json, details);
 }
 
 Json hot_instructions(const HotSpots& spots, const sim::MachineConfig& machine) {

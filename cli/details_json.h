@@ -14,8 +14,8 @@ std::string valid_text(const std::string& bytes);
 
 // Adds `miss_classes`, `lifetimes` and `reuse`; null without details.
 void put_details(nlohmann::ordered_json& json, const std::optional<sim::CacheDetails>& details);
-// Of an interval: true and false sharing as one.
-nlohmann::ordered_json classes_of_interval(const sim::MissClasses& classes);
+// The same of an interval: true and false sharing as one, `coherence`.
+void put_details_of_interval(nlohmann::ordered_json& json, const sim::CacheDetails& details);
 nlohmann::ordered_json hot_instructions(const HotSpots& spots, const sim::MachineConfig& machine);
 nlohmann::ordered_json hot_lines(const HotSpots& spots, const sim::MachineConfig& machine);
 

@@ -5,21 +5,11 @@
 #include <string>
 
 #include "cli/report.h"
+#include "cli/report_text.h"
 
 namespace simrun::cli {
 
 namespace {
-
-using Buffer = fmt::memory_buffer;
-
-template <class... Args>
-void put(Buffer& to, fmt::format_string<Args...> format, Args&&... args) {
-  fmt::format_to(std::back_inserter(to), format, std::forward<Args>(args)...);
-}
-
-double per(uint64_t part, uint64_t whole, double scale = 1) {
-  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole) * scale;
-}
 
 // The share of requests that a fully associative LRU cache of so many lines would answer: [power of two].
 std::string share_within(const sim::ReuseStatistics& reuse, size_t power) {

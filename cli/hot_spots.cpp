@@ -6,6 +6,7 @@
 
 #include "analysis/sharing/describe_places.h"
 #include "cli/sharing_sink.h"
+#include "cli/trace_symbols.h"
 
 namespace simrun::cli {
 
@@ -43,44 +44,102 @@ void keep_worst(std::vector<T>& all, size_t limit, Address address) {
   all.resize(limit);
 }
 
-}  // namespace
+// Who knows what a model's addresses are.
+class Names {
+ public:
+  virtual ~Names() = default;
+  virtual void name(HotInstruction& instruction) = 0;
+  // Of a line, by its number in the model: sets the process and the address there.
+  virtual void place(HotLine& line, uint64_t number) = 0;
+  virtual void name(HotLine& line, uint64_t number) = 0;
+};
 
-HotSpots find_hot_spots(const SharingSink& sink, size_t limit) {
-  const sim::Hierarchy& model = sink.model();
-  const auto costs = costs_of_misses(model.config());
-  HotSpots spots;
-  for (const auto& [key, counts] : model.details()->pcs())
-    if (counts.misses[0] != 0)
-      spots.instructions.push_back({key.process, key.pc, {}, {}, counts, cost(counts.misses, costs)});
-  keep_worst(spots.instructions, limit, [](const HotInstruction& i) { return std::pair(i.process, i.pc); });
-  for (HotInstruction& i : spots.instructions) {
-    const analysis::AddressSpace* space = sink.space_of(i.process);
-    if (space == nullptr) continue;
+class NamesOfRun final : public Names {
+ public:
+  explicit NamesOfRun(const SharingSink& sink) : sink_(sink) {}
+  void name(HotInstruction& i) override {
+    const analysis::AddressSpace* space = sink_.space_of(i.process);
+    if (space == nullptr) return;
     analysis::PlaceNames names(*space);
     const analysis::Place place = space->code_place(i.pc);
     i.frames = names.code(place);
     i.module = names.module(place);
   }
+  void place(HotLine& line, uint64_t number) override {
+    const SharingSink::LinePlace place = sink_.place_of_line(number);
+    line.address = place.address;
+    line.process = place.process;
+  }
+  void name(HotLine& line, uint64_t number) override {
+    if (const analysis::AddressSpace* space = sink_.space_of(line.process); space != nullptr)
+      line.data = analysis::PlaceNames(*space).data(sink_.place_of_line(number).place);
+  }
+
+ private:
+  const SharingSink& sink_;
+};
+
+class NamesOfTrace final : public Names {
+ public:
+  NamesOfTrace(uint32_t line_bytes, TraceSymbols& symbols) : line_bytes_(line_bytes), symbols_(symbols) {}
+  void name(HotInstruction& i) override {
+    TraceSymbols::Code code = symbols_.code(i.process, i.pc);
+    i.frames = std::move(code.frames);
+    i.module = std::move(code.module);
+  }
+  void place(HotLine& line, uint64_t number) override {
+    const uint64_t address = number * line_bytes_;
+    line.process = static_cast<uint32_t>(address >> kProcessShift);
+    line.address = untagged(address);
+  }
+  void name(HotLine&, uint64_t) override {}
+
+ private:
+  uint64_t line_bytes_;
+  TraceSymbols& symbols_;
+};
+
+std::vector<HotInstruction> find_instructions(const sim::Hierarchy& model, Names& names, size_t limit) {
+  const auto costs = costs_of_misses(model.config());
+  std::vector<HotInstruction> all;
+  for (const auto& [key, counts] : model.details()->pcs())
+    if (counts.misses[0] != 0) all.push_back({key.process, key.pc, {}, {}, counts, cost(counts.misses, costs)});
+  keep_worst(all, limit, [](const HotInstruction& i) { return std::pair(i.process, i.pc); });
+  for (HotInstruction& i : all) names.name(i);
+  return all;
+}
+
+std::vector<HotLine> find_lines(const sim::Hierarchy& model, Names& names, size_t limit) {
+  const auto costs = costs_of_misses(model.config());
+  std::vector<HotLine> all;
   std::map<std::pair<uint32_t, uint64_t>, uint64_t> numbers;  // of lines in the model
   for (const auto& [number, record] : model.details()->lines().all()) {
     if (record.misses[0] == 0) continue;
     HotLine line;
-    const SharingSink::LinePlace place = sink.place_of_line(number);
-    line.address = place.address;
-    line.process = place.process;
+    names.place(line, number);
     numbers[{line.process, line.address}] = number;
     line.misses = record.misses;
     line.sharing = record.sharing;
     line.threads = record.threads.size();
     for (const sim::ThreadUse& use : record.threads) line.reads += use.reads, line.writes += use.writes;
     line.stall_cycles = cost(record.misses, costs);
-    spots.lines.push_back(std::move(line));
+    all.push_back(std::move(line));
   }
-  keep_worst(spots.lines, limit, [](const HotLine& l) { return std::pair(l.process, l.address); });
-  for (HotLine& line : spots.lines)
-    if (const analysis::AddressSpace* space = sink.space_of(line.process); space != nullptr)
-      line.data = analysis::PlaceNames(*space).data(sink.place_of_line(numbers[{line.process, line.address}]).place);
-  return spots;
+  keep_worst(all, limit, [](const HotLine& l) { return std::pair(l.process, l.address); });
+  for (HotLine& line : all) names.name(line, numbers[{line.process, line.address}]);
+  return all;
+}
+
+}  // namespace
+
+HotSpots find_hot_spots(const SharingSink& sink, size_t limit) {
+  NamesOfRun names(sink);
+  return {find_instructions(sink.model(), names, limit), find_lines(sink.model(), names, limit)};
+}
+
+HotSpots find_hot_spots(const sim::Hierarchy& model, TraceSymbols& symbols, size_t limit) {
+  NamesOfTrace names(model.line_bytes(), symbols);
+  return {find_instructions(model, names, limit), find_lines(model, names, limit)};
 }
 
 }  // namespace simrun::cli

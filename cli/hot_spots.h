@@ -7,11 +7,12 @@
 #include <vector>
 
 #include "analysis/sharing/sharing_report.h"
-#include "sim/detail/details.h"
+#include "sim/hierarchy.h"
 
 namespace simrun::cli {
 
 class SharingSink;
+class TraceSymbols;
 
 struct HotInstruction {
   uint32_t process = 0;
@@ -40,5 +41,7 @@ struct HotSpots {
 
 // Of each at most `limit`, those that missed only.
 HotSpots find_hot_spots(const SharingSink& sink, size_t limit);
+// Of a model that a trace was replayed into. Lines have addresses only.
+HotSpots find_hot_spots(const sim::Hierarchy& model, TraceSymbols& symbols, size_t limit);
 
 }  // namespace simrun::cli

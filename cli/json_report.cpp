@@ -280,7 +280,8 @@ Json intervals(const RunResult& r) {
     for (size_t i = 0; i < interval.levels.size(); ++i) {
       Json level = requests(interval.levels[i].requests, interval.instructions);
       level.update(events(interval.levels[i]));
-      if (!interval.classes.empty()) level["miss_classes"] = classes_of_interval(interval.classes[i]);
+      level["sharing_degrees"] = interval.sharing_degrees[i];
+      if (!interval.details.empty()) put_details_of_interval(level, interval.details[i]);
       json["levels"][r.caches.levels[i].name] = std::move(level);
     }
     json["memory"] = memory(interval.memory);
@@ -322,6 +323,7 @@ Json json_report(const RunResult& r) {
   json["simrun_version"] = SIMRUN_VERSION;
   json["command"] = texts(r.command);
   json["mode"] = mode_word(r.mode);
+  json["order"] = null_if(r.order.empty(), r.order);
   json["started"] = r.started;
   json["exit_status"] = r.shell_status();
   json["signal"] = null_if(r.signal == 0, r.signal);

@@ -18,7 +18,7 @@ namespace simrun::cli {
 // The first six kinds are the same in both; non-temporal accesses are simulated as ordinary ones.
 inline sim::Access access_of(channel::ReferenceKind kind) {
   using channel::ReferenceKind;
-  constexpr std::array kAccess = {
+  static constexpr std::array kAccess = {
       sim::Access::kFetch,    sim::Access::kLoad,  sim::Access::kStore, sim::Access::kReadModifyWrite,
       sim::Access::kPrefetch, sim::Access::kFlush, sim::Access::kLoad,  sim::Access::kStore};
   static_assert(kAccess[static_cast<size_t>(ReferenceKind::kFlush)] == sim::Access::kFlush);
@@ -29,6 +29,13 @@ inline sim::Access access_of(channel::ReferenceKind kind) {
 // Without names (named_memory.h) processes have memories of their own: the model sees byte addresses with the number of
 // the process in the top 16 bits (user addresses have 47). The first process keeps its addresses.
 constexpr uint32_t kProcessShift = 48;
+constexpr uint64_t untagged(uint64_t address) { return address & ((uint64_t{1} << kProcessShift) - 1); }
+
+// What sim::Hierarchy::Hits is for.
+template <class Model>
+concept HasHits = requires(Model& m) {
+  m.hits(0u);
+};
 
 // Model: sim::Hierarchy, or what has access_line(), access(), cores() and line_bytes() as that. A thread's handle: its
 // core, and its process above.
@@ -76,6 +83,9 @@ class BasicModelSink {
                        model_.access_further_line(core(handle), access, line);
                    });
   }
+  // The references [at, end) of one execution of a path at once; `counts` says how many of them are what.
+  void plain(uint32_t handle, const channel::Reference* at, const channel::Reference* end, const uint64_t* words,
+             const channel::PlainCounts& counts) requires HasHits<Model>;
   template <class Thread>
   void words(Thread&, const uint64_t*, const uint64_t*, uint64_t /*paths*/, uint64_t instructions) {
     if (watch_ != nullptr) watch_->advance(instructions);
@@ -89,11 +99,63 @@ class BasicModelSink {
   static uint32_t core(uint32_t handle) { return handle & ((1u << kCoreBits) - 1); }
   static uint32_t process(uint32_t handle) { return handle >> kCoreBits; }
 
+  [[gnu::noinline]] void look_at_hits(uint32_t handle) {
+    hits_of_ = handle;
+    if constexpr (HasHits<Model>) hits_ = model_.hits(core(handle));
+  }
+  // A reference to several lines, or of a rare kind. Loads, stores and modifications have been counted.
+  [[gnu::noinline]] void rare(uint32_t handle, channel::ReferenceKind kind, uint64_t address, uint32_t bytes) {
+    const sim::Access access = access_of(kind);
+    if (access == sim::Access::kPrefetch || access == sim::Access::kFlush)
+      return model_.access(core(handle), access, address, bytes);
+    model_.access_counted(core(handle), access, address, bytes);
+  }
+
   uint32_t line_shift_;
   RunWatch* watch_;
   channel::MemoryNames* names_ = nullptr;  // null: none are needed
   NamedMemory memory_;
+  uint32_t hits_of_ = ~0u;  // a handle
+  sim::Hierarchy::Hits hits_;
 };
+
+template <class Model>
+inline void BasicModelSink<Model>::plain(uint32_t handle, const channel::Reference* at, const channel::Reference* end,
+                                         const uint64_t* words,
+                                         const channel::PlainCounts& counts) requires HasHits<Model> {
+  using Kind = channel::ReferenceKind;
+  if (handle != hits_of_) [[unlikely]]
+    look_at_hits(handle);
+  const sim::Hierarchy::Hits hits = hits_;  // a copy, which nothing that is stored to can be part of
+  if (names_ != nullptr || !hits.usable()) [[unlikely]] {
+    for (; at != end; ++at)
+      if (at->kind == Kind::kFetch)
+        fetch(handle, channel::evaluate(*at, words));
+      else
+        data(handle, at->kind, channel::evaluate(*at, words), at->bytes);
+    return;
+  }
+  const uint64_t tag = uint64_t{process(handle)} << kProcessShift;
+  hits.count(counts.fetches, counts.loads, counts.stores, counts.modifications);
+  for (; at != end; ++at) {
+    const uint64_t value = channel::evaluate(*at, words);
+    if (at->kind == Kind::kFetch) {
+      const uint64_t line = value ^ tag >> hits.line_shift();
+      if (!hits.answers_fetch(line)) [[unlikely]]
+        model_.access_counted_line(core(handle), sim::Access::kFetch, line);
+      continue;
+    }
+    const uint64_t address = value ^ tag;
+    if ((address & (hits.line_bytes() - 1)) + at->bytes > hits.line_bytes() || at->kind > Kind::kReadModifyWrite)
+        [[unlikely]] {
+      rare(handle, at->kind, address, at->bytes);
+      continue;
+    }
+    const uint64_t line = address >> hits.line_shift();
+    if (!hits.answers_data(line, at->kind >= Kind::kStore)) [[unlikely]]
+      model_.access_counted_line(core(handle), access_of(at->kind), line);
+  }
+}
 
 using ModelSink = BasicModelSink<sim::Hierarchy>;
 

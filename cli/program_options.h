@@ -25,7 +25,8 @@ struct ProgramOptions {
   uint64_t quantum = 1000;          // instructions
   uint64_t time_slice = 1'000'000;  // instructions
   bool recorded_order = false;      // by ProgressSampler instead of virtual time
-  std::vector<uint32_t> pins;       // see channel::MergeOptions
+  const char* order() const { return recorded_order ? "recorded" : "virtual"; }
+  std::vector<uint32_t> pins;  // see channel::MergeOptions
   // What the launcher is told.
   bool aslr = false;
   std::string follow_children = "*";  // see host::LaunchOptions

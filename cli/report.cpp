@@ -9,23 +9,13 @@
 #include <iterator>
 #include <set>
 
+#include "cli/report_text.h"
 #include "sim/build/validate_machine.h"
 #include "sim/stats/timing.h"
 
 namespace simrun::cli {
 
 namespace {
-
-using Buffer = fmt::memory_buffer;
-
-template <class... Args>
-void put(Buffer& to, fmt::format_string<Args...> format, Args&&... args) {
-  fmt::format_to(std::back_inserter(to), format, std::forward<Args>(args)...);
-}
-
-double per(uint64_t part, uint64_t whole, double scale) {
-  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole) * scale;
-}
 
 std::string short_command(const RunResult& r) {
   std::string text = fmt::format("{}", fmt::join(r.command, " "));
@@ -48,6 +38,7 @@ void put_header(Buffer& out, const RunResult& r) {
   if (r.machine)
     put(out, "   machine {}: {} core{}, {}-byte lines\n", r.machine->name, r.machine->cores,
         r.machine->cores == 1 ? "" : "s", r.machine->line_bytes);
+  if (r.order == "recorded") put(out, "   order of threads: as they ran (recorded)\n");
 }
 
 void put_totals(Buffer& out, const RunResult& r) {
@@ -170,7 +161,8 @@ void put_origin(Buffer& out, const RunResult& r, const std::string& name, uint64
 void put_origins(Buffer& out, const RunResult& r) {
   constexpr size_t kMostRows = 32;
   const bool by_process = r.processes.size() > 1;
-  const bool by_thread = std::any_of(r.cores.begin(), r.cores.end(), [](const auto& core) { return core.switches != 0; });
+  const bool by_thread =
+      std::any_of(r.cores.begin(), r.cores.end(), [](const auto& core) { return core.switches != 0; });
   if (!r.machine || r.caches.threads.empty() || (!by_process && !by_thread)) return;
   put(out, "\n   {:<28}{:>18}", by_process ? "by process" : "by thread", "instructions");
   for (const sim::LevelConfig& level : r.machine->levels) put(out, "{:>11}", level.name + " MPKI");

@@ -1,10 +1,9 @@
 // One execution of a program under the engine, from launch to its end: what the sub-commands that run one share.
 #pragma once
 
-#include <vector>
-
 #include <chrono>
 #include <optional>
+#include <vector>
 
 #include "cli/program_options.h"
 #include "cli/run_result.h"
@@ -39,6 +38,7 @@ class ProgramRun {
     if (options_.recorded_order) merge.sampler = &sampler.emplace(kSamplePeriod);
     merge.cores = cores;
     merge.line_bytes = line_bytes;
+    result_.order = options_.order();
     consumer_.run(sink, merge, result_);
     return take_end();
   }

@@ -46,6 +46,7 @@ struct SweepPoint {
 struct RunResult {
   std::vector<std::string> command;
   RunMode mode = RunMode::kSim;
+  std::string order;        // between threads, as --order names it; empty: nothing was put in order
   std::string started;      // UTC, ISO 8601
   double wall_seconds = 0;  // from launch to the end of the simulation
   int exit_code = 0;        // when signal == 0
@@ -66,7 +67,7 @@ struct RunResult {
   std::vector<sim::Interval> intervals;
   std::optional<sim::MissCurve> miss_curve;
   std::optional<HotSpots> hot_spots;  // --details
-  EngineCounts engine;  // of all processes
+  EngineCounts engine;                // of all processes
   bool show_engine = false;
 
   channel::ThreadStatistics totals() const;

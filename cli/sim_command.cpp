@@ -8,6 +8,7 @@
 
 #include "base/user_error.h"
 #include "cli/command_line.h"
+#include "cli/hot_spots.h"
 #include "cli/json_report.h"
 #include "cli/output_file.h"
 #include "cli/phases/stored_state.h"
@@ -17,6 +18,7 @@
 #include "cli/sub_commands.h"
 #include "cli/trace_information.h"
 #include "cli/trace_model_sink.h"
+#include "cli/trace_symbols.h"
 #include "configs/read_machine.h"
 #include "sim/hierarchy.h"
 #include "traces/region.h"
@@ -27,6 +29,8 @@ namespace {
 
 struct SimOptions {
   std::string trace, config, json_file, from, to, state, warm_up;
+  bool details = false;
+  size_t top = 20;
   bool quiet = false;
   traces::ReplaySelection selection;
 };
@@ -41,22 +45,39 @@ SimOptions parse(const Words& words) {
   line.app().add_option("-j,--json", o.json_file, "Write the results as JSON (docs/results.md)")->type_name("FILE");
   line.app().add_option("--from", o.from, "Start at this instruction of the trace")->type_name("N");
   line.app().add_option("--to", o.to, "End at this instruction")->type_name("N");
-  line.app().add_option("--warm-up", o.warm_up,
-                        "Instructions that warm the caches and are not counted; region: what lies before the region in a\n"
-                        "trace of simrun pinpoints (default: none, all is counted)")
+  line.app()
+      .add_option("--warm-up", o.warm_up,
+                  "Instructions that warm the caches and are not counted; region: what lies before the region in a\n"
+                  "trace of simrun pinpoints (default: none, all is counted)")
       ->type_name("N|region");
-  line.app().add_option("--state", o.state,
-                        "Begin with the caches as they are in this file, which simrun pinpoints --snapshots stored for this\n"
-                        "machine, behind the warm-up of the trace")
+  line.app()
+      .add_option("--state", o.state,
+                  "Begin with the caches as they are in this file, which simrun pinpoints --snapshots stored for this\n"
+                  "machine, behind the warm-up of the trace")
       ->type_name("FILE");
-  line.app().add_option("--thread", o.selection.thread, "Only this thread (simrun info lists them); --from and --to count all")
-      ->check(CLI::NonNegativeNumber.description(""))->type_name("N");
-  line.app().add_option("--process", o.selection.process, "Only this process")
-      ->check(CLI::NonNegativeNumber.description(""))->type_name("N");
+  line.app()
+      .add_option("--thread", o.selection.thread,
+                  "Only this thread (simrun info lists them); --from and --to count all")
+      ->check(CLI::NonNegativeNumber.description(""))
+      ->type_name("N");
+  line.app()
+      .add_option("--process", o.selection.process, "Only this process")
+      ->check(CLI::NonNegativeNumber.description(""))
+      ->type_name("N");
+  line.app().add_flag(
+      "--details", o.details,
+      "Also misses by class, lifetimes of lines, reuse distances, and which instructions and lines miss\n"
+      "most (slow)");
+  line.app()
+      .add_option("-n,--top", o.top, "With --details: instructions and lines to name")
+      ->type_name("N")
+      ->capture_default_str();
   line.app().add_flag("-q,--quiet", o.quiet, "No report and no progress line; warnings and errors only");
   line.parse(words);
   if (!o.state.empty() && !(o.warm_up.empty() && o.from.empty()))
     line.usage_error("--state says where to begin: without --from and --warm-up");
+  if (o.details && !(o.state.empty() && o.warm_up.empty()))
+    line.usage_error("--details tells what became of each line from the start: without --state and --warm-up");
   return o;
 }
 
@@ -149,7 +170,9 @@ void replay_into(const SimOptions& o, const traces::Reader& trace, const Span& s
 // The same for any machine. Prefetchers that go by instruction see the pc of each reference, as in a live run.
 void simulate_span(const SimOptions& o, const traces::Reader& trace, const Span& span, sim::Hierarchy& model,
                    Progress& progress, RunResult* result) {
-  if (model.wants_pc())
+  if (o.details)
+    replay_into<DetailedModelSink>(o, trace, span, model, progress, result);
+  else if (model.wants_pc())
     replay_into<PcModelSink<sim::Hierarchy>>(o, trace, span, model, progress, result);
   else
     replay_into<ModelSink>(o, trace, span, model, progress, result);
@@ -163,7 +186,8 @@ void check_selection(const traces::Reader& trace, const traces::ReplaySelection&
     for (const traces::PartInfo& part : chunk.parts)
       if (part.thread == s.thread && (s.process < 0 || part.process == s.process)) return;
   if (trace.incomplete().empty())  // else there is no index to ask
-    throw UserError(fmt::format("{} has no thread {}{}", trace.path(), s.thread, s.process < 0 ? "" : " in that process"));
+    throw UserError(
+        fmt::format("{} has no thread {}{}", trace.path(), s.thread, s.process < 0 ? "" : " in that process"));
 }
 
 // Where to count, and from where to warm up.
@@ -200,6 +224,10 @@ RunResult simulate(const SimOptions& o) {
   RunResult result;
   simulate_span(o, trace, spans.counted, model, progress, &result);
   progress.clear();
+  if (o.details) {
+    TraceSymbols symbols(trace);
+    result.hot_spots = find_hot_spots(model, symbols, o.top);
+  }
   read_trace_summary(trace.information(), trace.summary(), result);
   if (!trace.incomplete().empty()) result.warnings.push_back(fmt::format("{}: {}", o.trace, trace.incomplete()));
   result.machine = std::move(machine);

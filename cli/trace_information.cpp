@@ -47,7 +47,8 @@ Json machine() {
   utsname system{};
   uname(&system);
   Json components = Json::array();
-  for (const channel::XsaveComponent& c : channel::xsave_components()) components.push_back({c.number, c.offset, c.bytes});
+  for (const channel::XsaveComponent& c : channel::xsave_components())
+    components.push_back({c.number, c.offset, c.bytes});
   return {{"processor", processor_name()},
           {"kernel", fmt::format("{} {}", system.sysname, system.release)},
           {"page_bytes", sysconf(_SC_PAGESIZE)},
@@ -55,13 +56,20 @@ Json machine() {
 }
 
 Json statistics(const channel::ThreadStatistics& s) {
-  return {{"instructions", s.instructions}, {"loads", s.loads},
-          {"stores", s.stores},             {"prefetches", s.prefetches},
-          {"flushes", s.flushes},           {"fetch_lines", s.fetch_lines},
-          {"paths", s.paths},               {"string_iterations", s.string_iterations},
-          {"syscalls", s.syscalls},         {"signals", s.signals},
-          {"cuts", s.cuts},                 {"words", s.words},
-          {"stalls", s.stalls},             {"truncated_words", s.truncated_words}};
+  return {{"instructions", s.instructions},
+          {"loads", s.loads},
+          {"stores", s.stores},
+          {"prefetches", s.prefetches},
+          {"flushes", s.flushes},
+          {"fetch_lines", s.fetch_lines},
+          {"paths", s.paths},
+          {"string_iterations", s.string_iterations},
+          {"syscalls", s.syscalls},
+          {"signals", s.signals},
+          {"cuts", s.cuts},
+          {"words", s.words},
+          {"stalls", s.stalls},
+          {"truncated_words", s.truncated_words}};
 }
 
 template <class T>
@@ -83,6 +91,7 @@ Json trace_information(const ProgramOptions& options, uint32_t cores) {
           {"machine", machine()},
           {"options",
            {{"quantum", options.quantum},
+            {"order", options.order()},
             {"aslr", options.aslr},
             {"max_superblock", options.max_superblock_instructions},
             {"elide_words", options.elide_words},
@@ -105,16 +114,16 @@ Json trace_summary(const RunResult& result) {
                        {"statistics", statistics(t.statistics)}});
     if (t.ended_before != channel::ThreadReport{}.ended_before) threads.back()["ended_before"] = t.ended_before;
   }
-  return {{"exit_code", result.exit_code},
-          {"signal", result.signal},
-          {"error", result.error},
-          {"wall_seconds", result.wall_seconds},
-          {"events",
-           {{"forks", result.events.forks}, {"execs", result.events.execs}, {"markers", result.events.markers}}},
-          {"native_programs", result.native_images},
-          {"left_running", result.left_running},
-          {"processes", processes},
-          {"threads", threads}};
+  return {
+      {"exit_code", result.exit_code},
+      {"signal", result.signal},
+      {"error", result.error},
+      {"wall_seconds", result.wall_seconds},
+      {"events", {{"forks", result.events.forks}, {"execs", result.events.execs}, {"markers", result.events.markers}}},
+      {"native_programs", result.native_images},
+      {"left_running", result.left_running},
+      {"processes", processes},
+      {"threads", threads}};
 }
 
 void read_trace_summary(const nlohmann::json& information, const nlohmann::json& summary, RunResult& result) {
@@ -123,6 +132,9 @@ void read_trace_summary(const nlohmann::json& information, const nlohmann::json&
       if (word.is_string()) result.command.push_back(word.get<std::string>());
   if (const auto at = information.find("started"); at != information.end() && at->is_string())
     result.started = at->get<std::string>();
+  if (const auto at = information.find("options"); at != information.end() && at->is_object())
+    if (const auto order = at->find("order"); order != at->end() && order->is_string())
+      result.order = order->get<std::string>();
   if (!summary.is_object()) return;
   result.exit_code = number<int>(summary, "exit_code");
   result.signal = number<int>(summary, "signal");
@@ -136,7 +148,8 @@ void read_trace_summary(const nlohmann::json& information, const nlohmann::json&
   if (const auto at = summary.find("processes"); at != summary.end() && at->is_array())
     for (const auto& p : *at)
       if (p.is_object() && p.contains("command") && p["command"].is_string())
-        result.processes.push_back({number<uint32_t>(p, "index"), number<int>(p, "pid"), p["command"].get<std::string>()});
+        result.processes.push_back(
+            {number<uint32_t>(p, "index"), number<int>(p, "pid"), p["command"].get<std::string>()});
   const auto threads = summary.find("threads");
   if (threads == summary.end() || !threads->is_array()) return;
   for (const auto& from : *threads) {
@@ -145,7 +158,8 @@ void read_trace_summary(const nlohmann::json& information, const nlohmann::json&
       if (to.index != number<uint32_t>(from, "index")) continue;
       to.start_clock = number<uint64_t>(from, "start_clock");
       to.end_clock = number<uint64_t>(from, "end_clock");
-      if (const auto ended = from.find("ended"); ended != from.end() && ended->is_boolean()) to.ended = ended->get<bool>();
+      if (const auto ended = from.find("ended"); ended != from.end() && ended->is_boolean())
+        to.ended = ended->get<bool>();
       if (const auto s = from.find("statistics"); s != from.end() && s->is_object()) {
         to.statistics.stalls = number<uint64_t>(*s, "stalls");
         to.statistics.truncated_words = number<uint64_t>(*s, "truncated_words");

@@ -17,17 +17,20 @@ analysis::ModuleSymbols* TraceSymbols::symbols_of(const traces::Module& module) 
   return symbols->problem().empty() && is_the_file ? symbols.get() : nullptr;
 }
 
-std::string TraceSymbols::find(uint32_t process, uint64_t pc) {
+TraceSymbols::Code TraceSymbols::code(uint32_t process, uint64_t pc) {
   const traces::Module* const module = trace_.module_of(process, pc);
   if (module == nullptr) return {};
-  const std::string file = module->path.substr(module->path.rfind('/') + 1);
   analysis::ModuleSymbols* const symbols = module->path.starts_with("/") ? symbols_of(*module) : nullptr;
-  if (symbols == nullptr) return file;
+  if (symbols == nullptr) return {{}, module->path};
   const auto address = symbols->address_of_offset(pc - module->start + module->file_offset);
-  if (!address) return file;
-  const auto frames = symbols->frames(*address);
-  if (frames.empty()) return file;
-  const analysis::SourceFrame& frame = frames.front();
+  return {address ? symbols->frames(*address) : std::vector<analysis::SourceFrame>{}, module->path};
+}
+
+std::string TraceSymbols::find(uint32_t process, uint64_t pc) {
+  const Code known = code(process, pc);
+  const std::string file = known.module.substr(known.module.rfind('/') + 1);
+  if (known.frames.empty()) return file;
+  const analysis::SourceFrame& frame = known.frames.front();
   if (frame.line == 0) return fmt::format("{} in {}", frame.function, file);
   return fmt::format("{} at {}:{} in {}", frame.function, frame.file, frame.line, file);
 }

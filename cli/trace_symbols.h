@@ -5,7 +5,7 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <unordered_map>
+#include <vector>
 
 #include "analysis/symbols/module_symbols.h"
 #include "traces/reader.h"
@@ -16,9 +16,15 @@ class TraceSymbols {
  public:
   explicit TraceSymbols(const traces::Reader& trace) : trace_(trace) {}
 
-  // "function at file:line in module", as much of it as is known; empty: in no module. A file whose build id is not that of the
-  // recorded one gives its module's name only.
+  // "function at file:line in module", as much of it as is known; empty: in no module. A file whose build id is not
+  // that of the recorded one gives its module's name only.
   const std::string& name(uint32_t process, uint64_t pc);
+  struct Code {
+    std::vector<analysis::SourceFrame> frames;  // inlined functions first; empty: unknown
+    std::string module;                         // its path; empty: none
+  };
+  // The same in parts.
+  Code code(uint32_t process, uint64_t pc);
 
  private:
   analysis::ModuleSymbols* symbols_of(const traces::Module& module);

@@ -177,6 +177,14 @@ void Hierarchy::access_lines(uint32_t core, Access kind, uint64_t first, uint64_
   access_line(core, kind, last);
 }
 
+void Hierarchy::access_counted(uint32_t core, Access kind, uint64_t address, uint32_t bytes) {
+  const uint64_t first = address >> line_shift_;
+  const uint64_t end = address + (bytes != 0 ? bytes - 1 : 0);
+  const uint64_t last = end < address ? ~uint64_t{0} >> line_shift_ : end >> line_shift_;
+  access_counted_line(core, kind, first);
+  for (uint64_t line = first; line < last;) access_further_line(core, kind, ++line);
+}
+
 void Hierarchy::keep_details() {
   if (frames_)
     throw UserError(config_.name + ": details of lines are kept by virtual address; they need 'addresses: virtual'", 2);

@@ -43,6 +43,56 @@ class Hierarchy {
   // the line of `address`. A range that would pass the end of the address space is cut there.
   void access(uint32_t core, Access kind, uint64_t address, uint32_t bytes);
 
+  // For who makes many references of one core in a row: what access_line() looks at first, held in registers, and
+  // counts apart, many at a time. A reference that it answers is done; any other goes to access_counted() or
+  // access_counted_line(). Valid as long as the Hierarchy is not moved. Saves 2 % of `simrun sim` on gzip (median of 16).
+  class Hits {
+   public:
+    // False: a prefetcher needs every count in time. Use access() then.
+    bool usable() const { return usable_; }
+    uint32_t line_bytes() const { return 1u << line_shift_; }
+    uint32_t line_shift() const { return line_shift_; }
+    bool answers_fetch(uint64_t line) const { return answers(fetches_, line, false); }
+    bool answers_data(uint64_t line, bool write) const { return answers(data_, line, write); }
+    // References that this answered, or that access_counted() got or will get. Read-modify-writes are neither loads nor
+    // stores here.
+    void count(uint64_t fetches, uint64_t loads, uint64_t stores, uint64_t modifications) const {
+      fetch_counts_[index(Access::kFetch)] += fetches;
+      data_counts_[index(Access::kLoad)] += loads;
+      data_counts_[index(Access::kStore)] += stores;
+      data_counts_[index(Access::kReadModifyWrite)] += modifications;
+    }
+
+   private:
+    friend class Hierarchy;
+    static bool answers(const Cache::Shortcut& shortcut, uint64_t line, bool write) {
+      Cache::Recent& recent = shortcut.find(line);
+      if (!recent.answers(line, write)) [[unlikely]]
+        return false;
+      recent.used = ++*shortcut.clock;
+      return true;
+    }
+    Cache::Shortcut fetches_, data_;
+    uint64_t* fetch_counts_ = nullptr;
+    uint64_t* data_counts_ = nullptr;
+    uint32_t line_shift_ = 0;
+    bool usable_ = false;
+  };
+  Hits hits(uint32_t core) {
+    Port &fetches = ports_[2 * core], &data = ports_[2 * core + 1];
+    Hits h;
+    h.fetches_ = fetches.shortcut, h.data_ = data.shortcut;
+    h.fetch_counts_ = fetches.counts.accesses, h.data_counts_ = data.counts.accesses;
+    h.line_shift_ = line_shift_;
+    h.usable_ = !prefetches_;
+    return h;
+  }
+  // As access() and access_line(), of a reference that Hits::count() counted.
+  void access_counted(uint32_t core, Access kind, uint64_t address, uint32_t bytes);
+  void access_counted_line(uint32_t core, Access kind, uint64_t line) {
+    access_in_full(ports_[2 * core + (kind != Access::kFetch)], core, kind, line);
+  }
+
   // From now on the references of `core` are those of `thread`, a small number of the caller's: for
   // Statistics::threads.
   void run_thread(uint32_t core, uint32_t thread);
@@ -78,6 +128,7 @@ class Hierarchy {
   bool check_invariants(std::string* why = nullptr) const { return tree_.check_invariants(why); }
 
  private:
+  friend class GroupReplay;  // sim/parallel: many references at once
   // How the accesses of a port go on that its shortcut does not answer.
   enum class Way : uint8_t {
     kLru8,     // LRU with at most 8 ways

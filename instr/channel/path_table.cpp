@@ -94,6 +94,7 @@ void count_plain(DecodedPath& path, ReferenceKind kind) {
   path.stores += static_cast<uint16_t>(one.stores);
   path.prefetches += static_cast<uint16_t>(one.prefetches);
   path.flushes += static_cast<uint16_t>(one.flushes);
+  path.modifications += kind == ReferenceKind::kReadModifyWrite;
 }
 
 size_t table_bytes(uint64_t capacity) { return (capacity + 1) * (sizeof(DecodedPath) + sizeof(uint16_t)); }

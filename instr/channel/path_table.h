@@ -30,7 +30,7 @@ struct alignas(64) DecodedPath {
   uint16_t words;  // address words
   uint16_t special_count;
   uint16_t fetches, loads, stores, prefetches, flushes;  // of the plain references; an RMW is in loads and in stores
-  uint16_t spare;
+  uint16_t modifications;                                // read-modify-writes among the plain references
 };
 static_assert(sizeof(DecodedPath) == 64);
 

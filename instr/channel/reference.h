@@ -33,6 +33,11 @@ struct Reference {
 };
 static_assert(sizeof(Reference) == 16);
 
+// How many of some references in a row are what. Here a read-modify-write is neither a load nor a store.
+struct PlainCounts {
+  uint32_t fetches, loads, stores, modifications;
+};
+
 inline uint64_t evaluate(const Reference& r, const uint64_t* words) {
   return words[r.a] + (words[r.b] << r.shift) + static_cast<uint64_t>(r.disp);
 }

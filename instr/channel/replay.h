@@ -36,6 +36,12 @@ void put_data(Sink& sink, uint32_t handle, ReferenceKind kind, uint64_t address,
     sink.data(handle, kind, address, bytes);
 }
 
+// A sink that takes the plain references of a path at once: the loop over them is its own.
+template <class Sink>
+concept TakesPaths = !kSinkWantsPc<Sink> && requires(Sink & s, const Reference* r, const uint64_t* words) {
+  s.plain(0u, r, r, words, PlainCounts{});
+};
+
 // The references [from, to) of `path`.
 template <class Sink>
 void replay_plain(const DecodedPath& path, uint32_t from, uint32_t to, const uint64_t* words, uint32_t handle,
@@ -91,6 +97,10 @@ inline void replay(const DecodedPath& path, const uint64_t* words, ReplayState& 
   s.fetch_lines += path.fetches - skip;
   if (path.special_count != 0) [[unlikely]]
     replay_special(path, skip, words, thread, sink);
+  else if constexpr (TakesPaths<Sink>)
+    sink.plain(thread.handle, path.references + skip, path.references + path.reference_count, words,
+               {path.fetches - skip, static_cast<uint32_t>(path.loads - path.modifications),
+                static_cast<uint32_t>(path.stores - path.modifications), path.modifications});
   else if constexpr (Sink::kWantsReferences)
     replay_plain(path, skip, path.reference_count, words, thread.handle, sink);
 }

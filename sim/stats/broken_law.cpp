@@ -8,20 +8,8 @@ namespace simrun::sim {
 
 namespace {
 
-uint64_t all(const AccessCounts& c) { return c.demand() + c.prefetches; }
-
 std::string unless_equal(uint64_t a, uint64_t b, const std::string& what) {
   return a == b ? "" : fmt::format("{}: {} and {}", what, a, b);
-}
-
-// Levels with the halves of split ones added up.
-std::vector<CacheStatistics> by_level(const Statistics& s) {
-  std::vector<CacheStatistics> levels;
-  for (const LevelStatistics& l : s.levels) {
-    levels.resize(l.level);
-    levels[l.level - 1] += l.total;
-  }
-  return levels;
 }
 
 std::string broken_between(const CacheStatistics& here, const CacheStatistics& next, const std::string& name) {
@@ -39,6 +27,15 @@ std::string broken_between(const CacheStatistics& here, const CacheStatistics& n
 }
 
 }  // namespace
+
+std::vector<CacheStatistics> by_level(const Statistics& s) {
+  std::vector<CacheStatistics> levels;
+  for (const LevelStatistics& l : s.levels) {
+    levels.resize(l.level);
+    levels[l.level - 1] += l.total;
+  }
+  return levels;
+}
 
 std::string find_broken_law(const MachineConfig& machine, const Statistics& s) {
   const std::vector<CacheStatistics> levels = by_level(s);

@@ -51,6 +51,10 @@ struct Histogram {
     for (size_t i = 0; i < kBuckets; ++i) counts[i] += o.counts[i];
     return *this;
   }
+  Histogram& operator-=(const Histogram& o) {
+    for (size_t i = 0; i < kBuckets; ++i) counts[i] -= o.counts[i];
+    return *this;
+  }
 };
 
 // Of the lines that left a cache; the histograms count lines.
@@ -66,6 +70,11 @@ struct LifetimeStatistics {
     by_lifetime += o.by_lifetime, by_hits += o.by_hits;
     return *this;
   }
+  LifetimeStatistics& operator-=(const LifetimeStatistics& o) {
+    lines -= o.lines, unused -= o.unused, references -= o.references, hits -= o.hits;
+    by_lifetime -= o.by_lifetime, by_hits -= o.by_hits;
+    return *this;
+  }
 };
 
 // Requests by reuse distance: how many other lines the cache was asked for since it was last asked for this one.
@@ -78,6 +87,10 @@ struct ReuseStatistics {
     first += o.first, taken_away += o.taken_away, by_distance += o.by_distance;
     return *this;
   }
+  ReuseStatistics& operator-=(const ReuseStatistics& o) {
+    first -= o.first, taken_away -= o.taken_away, by_distance -= o.by_distance;
+    return *this;
+  }
 };
 
 struct CacheDetails {
@@ -87,6 +100,10 @@ struct CacheDetails {
   bool operator==(const CacheDetails&) const = default;
   CacheDetails& operator+=(const CacheDetails& o) {
     classes += o.classes, lifetimes += o.lifetimes, reuse += o.reuse;
+    return *this;
+  }
+  CacheDetails& operator-=(const CacheDetails& o) {
+    classes -= o.classes, lifetimes -= o.lifetimes, reuse -= o.reuse;
     return *this;
   }
 };

@@ -13,7 +13,8 @@ struct Interval {
   std::vector<CacheStatistics> levels;             // as Statistics::levels
   CoreStatistics cores;                            // sum over all cores
   std::vector<CoreStatistics> by_core, by_thread;  // as Statistics has them
-  std::vector<MissClasses> classes;  // by level; true and false sharing as one, in true_sharing. Empty without details
+  std::vector<CacheDetails> details;  // by level; true and false sharing as one, in true_sharing. Empty without them
+  std::vector<std::vector<uint64_t>> sharing_degrees;  // by level: of the lines that left it, by sharers
   MemoryStatistics memory;
 };
 

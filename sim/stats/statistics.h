@@ -26,6 +26,8 @@ struct AccessCounts {
   }
 };
 
+inline uint64_t all(const AccessCounts& c) { return c.demand() + c.prefetches; }
+
 inline AccessCounts operator-(const AccessCounts& a, const AccessCounts& b) {
   return {a.fetches - b.fetches, a.reads - b.reads, a.writes - b.writes, a.prefetches - b.prefetches};
 }

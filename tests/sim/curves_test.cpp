@@ -8,8 +8,6 @@
 namespace simrun::sim {
 namespace {
 
-uint64_t all(const AccessCounts& c) { return c.demand() + c.prefetches; }
-
 TEST(StackDistance, EqualsACacheOfEachSize) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     std::mt19937_64 random(seed);

@@ -4,22 +4,11 @@
 #include <set>
 
 #include "base/user_error.h"
+#include "sim/stats/broken_law.h"
 #include "tests/sim/machines.h"
 
 namespace simrun::sim {
 namespace {
-
-// Levels with the halves of split ones added up.
-std::vector<CacheStatistics> by_level(const Statistics& s) {
-  std::vector<CacheStatistics> levels;
-  for (const LevelStatistics& l : s.levels) {
-    levels.resize(l.level);
-    levels[l.level - 1] += l.total;
-  }
-  return levels;
-}
-
-uint64_t all(const AccessCounts& c) { return c.demand() + c.prefetches; }
 
 uint64_t references(const CoreStatistics& c) {
   return c.fetches + c.loads + c.stores + c.read_modify_writes + c.prefetches;

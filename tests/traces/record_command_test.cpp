@@ -248,5 +248,36 @@ TEST_F(RecordCommand, FullDiskEndsTheRecordingOnly) {
   EXPECT_EQ(info("t")["complete"], true);
 }
 
+// The classes of misses, the histograms and the worst instructions of a trace are those of a live run of the same.
+TEST_F(RecordCommand, DetailsOfATrace) {
+  const std::string program = "sh -c 'echo details'";
+  simrun(fmt::format("record -q -o {} -- {}", file("t"), program));
+  simrun(fmt::format("-q --config l3_8core.yaml --details --json {} -- {}", file("live"), program));
+  simrun(fmt::format("sim {} -q --config l3_8core.yaml --json {}", file("t"), file("plain")));
+  const std::string text = simrun(fmt::format("sim {} --config l3_8core.yaml --details --json {}", file("t"), file("again")));
+  ASSERT_EQ(status_, 0) << text;
+  EXPECT_THAT(text, HasSubstr("misses by"));
+  const json live = read("live"), plain = read("plain"), again = read("again");
+  EXPECT_EQ(json::diff(live["levels"], again["levels"]), json::array());
+  EXPECT_EQ(live["hot_instructions"], again["hot_instructions"]);
+  ASSERT_FALSE(again["hot_instructions"].empty());
+  EXPECT_NE(again["hot_instructions"][0]["module"], "");
+  ASSERT_EQ(live["hot_lines"].size(), again["hot_lines"].size());
+  for (size_t i = 0; i < plain["levels"].size(); ++i) {
+    uint64_t sum = 0;
+    for (const auto& [name, count] : again["levels"][i]["miss_classes"].items()) sum += count.get<uint64_t>();
+    EXPECT_EQ(plain["levels"][i]["misses"], again["levels"][i]["misses"]);
+    EXPECT_EQ(sum, plain["levels"][i]["misses"].get<uint64_t>());
+  }
+}
+
+TEST_F(RecordCommand, NamesTheOrder) {
+  for (const std::string order : {"virtual", "recorded"}) {
+    simrun(fmt::format("record -q -o {} --order {} -- true", file("t"), order));
+    simrun(fmt::format("sim {} -q --config l3_1core.yaml --json {}", file("t"), file("again")));
+    EXPECT_EQ(read("again")["order"], order);
+  }
+}
+
 }  // namespace
 }  // namespace simrun
