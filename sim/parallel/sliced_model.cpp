@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 
 #include "base/user_error.h"
@@ -32,62 +33,127 @@ std::string SlicedModel::find_obstacle(const MachineConfig& m, uint32_t threads)
 }
 
 SlicedModel::SlicedModel(const MachineConfig& config, uint32_t threads)
-    : config_(config),
-      line_shift_(static_cast<uint32_t>(std::countr_zero(config.line_bytes))),
-      slice_mask_(std::bit_ceil(threads) - 1),
-      slice_shift_(static_cast<uint32_t>(std::bit_width(slice_mask_))),
-      lane_mask_(slice_mask_) {
+    : config_(config), line_shift_(static_cast<uint32_t>(std::countr_zero(config.line_bytes))) {
   const std::string obstacle = find_obstacle(config, threads);
   if (!obstacle.empty()) throw UserError(config.name + ": " + obstacle, 2);
-  for (uint32_t i = 0; i <= slice_mask_; ++i)
-    slices_.push_back(std::make_unique<Hierarchy>(config, Slice{static_cast<uint32_t>(slice_mask_) + 1, i}));
-  for (uint64_t lane = 0; lane <= lane_mask_; ++lane) {
-    filling_.push_back(std::make_shared<Batch>());
-    filling_.back()->reserve(kBatch);
-    lanes_.push_back(std::make_unique<Lane<Reference>>([this](const Batch& batch) { work(batch); }));
+  const uint32_t slices = std::bit_ceil(threads);
+  for (uint32_t i = 0; i < slices; ++i) {
+    auto model = std::make_unique<Hierarchy>(config, Slice{slices, i});
+    auto replay = std::make_unique<GroupReplay>(*model, i, slices);
+    slices_.push_back({std::move(model), std::move(replay)});
   }
-}
-
-void SlicedModel::work(const Batch& batch) {
-  for (const Reference& r : batch) {
-    Hierarchy& slice = *slices_[r.slice];
-    if (r.part == Part::kFirst) [[likely]]
-      slice.access_line(r.core, r.kind, r.line);
-    else if (r.part == Part::kFurther)
-      slice.access_further_line(r.core, r.kind, r.line);
-    else
-      slice.run_thread(r.core, static_cast<uint32_t>(r.line));
+  for (Batch& batch : batches_) {
+    batch.raw.resize(Batch::kReferences);
+    batch.slices.resize(slices);
   }
+  begin_batch();
+  for (uint32_t i = 0; i < threads; ++i) threads_.emplace_back([this, i] { run(i); });
 }
 
-void SlicedModel::run_thread(uint32_t core, uint32_t thread) {
-  for (uint64_t slice = 0; slice <= slice_mask_; ++slice)
-    put(core, Access::kLoad, uint64_t{thread} << slice_shift_ | slice, Part::kThread);
+SlicedModel::~SlicedModel() {
+  {
+    const std::lock_guard lock(mutex_);
+    ends_ = true;
+  }
+  work_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
 }
 
-void SlicedModel::send(size_t lane) {
-  lanes_[lane]->put(std::move(filling_[lane]));
-  filling_[lane] = std::make_shared<Batch>();
-  filling_[lane]->reserve(kBatch);
+void SlicedModel::begin_batch() {
+  Batch& batch = filling();
+  at_ = batch.raw.data();
+  end_ = at_ + Batch::kReferences;
+  batch.segments.assign(1, {0, core_});
+}
+
+void SlicedModel::begin_segment(uint32_t core, uint32_t thread) {
+  core_ = core;
+  Batch& batch = filling();
+  batch.segments.push_back({static_cast<uint32_t>(at_ - batch.raw.data()), core, thread});
+  // Threads that begin and make no reference.
+  if (batch.segments.size() == Batch::kReferences) send();
+}
+
+// Wakes threads, and waits for room, for several batches at a time: a switch of threads costs as much as a batch of
+// hits.
+void SlicedModel::send() {
+  constexpr uint64_t kFewBatches = 4;
+  filling().size = static_cast<uint32_t>(at_ - filling().raw.data());
+  std::unique_lock lock(mutex_);
+  filtered_[sent_ % kBatches] = false;
+  ++sent_;
+  if (idle_ != 0 && sent_ - taken_ >= kFewBatches) work_.notify_all();
+  if (sent_ - all_done() == kBatches) {
+    wanted_ = sent_ - kBatches + kFewBatches;
+    space_.wait(lock, [this] { return all_done() >= wanted_; });
+  }
+  lock.unlock();
+  begin_batch();
 }
 
 void SlicedModel::wait() {
-  for (size_t lane = 0; lane < lanes_.size(); ++lane)
-    if (!filling_[lane]->empty()) send(lane);
-  for (const auto& lane : lanes_) lane->wait();
+  send();
+  std::unique_lock lock(mutex_);
+  wanted_ = sent_;
+  work_.notify_all();
+  space_.wait(lock, [this] { return all_done() == sent_; });
+}
+
+uint64_t SlicedModel::all_done() const {
+  return std::min_element(slices_.begin(), slices_.end(), [](auto& a, auto& b) { return a.done < b.done; })->done;
+}
+
+void SlicedModel::run(uint32_t thread) {
+  HitFilter filter(config_, slices());
+  std::unique_lock lock(mutex_);
+  while (!ends_) {
+    if (replay_one(lock, thread) || filter_one(lock, filter)) continue;
+    ++idle_;
+    work_.wait(lock);
+    --idle_;
+  }
+}
+
+// The next batch of a slice, if there is one. Threads begin with different slices, so that each mostly stays with its
+// own.
+bool SlicedModel::replay_one(std::unique_lock<std::mutex>& lock, uint32_t thread) {
+  for (uint32_t i = 0; i < slices(); ++i) {
+    OneSlice& slice = slices_[(thread + i) % slices()];
+    if (slice.busy || slice.done == taken_ || !filtered_[slice.done % kBatches]) continue;
+    slice.busy = true;
+    lock.unlock();
+    slice.replay->run(batches_[slice.done % kBatches]);
+    lock.lock();
+    slice.busy = false;
+    ++slice.done;
+    if (all_done() == wanted_) space_.notify_one();
+    return true;
+  }
+  return false;
+}
+
+bool SlicedModel::filter_one(std::unique_lock<std::mutex>& lock, HitFilter& filter) {
+  if (taken_ == sent_) return false;
+  const uint64_t number = taken_++;
+  lock.unlock();
+  filter.run(batches_[number % kBatches]);
+  lock.lock();
+  filtered_[number % kBatches] = true;
+  if (idle_ != 0) work_.notify_all();
+  return true;
 }
 
 Statistics SlicedModel::statistics() {
   wait();
-  Statistics sum = slices_[0]->statistics();
-  for (size_t i = 1; i < slices_.size(); ++i) sum += slices_[i]->statistics();
+  Statistics sum = slices_[0].model->statistics();
+  for (size_t i = 1; i < slices_.size(); ++i) sum += slices_[i].model->statistics();
   return sum;
 }
 
 bool SlicedModel::check_invariants(std::string* why) {
   wait();
-  for (const auto& slice : slices_)
-    if (!slice->check_invariants(why)) return false;
+  for (const OneSlice& slice : slices_)
+    if (!slice.model->check_invariants(why)) return false;
   return true;
 }
 

@@ -1,14 +1,23 @@
 // One machine simulated by several host threads. The lines are dealt out to slices by the low bits of their numbers; a
 // slice has its share of the sets of every cache, so every set, every line's state and every recency order lies in one
 // slice, and the counts of the slices add up to what one Hierarchy counts (tests/sim/slices_test.cpp).
+//
+// Who has the references only writes them down. The threads filter and deal out (hit_filter.h), several batches at a
+// time, and replay what is left, each slice in order, one thread at a time (replay_groups.h): decision 24.
 #pragma once
 
+#include <array>
+#include <condition_variable>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "sim/hierarchy.h"
-#include "sim/parallel/lane.h"
+#include "sim/parallel/hit_filter.h"
+#include "sim/parallel/reference_batch.h"
+#include "sim/parallel/replay_groups.h"
 
 namespace simrun::sim {
 
@@ -19,6 +28,9 @@ class SlicedModel {
 
   // Throws UserError if there is an obstacle.
   SlicedModel(const MachineConfig& config, uint32_t threads);
+  ~SlicedModel();
+  SlicedModel(const SlicedModel&) = delete;
+  SlicedModel& operator=(const SlicedModel&) = delete;
 
   uint32_t cores() const { return config_.cores; }
   uint32_t line_bytes() const { return config_.line_bytes; }
@@ -27,53 +39,69 @@ class SlicedModel {
   void set_pc(uint64_t) {}
 
   // As Hierarchy has them, but the work is done later.
-  void access_line(uint32_t core, Access kind, uint64_t line) { put(core, kind, line, Part::kFirst); }
-  void access_further_line(uint32_t core, Access kind, uint64_t line) { put(core, kind, line, Part::kFurther); }
+  void access_line(uint32_t core, Access kind, uint64_t line) {
+    if (core != core_) [[unlikely]]
+      begin_segment(core, Segment::kSameThread);
+    *at_ = pack(line, kind);
+    if (++at_ == end_) [[unlikely]]
+      send();
+  }
+  void access_further_line(uint32_t core, Access kind, uint64_t line) {
+    if (core != core_) begin_segment(core, Segment::kSameThread);
+    ++filling().segments.back().further[index(kind)];
+    access_line(core, kind, line);
+  }
   void access(uint32_t core, Access kind, uint64_t address, uint32_t bytes) {
     const uint64_t first = address >> line_shift_;
     const uint64_t end = address + (bytes != 0 ? bytes - 1 : 0);
     const uint64_t last = end < address ? ~uint64_t{0} >> line_shift_ : end >> line_shift_;
-    put(core, kind, first, Part::kFirst);
-    for (uint64_t line = first; line != last;) put(core, kind, ++line, Part::kFurther);
+    access_line(core, kind, first);
+    for (uint64_t line = first; line != last;) access_further_line(core, kind, ++line);
   }
-  void run_thread(uint32_t core, uint32_t thread);
+  void run_thread(uint32_t core, uint32_t thread) { begin_segment(core, thread); }
   // Of everything so far: waits for the threads.
   Statistics statistics();
   bool check_invariants(std::string* why);
 
  private:
-  // Of a reference that crosses lines; or none: Hierarchy::run_thread.
-  enum class Part : uint8_t { kFirst, kFurther, kThread };
-  struct Reference {
-    uint64_t line;  // within the slice; kThread: the thread
-    uint16_t core;
-    uint16_t slice;
-    Access kind;
-    Part part;
-  };
-  static_assert(sizeof(Reference) == 16);
-  using Batch = std::vector<Reference>;
-  static constexpr size_t kBatch = 8192;
+  // Batches under way. More would let the one who has the references run further ahead, and leave the host's caches.
+  static constexpr uint64_t kBatches = 16;
 
-  void put(uint32_t core, Access kind, uint64_t line, Part part) {
-    const auto slice = static_cast<uint16_t>(line & slice_mask_);
-    Batch& batch = *filling_[slice & lane_mask_];
-    batch.push_back({line >> slice_shift_, static_cast<uint16_t>(core), slice, kind, part});
-    if (batch.size() == kBatch) [[unlikely]]
-      send(slice & lane_mask_);
-  }
-  void send(size_t lane);
+  // The work on one batch: first the filter's, then each slice's.
+  struct OneSlice {
+    std::unique_ptr<Hierarchy> model;
+    std::unique_ptr<GroupReplay> replay;
+    uint64_t done = 0;  // batches
+    bool busy = false;
+  };
+
+  Batch& filling() { return batches_[sent_ % kBatches]; }
+  void begin_batch();
+  void begin_segment(uint32_t core, uint32_t thread);
+  void send();
   void wait();
-  void work(const Batch& batch);
+  uint64_t all_done() const;
+  void run(uint32_t thread);
+  bool replay_one(std::unique_lock<std::mutex>& lock, uint32_t thread);
+  bool filter_one(std::unique_lock<std::mutex>& lock, HitFilter& filter);
 
   MachineConfig config_;
   uint32_t line_shift_;
-  uint64_t slice_mask_;
-  uint32_t slice_shift_;
-  uint64_t lane_mask_;
-  std::vector<std::unique_ptr<Hierarchy>> slices_;
-  std::vector<std::shared_ptr<Batch>> filling_;  // by lane
-  std::vector<std::unique_ptr<Lane<Reference>>> lanes_;
+
+  // Of the one who has the references.
+  PackedReference *at_ = nullptr, *end_ = nullptr;
+  uint32_t core_ = 0;
+
+  std::array<Batch, kBatches> batches_;  // number i in [i % kBatches]
+  std::vector<OneSlice> slices_;
+  std::mutex mutex_;  // guards what follows, `done` and `busy`; a batch belongs to who took it
+  std::condition_variable work_, space_;
+  uint64_t sent_ = 0, taken_ = 0;          // batches: complete, and taken by a filter
+  std::array<bool, kBatches> filtered_{};  // by number, likewise
+  uint32_t idle_ = 0;                      // threads that wait for work
+  uint64_t wanted_ = 0;                    // batches that must be done for `space_`
+  bool ends_ = false;
+  std::vector<std::thread> threads_;
 };
 
 }  // namespace simrun::sim

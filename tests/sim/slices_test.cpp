@@ -54,6 +54,37 @@ TEST(Slices, LongStreamAndStatisticsInBetween) {
   EXPECT_EQ(find_broken_law(machine, serial.statistics()), "");
 }
 
+// Cores take turns of many references, most of which the filter leaves out: lines of the group that level 1 loses by
+// writes to code, flushes and evictions further on, sets that overflow, prefetches, threads that come.
+TEST(Slices, TurnsOfManyReferences) {
+  uint32_t cut = 0;
+  for (uint64_t seed = 1; cut < 150; ++seed) {
+    std::mt19937_64 random(seed);
+    MachineConfig machine = random_machine_with_policies(random);
+    if (seed % 4 != 0) machine.levels[0].replacement = Replacement::kLru;
+    const uint32_t threads = 1 + static_cast<uint32_t>(random() % 4);
+    if (!SlicedModel::find_obstacle(machine, threads).empty()) continue;
+    ++cut;
+    SCOPED_TRACE(describe(machine));
+    Hierarchy serial(machine);
+    SlicedModel sliced(machine, threads);
+    for (uint32_t turn = 0; turn < 12; ++turn) {
+      const auto core = static_cast<uint32_t>(random() % machine.cores);
+      if (random() % 4 == 0) serial.run_thread(core, turn), sliced.run_thread(core, turn);
+      const uint64_t first = random() % 4 * 512, lines = uint64_t{4} << random() % 8;
+      for (uint64_t left = random() % 3000; left != 0; --left) {
+        const uint64_t number = random() % 8 == 0 ? random() % 3000 : first + random() % lines;
+        const auto kind = random() % 400 == 0 ? Access::kFlush : static_cast<Access>(random() % 5);
+        const uint64_t address = number * machine.line_bytes + random() % machine.line_bytes;
+        serial.access(core, kind, address, 4), sliced.access(core, kind, address, 4);
+      }
+    }
+    ASSERT_TRUE(serial.statistics() == sliced.statistics()) << "seed " << seed;
+    std::string why;
+    ASSERT_TRUE(sliced.check_invariants(&why)) << why;
+  }
+}
+
 // Threads move between cores: what each did, serially, in slices, in a sweep, and their sum is that of the cores.
 TEST(Threads, CountsFollowThemFromCoreToCore) {
   const MachineConfig machine = small_machine(4);
