@@ -45,7 +45,7 @@ class Hierarchy {
 
   // For who makes many references of one core in a row: what access_line() looks at first, held in registers, and
   // counts apart, many at a time. A reference that it answers is done; any other goes to access_counted() or
-  // access_counted_line(). Valid as long as the Hierarchy is not moved. Saves 2 % of `simrun sim` on gzip (median of 16).
+  // access_counted_line(). Valid as long as the Hierarchy is not moved. Saves 2 % of simrun sim on gzip (median of 16).
   class Hits {
    public:
     // False: a prefetcher needs every count in time. Use access() then.

@@ -1,13 +1,13 @@
 // Deals a batch of references out to slices, and leaves out those that are hits of level 1 whatever the caches hold. It
 // looks at no cache, so several batches can be filtered at once, long before their turn.
 //
-// A group is references of one core in a row, no flush among them. As long as it has met no more lines of a set of level
-// 1 than the set has ways, it has lost none of them by eviction: the least recently used line goes, and those are more
-// recent than all others. So a reference hits when the group had its line already, written if it is a write, and nobody
-// but level 1 itself took it away. Only the first read and the first write of each line are listed, with the number of
-// the last reference to it, which is all that the order of recency needs. One line too many: all lines of that set are
-// forgotten, and listed when they come again. That nobody took a line away is seen when the group is replayed
-// (replay_groups.h).
+// A group is references of one core in a row, no flush among them. As long as it has met no more lines of a set of
+// level 1 than the set has ways, it has lost none of them by eviction: the least recently used line goes, and those are
+// more recent than all others. So a reference hits when the group had its line already, written if it is a write, and
+// nobody but level 1 itself took it away. Only the first read and the first write of each line are listed, with the
+// number of the last reference to it, which is all that the order of recency needs. One line too many: all lines of
+// that set are forgotten, and listed when they come again. That nobody took a line away is seen when the group is
+// replayed (replay_groups.h).
 #pragma once
 
 #include <algorithm>

@@ -10,7 +10,7 @@
 
 namespace simrun::sim {
 
-// A reference to one line: the line's number, which has three bits to spare (lines have 8 bytes at least), and its kind.
+// A reference to one line: the line's number, which has three bits to spare as lines have 8 bytes at least, its kind.
 using PackedReference = uint64_t;
 inline constexpr uint32_t kKindBits = 3;
 static_assert(kAccessKinds <= 1u << kKindBits);
@@ -23,7 +23,7 @@ struct Segment {
   static constexpr uint32_t kSameThread = ~0u;
   uint32_t begin = 0;  // in Batch::raw, up to the next segment's
   uint32_t core = 0;
-  uint32_t thread = kSameThread;                     // else: Hierarchy::run_thread
+  uint32_t thread = kSameThread;                    // else: Hierarchy::run_thread
   std::array<uint32_t, kAccessKinds> further = {};  // how many of them are further lines of references, by kind
 };
 
@@ -37,8 +37,8 @@ struct ListedReference {
 // References of a segment that a slice takes together.
 struct Group {
   uint32_t segment;
-  uint32_t begin, end;  // in Batch::raw
-  bool filtered;        // else all of its references are listed
+  uint32_t begin, end;                               // in Batch::raw
+  bool filtered;                                     // else all of its references are listed
   std::array<uint32_t, kAccessKinds> accesses = {};  // of all slices, when filtered
 };
 

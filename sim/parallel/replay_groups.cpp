@@ -37,8 +37,8 @@ void GroupReplay::run(const Batch& batch) {
 void GroupReplay::begin(const Segment& segment) {
   if (segment.thread != Segment::kSameThread) slice_.run_thread(segment.core, segment.thread);
   if (number_ != 0) return;  // what no line belongs to is counted once
-  for (const Access kind : {Access::kFetch, Access::kLoad, Access::kStore, Access::kReadModifyWrite, Access::kPrefetch,
-                            Access::kFlush})
+  for (const Access kind :
+       {Access::kFetch, Access::kLoad, Access::kStore, Access::kReadModifyWrite, Access::kPrefetch, Access::kFlush})
     slice_.ports_[2 * segment.core + side_of(kind)].extra_lines[index(kind)] += segment.further[index(kind)];
 }
 

@@ -10,8 +10,8 @@ class GroupReplay {
  public:
   GroupReplay(Hierarchy& slice, uint32_t number, uint32_t slices);
 
-  // Makes the references of `batch` that belong to the slice: to the last counter and to the last recency what the slice
-  // would be if it had got them one by one.
+  // Makes the references of `batch` that belong to the slice. Afterwards it is, to the last counter and recency, what
+  // it would be if it had got them one by one.
   void run(const Batch& batch);
 
  private:

@@ -1,6 +1,8 @@
 // Slices add up to the serial run, machines of a sweep count what they count alone, to the last counter.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include "base/user_error.h"
 #include "sim/build/validate_machine.h"
 #include "sim/parallel/model_sweep.h"
@@ -11,9 +13,15 @@
 namespace simrun::sim {
 namespace {
 
+// More in the nightly run.
+uint64_t cases() {
+  const char* text = std::getenv("SIMRUN_TEST_CASES");
+  return text != nullptr ? std::strtoull(text, nullptr, 10) : 150;
+}
+
 TEST(Slices, EqualTheSerialRun) {
-  uint32_t cut = 0;
-  for (uint64_t seed = 1; cut < 150; ++seed) {
+  uint64_t cut = 0;
+  for (uint64_t seed = 1; cut < cases(); ++seed) {
     std::mt19937_64 random(seed);
     const MachineConfig machine = random_machine_with_policies(random);
     const uint32_t threads = 2 + static_cast<uint32_t>(random() % 3);
@@ -57,8 +65,8 @@ TEST(Slices, LongStreamAndStatisticsInBetween) {
 // Cores take turns of many references, most of which the filter leaves out: lines of the group that level 1 loses by
 // writes to code, flushes and evictions further on, sets that overflow, prefetches, threads that come.
 TEST(Slices, TurnsOfManyReferences) {
-  uint32_t cut = 0;
-  for (uint64_t seed = 1; cut < 150; ++seed) {
+  uint64_t cut = 0;
+  for (uint64_t seed = 1; cut < cases(); ++seed) {
     std::mt19937_64 random(seed);
     MachineConfig machine = random_machine_with_policies(random);
     if (seed % 4 != 0) machine.levels[0].replacement = Replacement::kLru;
