@@ -101,12 +101,12 @@ void growth_with_cores(benchmark::State& state) {
   std::mt19937_64 random(4);
   const std::vector<Reference> stream = mixed_stream(random);
   Hierarchy hierarchy(machine(cores));
-  uint64_t turn = 0;
+  uint64_t core = 0;
+  uint32_t left = 1000;
   for (auto _ : state)
-    for (size_t i = 0; i < stream.size(); ++i) {
-      turn += i % 1000 == 0;
-      const uint64_t core = turn % cores;
-      hierarchy.access_line(static_cast<uint32_t>(core), stream[i].kind, stream[i].line | core << 30);
+    for (const Reference& r : stream) {
+      if (left-- == 0) left = 999, core = core + 1 == cores ? 0 : core + 1;
+      hierarchy.access_line(static_cast<uint32_t>(core), r.kind, r.line | core << 30);
     }
   state.SetItemsProcessed(static_cast<int64_t>(state.iterations() * stream.size()));
 }

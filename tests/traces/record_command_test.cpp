@@ -1,10 +1,10 @@
 // simrun record, sim and check on real programs.
+#include "tests/traces/record_command.h"
+
 #include <chrono>
 #include <map>
 #include <regex>
 #include <vector>
-
-#include "tests/traces/record_command.h"
 
 namespace simrun {
 namespace {
@@ -108,7 +108,8 @@ TEST_F(RecordCommand, RegionOfAWholeTraceEqualsTheRecordedRegion) {
 TEST_F(RecordCommand, SaysWhenARegionIsNotReached) {
   EXPECT_THAT(simrun("record -o " + file("t") + " --from no_such_function -- " + kMarked),
               HasSubstr("did not reach no_such_function (no module of it has that)"));
-  EXPECT_THAT(simrun("record -o " + file("t") + " --from 5 --to 3 -- " + kMarked), HasSubstr("ends (3) before it starts (5)"));
+  EXPECT_THAT(simrun("record -o " + file("t") + " --from 5 --to 3 -- " + kMarked),
+              HasSubstr("ends (3) before it starts (5)"));
   EXPECT_EQ(status_, 2);
   EXPECT_THAT(simrun("record -o " + file("t") + " --stop -- " + kMarked), HasSubstr("--stop needs"));
   EXPECT_EQ(status_, 2);
@@ -166,7 +167,8 @@ TEST_F(RecordCommand, ShowsOneProcess) {
   for (std::string line; std::getline(csv, line);) fetches += line.find(",fetch,") != std::string::npos;
   EXPECT_EQ(fetches, wanted);
   EXPECT_THAT(simrun("view " + file("t") + " --process 1 --follow child_step"), HasSubstr("child_step at"));
-  EXPECT_THAT(simrun("view " + file("t") + " --process 2 --follow child_step -n 1"), ::testing::Not(HasSubstr("child_step at")));
+  EXPECT_THAT(simrun("view " + file("t") + " --process 2 --follow child_step -n 1"),
+              ::testing::Not(HasSubstr("child_step at")));
   EXPECT_THAT(simrun("view " + file("t") + " --process 3"), HasSubstr("has no process 3"));
   EXPECT_NE(status_, 0);
 }
@@ -187,9 +189,9 @@ TEST_F(RecordCommand, RegionsOfChildren) {
   EXPECT_TRUE(info("t")["summary"]["stopped_as_asked"]);
 }
 
-// What was recorded without a machine is put on cores as a live run puts it there. These are two runs: the shell works long enough
-// between two children that one has ended in any case when the next one begins (docs/order.md, "What repeats"), and its own
-// instructions depend a little on where its stack lies.
+// What was recorded without a machine is put on cores as a live run puts it there. These are two runs: the shell works
+// long enough between two children that one has ended in any case when the next one begins (docs/order.md, "What
+// repeats"), and its own instructions depend a little on where its stack lies.
 TEST_F(RecordCommand, CoresAreThoseOfALiveRun) {
   const std::string program =
       "/bin/sh -c 'for k in 1 2 3 4 5 6 7 8 9 10; do /bin/true; i=0; while [ $i -lt 50 ]; do i=$((i+1)); done; done'";
@@ -211,7 +213,8 @@ TEST_F(RecordCommand, SimulationEqualsTheLiveRunOnFewCores) {
   const std::string config = file("two.yaml");
   const std::string text = run("cat " PROJECT_ROOT "/configs/machines/l3_8core.yaml");
   std::ofstream(config) << std::regex_replace(text, std::regex("cores: 8"), "cores: 2");
-  simrun(fmt::format("record -q --time-slice 5000 -o {} -c {} -j {} -- {} 40 5", file("t"), config, file("live"), kMarked));
+  simrun(fmt::format("record -q --time-slice 5000 -o {} -c {} -j {} -- {} 40 5", file("t"), config, file("live"),
+                     kMarked));
   simrun(fmt::format("sim {} -q -c {} -j {}", file("t"), config, file("again")));
   EXPECT_EQ(json::diff(counted(read("live")), counted(read("again"))), json::array());
   EXPECT_GT(read("live")["cores"][0]["context_switches"], 3);
@@ -221,7 +224,8 @@ TEST_F(RecordCommand, SimulationEqualsTheLiveRunOnFewCores) {
 TEST_F(RecordCommand, KilledRecordingIsReadable) {
   const std::string command = fmt::format(
       "{} record -q --chunk-size 64KiB -o {} -- {} 1000000 >/dev/null & pid=$!; "
-      "for k in $(seq 500); do [ $(stat -c %s {}.partial 2>/dev/null || echo 0) -gt 200000 ] && break; sleep 0.02; done; "
+      "for k in $(seq 500); do [ $(stat -c %s {}.partial 2>/dev/null || echo 0) -gt 200000 ] && break; sleep 0.02; "
+      "done; "
       "kill -9 $pid; wait $pid 2>/dev/null",
       SIMRUN_EXECUTABLE, file("t"), kMarked, file("t"));
   EXPECT_NE(std::system(("bash -c '" + command + "' 2>/dev/null").c_str()), -1);
@@ -237,7 +241,8 @@ TEST_F(RecordCommand, KilledRecordingIsReadable) {
 TEST_F(RecordCommand, FullDiskEndsTheRecordingOnly) {
   const std::string script = fmt::format(
       "{} record -q --chunk-size 64KiB -o {} -- {} 30000 & pid=$!; "
-      "for k in $(seq 500); do [ $(stat -c %s {}.partial 2>/dev/null || echo 0) -gt 100000 ] && break; sleep 0.02; done; "
+      "for k in $(seq 500); do [ $(stat -c %s {}.partial 2>/dev/null || echo 0) -gt 100000 ] && break; sleep 0.02; "
+      "done; "
       "prlimit --pid $pid --fsize=600000; wait $pid; echo status $?",
       SIMRUN_EXECUTABLE, file("t"), kMarked, file("t"));
   const std::string output = run("bash -c '" + script + "' 2>&1");
@@ -248,35 +253,37 @@ TEST_F(RecordCommand, FullDiskEndsTheRecordingOnly) {
   EXPECT_EQ(info("t")["complete"], true);
 }
 
-// The classes of misses, the histograms and the worst instructions of a trace are those of a live run of the same.
+// Details change no other count, and their sums are those counts. The live run is the recorded one: two may differ.
 TEST_F(RecordCommand, DetailsOfATrace) {
-  const std::string program = "sh -c 'echo details'";
-  simrun(fmt::format("record -q -o {} -- {}", file("t"), program));
-  simrun(fmt::format("-q --config l3_8core.yaml --details --json {} -- {}", file("live"), program));
-  simrun(fmt::format("sim {} -q --config l3_8core.yaml --json {}", file("t"), file("plain")));
-  const std::string text = simrun(fmt::format("sim {} --config l3_8core.yaml --details --json {}", file("t"), file("again")));
+  simrun(
+      fmt::format("record -q -o {} --config l3_8core.yaml --json {} -- sh -c 'echo details'", file("t"), file("live")));
+  const std::string text =
+      simrun(fmt::format("sim {} --config l3_8core.yaml --details --json {}", file("t"), file("again")));
   ASSERT_EQ(status_, 0) << text;
   EXPECT_THAT(text, HasSubstr("misses by"));
-  const json live = read("live"), plain = read("plain"), again = read("again");
+  json live = read("live"), again = read("again");
+  for (json& level : again["levels"]) {
+    uint64_t classified = 0;
+    for (const auto& [name, count] : level["miss_classes"].items()) classified += count.get<uint64_t>();
+    EXPECT_EQ(classified, level["misses"].get<uint64_t>());
+    EXPECT_GT(level["lifetimes"]["lines"].get<uint64_t>() + level["reuse"]["first"].get<uint64_t>(), 0u);
+    for (const char* key : {"miss_classes", "lifetimes", "reuse"}) {
+      level[key] = nullptr;
+      for (json& cache : level["caches"]) cache[key] = nullptr;
+    }
+  }
   EXPECT_EQ(json::diff(live["levels"], again["levels"]), json::array());
-  EXPECT_EQ(live["hot_instructions"], again["hot_instructions"]);
   ASSERT_FALSE(again["hot_instructions"].empty());
   EXPECT_NE(again["hot_instructions"][0]["module"], "");
-  ASSERT_EQ(live["hot_lines"].size(), again["hot_lines"].size());
-  for (size_t i = 0; i < plain["levels"].size(); ++i) {
-    uint64_t sum = 0;
-    for (const auto& [name, count] : again["levels"][i]["miss_classes"].items()) sum += count.get<uint64_t>();
-    EXPECT_EQ(plain["levels"][i]["misses"], again["levels"][i]["misses"]);
-    EXPECT_EQ(sum, plain["levels"][i]["misses"].get<uint64_t>());
-  }
+  EXPECT_FALSE(again["hot_lines"].empty());
 }
 
 TEST_F(RecordCommand, NamesTheOrder) {
-  for (const std::string order : {"virtual", "recorded"}) {
-    simrun(fmt::format("record -q -o {} --order {} -- true", file("t"), order));
-    simrun(fmt::format("sim {} -q --config l3_1core.yaml --json {}", file("t"), file("again")));
-    EXPECT_EQ(read("again")["order"], order);
-  }
+  simrun(fmt::format("record -q -o {} -- true", file("t")));
+  simrun(fmt::format("sim {} -q --config l3_1core.yaml --json {}", file("t"), file("again")));
+  EXPECT_EQ(read("again")["order"], "virtual");
+  simrun(fmt::format("-q --order recorded --config l3_1core.yaml --json {} -- true", file("live")));
+  EXPECT_EQ(read("live")["order"], "recorded");
 }
 
 }  // namespace
