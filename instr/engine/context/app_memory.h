@@ -2,13 +2,13 @@
 // Any time.
 #pragma once
 
-#include <signal.h>
 #include <sys/uio.h>
 
 #include <cstdint>
 
 #include "instr/engine/context/fixed_routines.h"
 #include "instr/engine/context/raw_syscall.h"
+#include "instr/engine/context/signal_mask.h"
 
 namespace simrun::engine {
 
@@ -22,10 +22,8 @@ inline bool kernel_copy(int64_t call, const void* local, uint64_t remote, uint64
 
 // The processor copies, with faults allowed: makes a stack grow, which remote copies do not since Linux 6.5, and needs no permission.
 inline bool direct_copy(void* to, const void* from, uint64_t bytes) {
-  const uint64_t mask = set_signal_mask(kAllSignals);
-  const bool done = g_routines.copy(to, from, bytes) != 0;
-  set_signal_mask(mask);
-  return done;
+  const FaultsAllowed allowed;
+  return g_routines.copy(to, from, bytes) != 0;
 }
 
 inline bool read_app(void* to, uint64_t from, uint64_t bytes) {

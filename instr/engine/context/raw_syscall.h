@@ -2,7 +2,6 @@
 // it: -errno on failure.
 #pragma once
 
-#include <signal.h>
 #include <sys/syscall.h>
 
 #include <cstdint>
@@ -22,17 +21,5 @@ template <typename T>
 inline uint64_t word(T* pointer) {
   return reinterpret_cast<uint64_t>(pointer);
 }
-
-// Signal mask of the kernel thread; returns the old one.
-inline uint64_t set_signal_mask(uint64_t mask) {
-  uint64_t old = 0;
-  raw_syscall(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, word(&mask), word(&old), 8);
-  return old;
-}
-
-// All that the engine keeps from coming while it must not be disturbed: not the faults, which the kernel would turn into death. They come
-// from careful copies (app_memory.h), and from the application while a signal waits for its safe point.
-inline constexpr uint64_t kAllSignals =
-    ~(1ull << (SIGSEGV - 1) | 1ull << (SIGBUS - 1) | 1ull << (SIGILL - 1) | 1ull << (SIGFPE - 1) | 1ull << (SIGTRAP - 1));
 
 }  // namespace simrun::engine

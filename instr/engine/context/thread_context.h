@@ -30,6 +30,7 @@ struct PendingSignal {
   std::atomic<uint32_t> number;
   siginfo_t info;
   uint64_t error, trapno, cr2;   // as in the kernel's frame
+  bool fault;                    // the kernel insists on it: no handler, or a blocked one, is death
 };
 
 // The application's registers while it is not running, by hardware number.

@@ -16,6 +16,7 @@
 #include "instr/engine/context/fixed_routines.h"
 #include "instr/engine/context/process.h"
 #include "instr/engine/context/raw_syscall.h"
+#include "instr/engine/context/signal_mask.h"
 #include "instr/engine/dispatch/code_table.h"
 #include "instr/engine/dispatch/descriptor_tables.h"
 #include "instr/engine/instrument/ring_writer.h"

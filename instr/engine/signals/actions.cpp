@@ -7,6 +7,7 @@
 #include "instr/engine/context/fixed_routines.h"
 #include "instr/engine/context/fork_locks.h"
 #include "instr/engine/context/raw_syscall.h"
+#include "instr/engine/context/signal_mask.h"
 
 namespace simrun::engine {
 namespace {
@@ -22,13 +23,16 @@ KernelAction engine_action(uint64_t flags) {
   return {g_routines.signal_entry, SA_SIGINFO | SA_ONSTACK | kRestorerFlag | (flags & kPassedFlags), g_routines.signal_restorer, kAllSignals};
 }
 
+// A fault's signal that somebody sends and the program ignores interrupts no call (nor one whose default action is nothing: there is none).
+KernelAction action_for_fault(const KernelAction& wanted) { return engine_action(wanted.handler <= kSigIgnore ? SA_RESTART : wanted.flags); }
+
 int64_t set_kernel_action(int number, const KernelAction& action) {
   return raw_syscall(SYS_rt_sigaction, static_cast<uint64_t>(number), word(&action), 0, 8);
 }
 
 class Locked {
  public:
-  Locked() : mask_(set_signal_mask(kAllSignals)) { g_lock.lock(); }
+  Locked() : mask_(block_signals()) { g_lock.lock(); }
   ~Locked() {
     g_lock.unlock();
     set_signal_mask(mask_);
@@ -42,7 +46,10 @@ class Locked {
 
 int64_t install(int number, const KernelAction& action) {
   KernelAction kernel = action;
-  if (action.handler > kSigIgnore || is_fault_signal(number)) kernel = engine_action(action.flags);
+  if (is_fault_signal(number))
+    kernel = action_for_fault(action);
+  else if (action.handler > kSigIgnore)
+    kernel = engine_action(action.flags);
   const int64_t result = set_kernel_action(number, kernel);
   if (result == 0) {
     g_actions[number] = action;
@@ -57,7 +64,7 @@ int64_t install(int number, const KernelAction& action) {
 void start_signals() {
   for (int s = 1; s <= 64; ++s) {
     raw_syscall(SYS_rt_sigaction, static_cast<uint64_t>(s), 0, word(&g_actions[s]), 8);
-    if (is_fault_signal(s)) set_kernel_action(s, engine_action(0));
+    if (is_fault_signal(s)) set_kernel_action(s, action_for_fault(g_actions[s]));
   }
 }
 
@@ -73,7 +80,7 @@ void ignore_faults_for_exec() {
 
 void own_faults_again() {
   for (int s = 1; s <= 64; ++s)
-    if (is_fault_signal(s)) set_kernel_action(s, engine_action(g_actions[s].flags));
+    if (is_fault_signal(s)) set_kernel_action(s, action_for_fault(g_actions[s]));
 }
 
 void restore_native_actions() {

@@ -6,6 +6,7 @@
 #include "instr/engine/context/app_memory.h"
 #include "instr/engine/context/process.h"
 #include "instr/engine/context/raw_syscall.h"
+#include "instr/engine/context/signal_mask.h"
 #include "instr/engine/dispatch/code_table.h"
 #include "instr/engine/instrument/log.h"
 #include "instr/engine/instrument/ring_writer.h"
@@ -102,6 +103,7 @@ namespace {
 
 void set_pending(ThreadContext* c, const siginfo_t& info, const Trap& trap) {
   c->pending.info = info;
+  c->pending.fault = info.si_code > 0;
   c->pending.trapno = trap.number;
   c->pending.error = trap.error;
   c->pending.cr2 = trap.cr2;
@@ -123,7 +125,7 @@ void deliver_signal(ThreadContext* c) {
   const int number = static_cast<int>(c->pending.number.load(std::memory_order_relaxed));
   const KernelAction action = take_action(number);
   const siginfo_t info = c->pending.info;
-  const bool fault = (is_fault_signal(number) || number == SIGSYS) && info.si_code > 0;
+  const bool fault = c->pending.fault;
   const bool blocked = (c->app_mask >> (number - 1) & 1) != 0;
   if (action.handler == kSigDefault || (fault && (blocked || action.handler == kSigIgnore))) {
     c->pending.number.store(0, std::memory_order_relaxed);
@@ -162,7 +164,7 @@ void deliver_signal(ThreadContext* c) {
 bool do_sigreturn(ThreadContext* c) {
   KernelUcontext u;
   // A signal that came after the dispatcher last looked has the mask that the handler had: it must be delivered before the mask changes.
-  const uint64_t mask = set_signal_mask(kAllSignals);
+  const uint64_t mask = block_signals();
   if (c->pending.number.load(std::memory_order_relaxed) != 0) return false;
   if (!read_app(&u, c->app.gpr[kRsp], sizeof u)) {
     c->app_mask = mask;
@@ -215,7 +217,7 @@ int64_t do_sigaltstack(ThreadContext* c) {
 }
 
 bool raise_signal(ThreadContext* c, const siginfo_t& info, const Trap& trap) {
-  const uint64_t mask = set_signal_mask(kAllSignals);
+  const uint64_t mask = block_signals();
   if (c->pending.number.load(std::memory_order_relaxed) != 0) return false;
   c->app_mask = mask;
   set_pending(c, info, trap);
@@ -231,7 +233,7 @@ void raise_signal_first(ThreadContext* c, const siginfo_t& info, const Trap& tra
     c->app_mask = mask;
   }
   set_pending(c, info, trap);
-  set_signal_mask(kAllSignals);
+  set_signal_mask(mask | kAllSignals);
 }
 
 bool raise_bad_read(ThreadContext* c, uint64_t address) {
@@ -246,6 +248,9 @@ bool raise_bad_read(ThreadContext* c, uint64_t address) {
 
 namespace {
 
+// The kernel says of them all that something is mapped there (arch/x86/mm/fault.c, sanitize_error_code).
+bool is_kernel_address(uint64_t address) { return address >> 47 == 0x1ffff; }
+
 void raise(ThreadContext* c, int number, int code, uint64_t address) {
   siginfo_t info{};
   info.si_signo = number;
@@ -253,7 +258,7 @@ void raise(ThreadContext* c, int number, int code, uint64_t address) {
   info.si_addr = reinterpret_cast<void*>(address);
   // X86_TRAP_PF with the instruction-fetch and user bits, X86_TRAP_UD (arch/x86/include/asm/trapnr.h, trap_pf.h).
   Trap trap{6, 0, 0};
-  if (number == SIGSEGV) trap = {14, code == SEGV_ACCERR ? 0x15ull : 0x14ull, address};
+  if (number == SIGSEGV) trap = {14, code == SEGV_ACCERR || is_kernel_address(address) ? 0x15ull : 0x14ull, address};
   raise_signal(c, info, trap);
 }
 
@@ -282,6 +287,7 @@ void raise_not_executable(ThreadContext* c) {
   const bool valid = read && decode(code, 15, AppAddress{c->app.pc}, instruction);
   if (valid && instruction.length <= executable) return;   // somebody has put it there meanwhile
   if (executable == 15 && is_too_long(code, executable)) return raise_general_protection(c, 0);
+  if (is_kernel_address(c->app.pc)) return raise(c, SIGSEGV, SEGV_MAPERR, c->app.pc);
   if (c->app.pc >> 47 != 0) return raise_general_protection(c, 0);   // by the transfer to there, natively
   if (executable == 15 || (executable > 0 && !valid)) return raise(c, SIGILL, ILL_ILLOPN, c->app.pc);
   raise(c, SIGSEGV, mapped ? SEGV_ACCERR : SEGV_MAPERR, c->app.pc + executable);

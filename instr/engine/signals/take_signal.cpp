@@ -6,6 +6,7 @@
 #include "instr/engine/context/fixed_routines.h"
 #include "instr/engine/context/process.h"
 #include "instr/engine/context/raw_syscall.h"
+#include "instr/engine/context/signal_mask.h"
 #include "instr/engine/dispatch/code_table.h"
 #include "instr/engine/dispatch/safe_points.h"
 #include "instr/engine/dispatch/thread_events.h"
@@ -32,14 +33,15 @@ uint64_t register_value(const KernelUcontext& u, uint8_t r) {
 }
 
 // One signal at a time: the kernel blocks all others until this one is delivered (deliver_signal sets the mask).
-void record(ThreadContext* c, int number, const siginfo_t* info, KernelUcontext* u) {
+void record(ThreadContext* c, int number, const siginfo_t* info, KernelUcontext* u, bool fault) {
   CHECK(c->pending.number.load() == 0);
   c->pending.info = *info;
+  c->pending.fault = fault;
   c->pending.error = u->error;
   c->pending.trapno = u->trapno;
   c->pending.cr2 = u->cr2;
   c->app_mask = u->mask;
-  u->mask = kAllSignals;
+  u->mask |= kAllSignals;
   c->pending.number.store(static_cast<uint32_t>(number), std::memory_order_seq_cst);
   remember(c, kSignalEvents + static_cast<uint64_t>(number), u->rip);
   if (keeps_log()) log_line("signal %d, code %d, at %#lx", number, info->si_code, u->rip);
@@ -68,7 +70,7 @@ bool take_fault(ThreadContext* c, int number, siginfo_t* info, KernelUcontext* u
   // If a signal waits already, it goes first: the instruction faults again when its handler has returned. A trap (int3, int1) is behind its
   // instruction, and so goes back to it.
   if (c->pending.number.load() == 0)
-    record(c, number, info, u);
+    record(c, number, info, u, true);
   else if (r.whole)
     go_back_to_trap(r);
   t_cut = r;
@@ -76,6 +78,14 @@ bool take_fault(ThreadContext* c, int number, siginfo_t* info, KernelUcontext* u
   c->exit_id = kExitFault;
   u->rip = g_routines.leave;
   return true;
+}
+
+// Not by a fault, whatever its code says: a siginfo that the program handed on to itself, the SIGILL of a call that punishes its caller. Such
+// signals come when a call of the program returns, or when the mask changes.
+bool was_sent(const siginfo_t* info, const KernelUcontext* u) {
+  constexpr uint64_t kSyscallBytes = 2, kInt80Bytes = 2;
+  return info->si_code <= 0 || u->rip == g_routines.gate_instruction + kSyscallBytes || u->rip == g_routines.gate32_instruction + kInt80Bytes ||
+         is_behind_mask_change(u->rip);
 }
 
 [[noreturn]] void engine_fault(int number, const siginfo_t* info, const KernelUcontext* u) {
@@ -89,7 +99,7 @@ bool take_fault(ThreadContext* c, int number, siginfo_t* info, KernelUcontext* u
 
 uint64_t handle_signal(int number, siginfo_t* info, KernelUcontext* u) {
   ThreadContext* c = current_context();
-  if (is_fault_signal(number) && info->si_code > 0) {
+  if (is_fault_signal(number) && !was_sent(info, u)) {
     if (u->rip == g_routines.copy_instruction) {
       u->rip = g_routines.copy_failed;
       return 1;
@@ -105,6 +115,7 @@ uint64_t handle_signal(int number, siginfo_t* info, KernelUcontext* u) {
     if (g_code_cache.contains(u->rip) && take_fault(c, number, info, u)) return 1;
     engine_fault(number, info, u);
   }
+  if (is_fault_signal(number) && hold_back(number, *info)) return 0;
   if (c->pending.number.load() != 0) {
     // Only a fault's signal that somebody sent gets here: they are never blocked by the engine. Later, then.
     u->mask |= 1ull << (number - 1);
@@ -112,7 +123,7 @@ uint64_t handle_signal(int number, siginfo_t* info, KernelUcontext* u) {
     return 0;
   }
   g_process.header->statistics.signals.fetch_add(1, std::memory_order_relaxed);
-  record(c, number, info, u);
+  record(c, number, info, u, number == SIGSYS && info->si_code > 0);
   // A seccomp filter's signal: where the call was made (SYS_SECCOMP).
   if (number == SIGSYS && info->si_code == 1) c->pending.info.si_call_addr = reinterpret_cast<void*>(c->app.pc);
   request_stop(c);

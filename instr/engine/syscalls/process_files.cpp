@@ -25,6 +25,7 @@
 #include "instr/engine/context/app_memory.h"
 #include "instr/engine/context/fork_locks.h"
 #include "instr/engine/context/raw_syscall.h"
+#include "instr/engine/context/signal_mask.h"
 #include "instr/engine/dispatch/flush.h"
 #include "instr/engine/syscalls/process_views.h"
 
@@ -149,8 +150,8 @@ bool with_view(std::string_view path, std::string text, std::string_view before,
     wait_while(helper->stage, kPreparing);
     char file[64];
     std::snprintf(file, sizeof file, "/proc/%ld/fd/%ld", pid, helper->descriptor);
-    made =
-        helper->descriptor >= 0 && raw_syscall(SYS_faccessat, static_cast<uint64_t>(AT_FDCWD), word(file), R_OK) == 0;
+    // Not when the effective user id has changed since the exec: then /proc/HELPER is root's (fs/proc/base.c, task_dump_owner).
+    made = helper->descriptor >= 0 && raw_syscall(SYS_faccessat2, static_cast<uint64_t>(AT_FDCWD), word(file), R_OK, AT_EACCESS) == 0;
     if (made) take(std::move(helper->text), file);
     go_to(helper->stage, kTaken);
     while (raw_syscall(SYS_wait4, static_cast<uint64_t>(pid), 0, __WCLONE, 0) == -EINTR) continue;

@@ -5,6 +5,7 @@
 
 #include "instr/engine/context/engine_memory.h"
 #include "instr/engine/context/raw_syscall.h"
+#include "instr/engine/context/signal_mask.h"
 #include "instr/engine/instrument/budget.h"
 #include "instr/engine/instrument/ring_writer.h"
 #include "instr/engine/signals/signals.h"
@@ -75,7 +76,7 @@ void begin_call_again(ThreadContext* c) {
 }  // namespace
 
 void leave_engine(ThreadContext* c) {
-  const uint64_t mask = set_signal_mask(kAllSignals);
+  const uint64_t mask = block_signals();
   if (c->pending.number.load(std::memory_order_relaxed) != 0) return;
   void* memory = map_engine_memory(sizeof(NativeState));
   set_thread_state(c, border::ThreadState::kWaitingInEngine);

@@ -17,6 +17,7 @@
 #include "instr/engine/context/fork_locks.h"
 #include "instr/engine/context/process.h"
 #include "instr/engine/context/raw_syscall.h"
+#include "instr/engine/context/signal_mask.h"
 #include "instr/engine/instrument/budget.h"
 #include "instr/engine/instrument/ring_writer.h"
 #include "instr/engine/signals/vector_frame.h"
@@ -168,7 +169,7 @@ int64_t clone_process(ThreadContext* c, CloneRequest& request, uint64_t mask) {
 
 bool finish_clone(ThreadContext* c, CloneRequest& request) {
   // No signal may come to a child that has no context, or to a helper thread. One that came just before has the application's mask.
-  const uint64_t mask = set_signal_mask(kAllSignals);
+  const uint64_t mask = block_signals();
   if (c->pending.number.load(std::memory_order_relaxed) != 0) return false;
   const bool shares_memory = (request.flags & CLONE_VM) != 0 && (request.flags & CLONE_VFORK) == 0;
   const int64_t result = shares_memory ? clone_thread(c, request, mask) : clone_process(c, request, mask);
@@ -280,7 +281,7 @@ void start_thread(ThreadContext* c) {
 }
 
 void end_thread(ThreadContext* c) {
-  set_signal_mask(kAllSignals);
+  block_signals();
   if (c->pending.number.load(std::memory_order_relaxed) != 0) return;
   const uint64_t status = c->app.gpr[kRdi];
   end_budget(c);
@@ -296,7 +297,7 @@ void end_thread(ThreadContext* c) {
 }
 
 void kill_thread(ThreadContext* c) {
-  set_signal_mask(kAllSignals);
+  block_signals();
   raw_syscall(SYS_prctl, PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
   append_event(c, border::Event::kThreadEnd, {});
   const auto state = g_process.has_streams() ? border::ThreadState::kDead : border::ThreadState::kFree;

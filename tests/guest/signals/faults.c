@@ -12,7 +12,7 @@
 enum Reaction { kJump, kRepair, kSkip };
 static volatile enum Reaction reaction;
 static volatile int calls, skip_bytes, seen_signal, seen_code;
-static volatile uint64_t seen_address, seen_rip, seen_rax, seen_r15, seen_flags;
+static volatile uint64_t seen_address, seen_error, seen_rip, seen_rax, seen_r15, seen_flags;
 static sigjmp_buf escape;
 static uint8_t* page;
 
@@ -22,6 +22,7 @@ static void handler(int signal, siginfo_t* info, void* context) {
   seen_signal = signal;
   seen_code = info->si_code;
   seen_address = (uintptr_t)info->si_addr;
+  seen_error = r[REG_ERR];
   seen_rip = r[REG_RIP];
   seen_rax = r[REG_RAX];
   seen_r15 = r[REG_R15];
@@ -55,6 +56,12 @@ static void jumps(void) {
   CHECK(seen_signal == SIGSEGV && seen_address == 0x123456 && seen_rip == 0x123456);
   if (sigsetjmp(escape, 1) == 0) ((void (*)(void))page)();
   CHECK(seen_signal == SIGSEGV && seen_rip == (uintptr_t)page && seen_code == SEGV_ACCERR);
+  const uint64_t kernel = 0xffffffff81000000;
+  if (sigsetjmp(escape, 1) == 0) ((void (*)(void))kernel)();
+  CHECK(seen_signal == SIGSEGV && seen_code == SEGV_MAPERR && seen_address == kernel && seen_rip == kernel);
+  CHECK_EQUAL(seen_error, 0x15);
+  if (sigsetjmp(escape, 1) == 0) CHECK(*(volatile char*)kernel == 0);
+  CHECK(seen_signal == SIGSEGV && seen_code == SEGV_MAPERR && seen_address == kernel);
   const uint64_t wild = 0x8000000000000000;
   if (sigsetjmp(escape, 1) == 0) CHECK(*(volatile char*)wild == 0);
   CHECK(seen_signal == SIGSEGV && seen_code == SI_KERNEL && seen_address == 0);

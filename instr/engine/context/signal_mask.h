@@ -1,0 +1,40 @@
+// The signal mask of the kernel thread, which is the program's own mask whenever the program runs (docs/signals.md).
+// Any time.
+#pragma once
+
+#include <signal.h>
+
+#include <cstdint>
+
+namespace simrun::engine {
+
+// All that the engine keeps from coming while it must not be disturbed: not the faults, which the kernel would turn
+// into death. They come from careful copies (app_memory.h), and from the application while a signal waits for its safe
+// point.
+inline constexpr uint64_t kAllSignals = ~(1ull << (SIGSEGV - 1) | 1ull << (SIGBUS - 1) | 1ull << (SIGILL - 1) |
+                                          1ull << (SIGFPE - 1) | 1ull << (SIGTRAP - 1));
+
+// Both return the old mask.
+uint64_t set_signal_mask(uint64_t mask);
+// Adds kAllSignals: what the program blocks itself, a SIGSEGV that was sent too, goes on waiting.
+uint64_t block_signals();
+
+// Does the instruction at `pc` follow a change of the mask? There nothing faults: a signal was sent, and waited.
+bool is_behind_mask_change(uint64_t pc);
+
+// While it lives only faults come: a SIGSEGV or SIGBUS that was sent waits until its end.
+class FaultsAllowed {
+ public:
+  FaultsAllowed();
+  ~FaultsAllowed();
+  FaultsAllowed(const FaultsAllowed&) = delete;
+  FaultsAllowed& operator=(const FaultsAllowed&) = delete;
+
+ private:
+  uint64_t mask_;
+};
+
+// For the handler: is this signal, which was sent, one to wait?
+bool hold_back(int number, const siginfo_t& info);
+
+}  // namespace simrun::engine
