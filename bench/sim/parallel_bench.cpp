@@ -3,6 +3,7 @@
 // threads.
 #include <benchmark/benchmark.h>
 
+#include <memory>
 #include <random>
 #include <vector>
 
@@ -50,6 +51,51 @@ BENCHMARK(slices)
     ->ArgsProduct({{0, 1, 2, 4}, {0, 1, 2}})
     ->MeasureProcessCPUTime()
     ->UseRealTime();
+
+// The two steps of the slices' threads on one batch, alone: what they cost divided by the threads, and what the one who
+// has the references pays, bound what the slices can do.
+class Steps {
+ public:
+  static constexpr uint32_t kSlices = 2;
+  explicit Steps(int64_t kind) : filter_(machine(1), kSlices) {
+    for (uint32_t i = 0; i < kSlices; ++i) {
+      models_.push_back(std::make_unique<Hierarchy>(machine(1), Slice{kSlices, i}));
+      replays_.emplace_back(*models_[i], i, kSlices);
+    }
+    const std::vector<Reference> stream = stream_of(kind);
+    for (size_t at = 0; at + Batch::kReferences <= stream.size(); at += Batch::kReferences) {
+      Batch& batch = batches_.emplace_back();
+      for (size_t i = 0; i < Batch::kReferences; ++i)
+        batch.raw.push_back(pack(stream[at + i].line, stream[at + i].kind));
+      batch.size = Batch::kReferences, batch.segments.resize(1), batch.slices.resize(kSlices);
+    }
+    filter();
+  }
+  void filter() {
+    for (Batch& batch : batches_) filter_.run(batch);
+  }
+  void replay() {
+    for (GroupReplay& replay : replays_)
+      for (const Batch& batch : batches_) replay.run(batch);
+  }
+  int64_t references() const { return static_cast<int64_t>(batches_.size() * Batch::kReferences); }
+
+ private:
+  HitFilter filter_;
+  std::vector<std::unique_ptr<Hierarchy>> models_;
+  std::vector<GroupReplay> replays_;
+  std::vector<Batch> batches_;
+};
+
+template <void (Steps::*step)()>
+void step_of_slices(benchmark::State& state) {
+  Steps steps(state.range(0));
+  state.SetLabel(kStreams[state.range(0)]);
+  for (auto _ : state) (steps.*step)();
+  state.SetItemsProcessed(state.iterations() * steps.references());
+}
+BENCHMARK(step_of_slices<&Steps::filter>)->ArgName("stream")->DenseRange(0, 1);
+BENCHMARK(step_of_slices<&Steps::replay>)->ArgName("stream")->DenseRange(0, 1);
 
 void sweep(benchmark::State& state) {
   const std::vector<Reference> stream = stream_of(0);
