@@ -28,6 +28,7 @@
 #include "instr/engine/syscalls/resource_limits.h"
 #include "instr/engine/syscalls/watch_mappings.h"
 #include "instr/engine/translate/address_space.h"
+#include "instr/engine/translate/superblock.h"
 #include "instr/engine/threads/attached.h"
 #include "instr/engine/threads/identity.h"
 #include "instr/engine/threads/threads.h"
@@ -148,6 +149,10 @@ void remove_blanket() {
   if (!g_code_cache.create(h.code_cache_bytes)) fail("no memory for a code cache of %lu bytes: %s", h.code_cache_bytes, std::strerror(errno));
   h.code_base = g_code_cache.execute_base();
   emit_fixed_routines(g_code_cache, g_process.xsave_mask);
+  g_can_read = [](AppAddress at) {
+    uint8_t byte;
+    return g_routines.copy(&byte, reinterpret_cast<const void*>(raw(at)), 1) != 0;
+  };
   start_descriptor_tables();
   start_code_table({h.mode, h.elide_words != 0, std::clamp(h.max_superblock_instructions, 1u, kMaxSuperblockInstructions),
                     has_feature(7, 'b', 30), has_feature(7, 'b', 8), g_routines.leave, h.watch_calls == 1 ? &h.watched : nullptr,

@@ -258,6 +258,7 @@ void raise(ThreadContext* c, int number, int code, uint64_t address) {
   info.si_addr = reinterpret_cast<void*>(address);
   // X86_TRAP_PF with the instruction-fetch and user bits, X86_TRAP_UD (arch/x86/include/asm/trapnr.h, trap_pf.h).
   Trap trap{6, 0, 0};
+  if (number == SIGBUS) trap = {14, 0x14, address};
   if (number == SIGSEGV) trap = {14, code == SEGV_ACCERR || is_kernel_address(address) ? 0x15ull : 0x14ull, address};
   raise_signal(c, info, trap);
 }
@@ -272,20 +273,22 @@ void raise_general_protection(ThreadContext* c, uint64_t error) {
 }
 
 void raise_not_executable(ThreadContext* c) {
-  uint32_t executable;
+  uint32_t executable, readable;
   bool mapped;   // the first byte that is not executable
   {
     const std::lock_guard lock(g_translation_lock);
     const AppAddress pc{c->app.pc};
     executable = executable_bytes(pc, 15);
+    readable = readable_bytes(pc, executable);
     mapped = mapped_bytes_in(pc + executable, pc + executable + 1).all != 0;
   }
   // Does the instruction reach beyond what is executable, or is it none? Zeros behind it decide.
   uint8_t code[15] = {};
   Instruction instruction;
-  const bool read = executable == 0 || read_app(code, c->app.pc, executable);
+  const bool read = readable == 0 || read_app(code, c->app.pc, readable);
   const bool valid = read && decode(code, 15, AppAddress{c->app.pc}, instruction);
-  if (valid && instruction.length <= executable) return;   // somebody has put it there meanwhile
+  if (valid && instruction.length <= readable) return;   // somebody has put it there meanwhile
+  if (readable < executable) return raise(c, SIGBUS, BUS_ADRERR, c->app.pc + readable);   // beyond the end of the mapped file
   if (executable == 15 && is_too_long(code, executable)) return raise_general_protection(c, 0);
   if (is_kernel_address(c->app.pc)) return raise(c, SIGSEGV, SEGV_MAPERR, c->app.pc);
   if (c->app.pc >> 47 != 0) return raise_general_protection(c, 0);   // by the transfer to there, natively

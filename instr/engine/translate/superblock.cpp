@@ -9,6 +9,7 @@
 namespace simrun::engine {
 
 bool g_traps_tsc;
+bool (*g_can_read)(AppAddress at);
 
 namespace {
 
@@ -40,7 +41,17 @@ bool decode_one(const uint8_t* code, uint32_t available, AppAddress at, Instruct
   return true;
 }
 
+AppAddress next_page(AppAddress at) { return AppAddress{(raw(at) | 4095) + 1}; }
+
 }  // namespace
+
+uint32_t readable_bytes(AppAddress pc, uint32_t wanted) {
+  if (g_can_read == nullptr) return wanted;
+  const AppAddress end = pc + wanted;
+  for (AppAddress at = pc; at < end; at = next_page(at))
+    if (!g_can_read(at)) return static_cast<uint32_t>(at - pc);
+  return wanted;
+}
 
 uint32_t words_bound(const Instruction& instruction) {
   uint32_t words = 0;
@@ -62,9 +73,15 @@ void form_superblock(AppAddress pc, uint32_t max_instructions, DecodedSuperblock
   uint32_t words = 1;
   AppAddress at = pc;
   const AppAddress end = pc + executable_bytes(pc, 15 * kMaxSuperblockInstructions);
+  AppAddress read_to = pc;
   while (out.count < max_instructions && at < end) {
     Instruction& i = out.instructions[out.count];
-    const auto available = static_cast<uint32_t>(end - at < 15 ? end - at : 15);
+    auto available = static_cast<uint32_t>(end - at < 15 ? end - at : 15);
+    if (read_to < at + available) {
+      available = readable_bytes(at, available);
+      if (available == 0) break;
+      read_to = next_page(at + (available - 1));
+    }
     const bool new_page = raw(at) >> 12 != raw(pc) >> 12;
     if (new_page && code_may_change(at) != out.changeable) break;
     if (!decode_one(reinterpret_cast<const uint8_t*>(raw(at)), available, at, i)) break;
@@ -105,7 +122,7 @@ class FlagSearch {
   bool die_at(AppAddress pc, FlagSet open) {
     while (budget_-- > 0) {
       Instruction i;
-      const uint32_t available = executable_bytes(pc, 15);
+      const uint32_t available = readable_bytes(pc, executable_bytes(pc, 15));
       if (available == 0 || code_may_change(pc) || !decode_one(reinterpret_cast<const uint8_t*>(raw(pc)), available, pc, i)) return false;
       include(pc, i.length);
       if (i.flags_read & open) return false;

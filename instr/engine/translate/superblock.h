@@ -74,6 +74,11 @@ struct DecodedSuperblock {
 // rdtsc and rdtscp are not copied: the dispatcher does them, and asks whether the thread may. Changes while the world is stopped.
 extern bool g_traps_tsc;
 
+// How many of the bytes are there: a mapping may reach beyond the end of its file, which another program may have cut. Without the
+// engine's careful read (g_can_read, for one byte): all.
+extern bool (*g_can_read)(AppAddress at);
+uint32_t readable_bytes(AppAddress pc, uint32_t wanted);
+
 // Decodes from `pc` on until an unconditional transfer or a limit. Reads only memory that `executable_bytes` (address_space.h) allows.
 // count is 0 when not even one instruction can be read or decoded.
 void form_superblock(AppAddress pc, uint32_t max_instructions, DecodedSuperblock& out);
