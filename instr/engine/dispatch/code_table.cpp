@@ -90,7 +90,7 @@ void record(uint32_t start, uint32_t cold_start, uint32_t descriptor, uint32_t i
   const auto first_exit = static_cast<uint32_t>(s.exits.size());
   s.superblocks.push_back({s.decoded.pc, last.pc + last.length, start + o.entry, start + o.check, start + o.size, cold_start, first_exit,
                            indirect_entry, descriptor, static_cast<uint16_t>(o.exits.size()), static_cast<uint16_t>(s.decoded.count),
-                           o.buffer_register, live.flags_dead, static_cast<uint8_t>(o.entry), live.looked_from, live.looked_to, live.dead, purpose});
+                           o.buffer_register, live.flags_dead, static_cast<uint8_t>(o.entry), live.looked_from, live.looked_to, purpose});
   if (s.decoded.changeable) {
     auto& copy = s.bytes[index];
     for (uint32_t k = 0; k < s.decoded.count; ++k)
@@ -123,7 +123,7 @@ Assembler assembler_for(CodeCache::Area area) {
 
 // verify: if (r11 != pc) goto the previous occupant of the table entry, at last the miss; rcx, r11 = the application's.
 // What follows is the superblock's entry.
-uint32_t emit_indirect_entry(AppAddress address, GprSet dead) {
+uint32_t emit_indirect_entry(AppAddress address) {
   const uint32_t start = g_code_cache.used(CodeCache::kHot);
   Assembler a = assembler_for(CodeCache::kHot);
   const uint64_t pc = raw(address);
@@ -139,8 +139,9 @@ uint32_t emit_indirect_entry(AppAddress address, GprSet dead) {
   a.byte(0xe3);
   a.byte(5);
   a.jmp(entry);
-  if (!(dead & bit(kRcx))) a.load_gs(kRcx, spill(kRcx));
-  if (!(dead & bit(kR11))) a.load_gs(kR11, spill(kR11));
+  // Also when the target overwrites them: it may be other code by now, which reads them, and this the way to its translation (forward).
+  a.load_gs(kRcx, spill(kRcx));
+  a.load_gs(kR11, spill(kR11));
   g_code_cache.commit(CodeCache::kHot, a.size());
   return start;
 }
@@ -186,7 +187,7 @@ bool translate(AppAddress pc, bool indirect, Purpose purpose, uint32_t max_instr
   const uint32_t bound = Translator::size_bound(s.decoded) + 128;
   CHECK(g_code_cache.space(CodeCache::kHot) >= bound && g_code_cache.space(CodeCache::kCold) >= bound);
   const EntryLiveness live = entry_liveness(s.decoded, !s.decoded.changeable);
-  const uint32_t indirect_entry = indirect ? emit_indirect_entry(pc, live.dead) : 0;
+  const uint32_t indirect_entry = indirect ? emit_indirect_entry(pc) : 0;
   const uint32_t start = g_code_cache.used(CodeCache::kHot), cold_start = g_code_cache.used(CodeCache::kCold);
   const uint32_t descriptor = emit_and_describe(purpose, live.flags_dead);
   CHECK(s.output.size <= bound && s.output.cold_size <= bound);
@@ -231,7 +232,7 @@ uint64_t code_for(AppAddress pc, bool indirect) {
   }
   Superblock& superblock = s.superblocks[found];
   if (indirect && superblock.indirect_entry == 0) {
-    superblock.indirect_entry = emit_indirect_entry(pc, superblock.dead);
+    superblock.indirect_entry = emit_indirect_entry(pc);
     Assembler a = assembler_for(CodeCache::kHot);
     a.jmp(g_code_cache.address(superblock.entry));
     g_code_cache.commit(CodeCache::kHot, a.size());

@@ -160,23 +160,16 @@ class FlagSearch {
 
 EntryLiveness entry_liveness(const DecodedSuperblock& superblock, bool ahead) {
   const Instruction& last = superblock.instructions[superblock.count - 1];
-  EntryLiveness result{false, 0, superblock.pc, last.pc + last.length, {}};
+  EntryLiveness result{false, superblock.pc, last.pc + last.length, {}};
   FlagSet flags_open = kArithmeticFlags;
-  GprSet registers_open = 0xffff;
-  bool faulted = false, left = false, read = false;
+  bool read = false;
   FlagSearch search(result.looked_from, result.looked_to);
-  for (uint32_t k = 0; k < superblock.count && !(result.flags_dead && (faulted || left)); ++k) {
+  for (uint32_t k = 0; k < superblock.count && !result.flags_dead; ++k) {
     const Instruction& i = superblock.instructions[k];
     if (i.flags_read & flags_open) read = true;   // before written: live for good
     flags_open &= static_cast<FlagSet>(~i.flags_overwritten);
     if (flags_open == 0 && !read) result.flags_dead = true;
-    // A handler of a fault may look at every register: deadness ends at the first instruction that can fault.
-    faulted = faulted || i.may_fault;
-    registers_open &= static_cast<GprSet>(~i.gpr_read);
-    if (!faulted && !left) result.dead |= static_cast<GprSet>(i.gpr_overwritten & registers_open);
-    registers_open &= static_cast<GprSet>(~i.gpr_written);
     if (i.flow == Flow::kNext) continue;
-    left = true;                                   // what lies behind an exit is not asked for registers
     if (read || flags_open == 0) continue;
     const bool jumps = i.flow == Flow::kConditional || i.flow == Flow::kJump || i.flow == Flow::kCall;
     if (!ahead || !jumps || !search.die_at(i.target, flags_open)) {

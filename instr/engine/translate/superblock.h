@@ -59,7 +59,6 @@ struct Superblock {
   bool flags_dead;              // the arithmetic flags are overwritten before they are read
   uint8_t lead;                 // bytes of its code before `entry`
   AppAddress looked_from, looked_to;   // application code that it depends on: its own, and what the liveness of flags was read off
-  GprSet dead;                  // registers overwritten before they are read and before anything can fault
   Purpose purpose;
 };
 
@@ -91,7 +90,6 @@ uint32_t words_bound(const Instruction& instruction);
 
 struct EntryLiveness {
   bool flags_dead;
-  GprSet dead;
   AppAddress looked_from, looked_to;      // all application code that this was read off is in between,
   std::vector<uint64_t> pages_ahead;      // on the superblock's own pages (address >> 12) and these
 };

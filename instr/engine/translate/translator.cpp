@@ -186,8 +186,9 @@ void Translator::load_pointer(Assembler& a) { a.load_gs(buffer_, pointer_slot())
 
 // ah, al = flags; rax in flags_spill. When rax holds the buffer pointer there is nothing of the application's in it.
 void Translator::keep_flags(Assembler& a) {
-  flags_kept_ = !flags_dead_;
-  if (flags_dead_) return;
+  // Code that can change may be other code by now, which reads them: kept for the way out, where compare_code finds it so.
+  flags_kept_ = !flags_dead_ || superblock_->changeable;
+  if (!flags_kept_) return;
   if (buffer_ == kRax) {
     store_pointer(a);
     a.store_gs(offsetof(ThreadContext, flags_spill), kRcx);
@@ -201,14 +202,15 @@ void Translator::keep_flags(Assembler& a) {
 }
 
 void Translator::give_back_flags(Assembler& a) {
-  if (flags_dead_) return;
+  if (!flags_kept_) return;
+  const bool wanted = !flags_dead_ || &a == cold_;
   if (buffer_ == kRax) {
     a.mov(kRax, kRcx);
-    a.restore_flags_from_rax();
+    if (wanted) a.restore_flags_from_rax();
     load_pointer(a);
     a.load_gs(kRcx, offsetof(ThreadContext, flags_spill));
   } else {
-    a.restore_flags_from_rax();
+    if (wanted) a.restore_flags_from_rax();
     a.load_gs(kRax, offsetof(ThreadContext, flags_spill));
   }
 }
@@ -217,7 +219,7 @@ void Translator::give_back_flags(Assembler& a) {
 void Translator::compare_code() {
   Assembler& a = *out_;
   const uint8_t p = has_pointer() ? buffer_ : comparer_;
-  CHECK(flags_dead_ || p != kRax);
+  CHECK(p != kRax);
   if (has_pointer())
     store_pointer(a);
   else
