@@ -164,6 +164,17 @@ std::map<pid_t, pid_t> all_parents() {
   return parents;
 }
 
+// Of a thread that has executed a program in a process of its own, and left memory that it shared (CLONE_VM): nothing more comes.
+void end_stream(Target& target, pid_t tid) {
+  using border::ThreadState;
+  const border::ProcessHeader& h = target.header();
+  for (uint32_t k = 0; k < h.slots_used; ++k) {
+    auto& ring = target.slot(k).ring;
+    if (ring.state.load() == static_cast<uint32_t>(ThreadState::kFree) || ring.tid.load() != static_cast<uint32_t>(tid)) continue;
+    ring.state.store(static_cast<uint32_t>(h.mode == border::Mode::kNull ? ThreadState::kFree : ThreadState::kDead));
+  }
+}
+
 }  // namespace
 
 // A child that was just made is known to nobody but the kernel. So all are stopped first, until there is no new one.
@@ -287,6 +298,7 @@ bool Family::watch_vforked(pid_t pid, pid_t tid, const Birth& birth) {
 void Family::unwatch_failed_exec(pid_t tid) {
   const auto w = std::find_if(watched_.begin(), watched_.end(), [&](const Watched& x) { return x.tid == tid; });
   if (w == watched_.end()) return;
+  set_aside(*w);
   ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr);
   while (const std::optional<int> status = wait_for_stop(tid, tid == main_pid_)) {
     const int event = *status >> 8;
@@ -382,6 +394,7 @@ bool Family::take_image(Watched& w) {
       warnings_.push_back(fmt::format("process {} ({}) is not followed: {}", pid, base_name(link_of(fmt::format("/proc/{}/exe", pid))), error.what()));
     }
   }
+  if (birth.kind == Birth::Kind::kForked && members_[birth.parent].target != nullptr) end_stream(*members_[birth.parent].target, w.tid);
   if (taken) {
     if (before != nullptr) before->replace();
     return false;

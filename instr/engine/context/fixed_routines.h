@@ -28,8 +28,8 @@ struct FixedRoutines {
   uint64_t thread_start;    // child of a thread-like clone: r12 = its ThreadContext
   uint64_t process_start;   // child that is a process: r12 = ChildProcess
 
-  // Marks the thread dead, releases its identity, exits: touches no stack after the first of them.
-  void (*exit_thread)(uint64_t status, uint32_t state, uint32_t* released);
+  // Marks the thread dead, releases its identity, exits by `call` (exit or exit_group): touches no stack after the first of them.
+  void (*exit_thread)(uint64_t status, uint32_t state, uint32_t* released, uint64_t call);
 
   // memcpy between the engine and application memory that may not be there: 1, or 0 after a fault at `copy_instruction`, which a signal
   // handler sends to `copy_failed`. Unlike the kernel's process_vm calls it makes a stack grow.

@@ -11,6 +11,7 @@ namespace simrun::engine {
 struct Process {
   border::ProcessHeader* header;
   uint8_t* base;                       // of the shared mapping
+  int64_t pid;                         // whose memory it is; processes that were made to share it have others
   uint64_t* indirect_table;            // 65536 code addresses; every slot's window shows it too
   uint64_t xsave_mask;                 // components that the engine saves and restores
   uint32_t xsave_standard_bytes;       // size of the standard-format image for signal frames (CPUID.0DH.0:EBX)
@@ -26,6 +27,9 @@ struct Process {
 };
 
 extern Process g_process;
+
+// The calling process was made with CLONE_VM, and is not a thread of that whose memory this is.
+bool borrows_memory();
 
 inline ThreadContext* current_context() {
   ThreadContext* context;

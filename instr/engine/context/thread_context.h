@@ -42,6 +42,7 @@ struct Registers {
 
 struct ThreadIdentity;   // threads/identity.h
 struct FilterChain;      // syscalls/seccomp.cpp
+struct SignalActions;    // signals/actions.cpp
 
 // syscalls/user_dispatch.h
 struct UserDispatch {
@@ -89,6 +90,7 @@ struct ThreadContext : border::ThreadSlot {
   // With mode switches, in trace mode: instructions of its stream that are not in `retired`, up to the word at `traced_to`.
   uint64_t traced, traced_to;
   ThreadIdentity* identity;
+  SignalActions* actions;      // shared with whoever was made with CLONE_SIGHAND
   const FilterChain* filters;  // seccomp filters, the newest first; children inherit them
   uint32_t strict;             // seccomp's strict mode
   uint32_t tsc_refused;        // prctl(PR_SET_TSC, PR_TSC_SIGSEGV); threads inherit it

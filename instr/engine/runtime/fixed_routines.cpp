@@ -218,15 +218,15 @@ class FixedEmitter {
     a_.byte(0xc3);
   }
 
-  // (edi status, esi state, rdx &released): gs:state = esi; [rdx] = 1; exit(edi)
+  // (edi status, esi state, rdx &released, ecx call): gs:state = esi; [rdx] = 1; call(edi)
   void exit_thread() {
-    g_routines.exit_thread = reinterpret_cast<void (*)(uint64_t, uint32_t, uint32_t*)>(a_.here());
+    g_routines.exit_thread = reinterpret_cast<void (*)(uint64_t, uint32_t, uint32_t*, uint64_t)>(a_.here());
+    a_.mov(kRax, kRcx);
     static constexpr uint8_t kStoreEsi[] = {0x65, 0x89, 0x34, 0x25};      // mov gs:[disp32], esi
     a_.bytes(kStoreEsi, 4);
     a_.word32(offsetof(ThreadContext, ring.state));
     static constexpr uint8_t kStoreOne[] = {0xc7, 0x02, 1, 0, 0, 0};      // mov dword [rdx], 1
     a_.bytes(kStoreOne, 6);
-    a_.mov_imm(kRax, SYS_exit);
     a_.syscall();
     a_.byte(0x0f);
     a_.byte(0x0b);

@@ -37,6 +37,8 @@ namespace simrun::engine {
 
 Process g_process;
 
+bool borrows_memory() { return raw_syscall(SYS_getpid) != g_process.pid; }
+
 void fail(const char* format, ...) {
   std::va_list arguments;
   va_start(arguments, format);
@@ -144,6 +146,7 @@ void remove_blanket() {
     fail("the engine and simrun are of different versions: build both again");
   set_check_reporter(&report_check);
   g_process.mode = h.mode;
+  g_process.pid = raw_syscall(SYS_getpid);
   read_vector_layout();
   CHECK(make_indirect_table());
   if (!g_code_cache.create(h.code_cache_bytes)) fail("no memory for a code cache of %lu bytes: %s", h.code_cache_bytes, std::strerror(errno));

@@ -1,23 +1,35 @@
 #include "instr/engine/signals/actions.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <mutex>
+#include <new>
 
 #include "instr/engine/context/app_memory.h"
 #include "instr/engine/context/fixed_routines.h"
 #include "instr/engine/context/fork_locks.h"
+#include "instr/engine/context/process.h"
 #include "instr/engine/context/raw_syscall.h"
 #include "instr/engine/context/signal_mask.h"
 
 namespace simrun::engine {
+
+// As the kernel's sighand_struct.
+struct SignalActions {
+  KernelAction of[65];
+  uint32_t users;
+};
+
 namespace {
 
 constexpr uint64_t kRestorerFlag = 0x04000000;
 constexpr uint64_t kPassedFlags = SA_RESTART | SA_NOCLDSTOP | SA_NOCLDWAIT;
 
-std::mutex g_lock;            // guards g_actions; held with all signals blocked
+std::mutex g_lock;            // guards all tables of actions; held with all signals blocked
 const ForkLock g_fork_lock{g_lock, LockRank::kActions};
-KernelAction g_actions[65];
+SignalActions g_first;        // of the thread with which the engine started; never released
+
+KernelAction* mine() { return current_context()->actions->of; }
 
 KernelAction engine_action(uint64_t flags) {
   return {g_routines.signal_entry, SA_SIGINFO | SA_ONSTACK | kRestorerFlag | (flags & kPassedFlags), g_routines.signal_restorer, kAllSignals};
@@ -44,7 +56,7 @@ class Locked {
   uint64_t mask_;
 };
 
-int64_t install(int number, const KernelAction& action) {
+int64_t install(KernelAction* actions, int number, const KernelAction& action) {
   KernelAction kernel = action;
   if (is_fault_signal(number))
     kernel = action_for_fault(action);
@@ -52,59 +64,96 @@ int64_t install(int number, const KernelAction& action) {
     kernel = engine_action(action.flags);
   const int64_t result = set_kernel_action(number, kernel);
   if (result == 0) {
-    g_actions[number] = action;
+    actions[number] = action;
     // What the kernel itself drops from a mask (kernel/signal.c, do_sigaction).
-    g_actions[number].mask &= ~(1ull << (SIGKILL - 1) | 1ull << (SIGSTOP - 1));
+    actions[number].mask &= ~(1ull << (SIGKILL - 1) | 1ull << (SIGSTOP - 1));
   }
   return result;
+}
+
+// As the kernel does for CLONE_CLEAR_SIGHAND (kernel/signal.c, flush_signal_handlers).
+void forget_handlers(KernelAction* actions) {
+  for (int s = 1; s <= 64; ++s)
+    if (actions[s].handler > kSigIgnore) actions[s] = KernelAction{};
 }
 
 }  // namespace
 
 void start_signals() {
   for (int s = 1; s <= 64; ++s) {
-    raw_syscall(SYS_rt_sigaction, static_cast<uint64_t>(s), 0, word(&g_actions[s]), 8);
-    if (is_fault_signal(s)) set_kernel_action(s, action_for_fault(g_actions[s]));
+    raw_syscall(SYS_rt_sigaction, static_cast<uint64_t>(s), 0, word(&g_first.of[s]), 8);
+    if (is_fault_signal(s)) set_kernel_action(s, action_for_fault(g_first.of[s]));
   }
 }
 
 void restore_unowned_actions() {
   for (int s = 1; s <= 64; ++s)
-    if (s != SIGKILL && s != SIGSTOP && !is_fault_signal(s)) install(s, g_actions[s]);
+    if (s != SIGKILL && s != SIGSTOP && !is_fault_signal(s)) install(g_first.of, s, g_first.of[s]);
 }
 
 void ignore_faults_for_exec() {
+  const KernelAction* const actions = mine();
   for (int s = 1; s <= 64; ++s)
-    if (is_fault_signal(s) && g_actions[s].handler == kSigIgnore) set_kernel_action(s, g_actions[s]);
+    if (is_fault_signal(s) && actions[s].handler == kSigIgnore) set_kernel_action(s, actions[s]);
 }
 
 void own_faults_again() {
+  const KernelAction* const actions = mine();
   for (int s = 1; s <= 64; ++s)
-    if (is_fault_signal(s)) set_kernel_action(s, action_for_fault(g_actions[s]));
+    if (is_fault_signal(s)) set_kernel_action(s, action_for_fault(actions[s]));
 }
 
-void restore_native_actions() {
+void restore_native_actions(bool cleared) {
+  const KernelAction* const actions = mine();
   for (int s = 1; s <= 64; ++s)
-    if (s != SIGKILL && s != SIGSTOP) set_kernel_action(s, g_actions[s]);
+    if (s != SIGKILL && s != SIGSTOP && !(cleared && actions[s].handler > kSigIgnore)) set_kernel_action(s, actions[s]);
+}
+
+SignalActions* first_actions() { return &g_first; }
+
+SignalActions* share_actions(SignalActions* actions) {
+  const Locked locked;
+  ++actions->users;
+  return actions;
+}
+
+SignalActions* copy_actions(const SignalActions& actions, bool clear) {
+  const Locked locked;
+  auto* const copy = new (std::nothrow) SignalActions{};
+  if (copy == nullptr) return nullptr;
+  std::copy(std::begin(actions.of), std::end(actions.of), std::begin(copy->of));
+  copy->users = 1;
+  if (clear) forget_handlers(copy->of);
+  return copy;
+}
+
+void release_actions(SignalActions* actions) {
+  const Locked locked;
+  if (actions != &g_first && --actions->users == 0) delete actions;
+}
+
+void note_cleared_handlers() {
+  forget_handlers(mine());
+  own_faults_again();
 }
 
 KernelAction application_action(int number) {
   const Locked locked;
-  return g_actions[number];
+  return mine()[number];
 }
 
 int64_t install_action(int number, const KernelAction& action) {
   const Locked locked;
-  return install(number, action);
+  return install(mine(), number, action);
 }
 
 KernelAction take_action(int number) {
   const Locked locked;
-  const KernelAction action = g_actions[number];
+  const KernelAction action = mine()[number];
   if (action.flags & SA_RESETHAND) {
     KernelAction reset = action;
     reset.handler = kSigDefault;
-    install(number, reset);
+    install(mine(), number, reset);
   }
   return action;
 }
@@ -119,9 +168,9 @@ int64_t do_sigaction(ThreadContext* c) {
   KernelAction previous;
   {
     const Locked locked;
-    previous = g_actions[number];
+    previous = mine()[number];
     if (act != 0) {
-      const int64_t result = install(static_cast<int>(number), action);
+      const int64_t result = install(mine(), static_cast<int>(number), action);
       if (result != 0) return result;
     }
   }

@@ -1,4 +1,5 @@
-// The application's signal actions, and what the kernel has in their place. Shared by all threads of the process.
+// The application's signal actions, and what the kernel has in their place. A table is shared by the threads of a process, and by
+// processes that were made with CLONE_SIGHAND.
 #pragma once
 
 #include "instr/engine/signals/signals.h"
@@ -15,6 +16,14 @@ constexpr bool is_fault_signal(int number) {
 KernelAction application_action(int number);
 // What the kernel is to have for an application's action; installs it. Returns the kernel's result.
 int64_t install_action(int number, const KernelAction& action);
+// Tables of actions, of threads to come. The first is that of the thread with which the engine started.
+SignalActions* first_actions();
+SignalActions* share_actions(SignalActions* actions);
+SignalActions* copy_actions(const SignalActions& actions, bool clear);   // null: no memory
+void release_actions(SignalActions* actions);
+// The kernel has cleared this process's handlers (CLONE_CLEAR_SIGHAND).
+void note_cleared_handlers();
+
 // SA_RESETHAND: takes the action and leaves the default.
 KernelAction take_action(int number);
 

@@ -82,8 +82,9 @@ void raise_not_executable(ThreadContext* context);
 void ignore_faults_for_exec();
 void own_faults_again();
 
-// For children that go on natively: the kernel gets the application's own handlers back; `frame` gets the application's state.
-void restore_native_actions();
+// For children that go on natively: the kernel gets the application's own handlers back, unless it has cleared them; `frame` gets the
+// application's state.
+void restore_native_actions(bool cleared);
 void fill_frame(ThreadContext* context, KernelUcontext& out, uint64_t fpstate);
 // Bytes of the standard-format vector state with its trailing magic; writes it (64-byte aligned).
 uint64_t vector_frame_bytes();

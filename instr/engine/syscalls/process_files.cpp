@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <linux/capability.h>
 #include <linux/magic.h>
 #include <linux/openat2.h>
 #include <linux/prctl.h>
@@ -106,8 +107,21 @@ int64_t make_file(Helper& helper) {
   return fd;
 }
 
+// The thread may look into /proc/HELPER only if it has whatever the helper could have (security/commoncap.c, cap_ptrace_access_check).
+void keep_effective_capabilities() {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct data[2];
+  if (raw_syscall(SYS_capget, word(&header), word(data)) != 0) return;
+  for (auto& d : data) {
+    d.permitted = d.effective;
+    d.inheritable = 0;
+  }
+  raw_syscall(SYS_capset, word(&header), word(data));
+}
+
 [[noreturn]] void run_helper(Helper* helper) {
   raw_syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL);
+  keep_effective_capabilities();
   helper->descriptor = make_file(*helper);
   go_to(helper->stage, kReady);
   wait_while(helper->stage, kReady);
@@ -135,6 +149,28 @@ int64_t start_helper(Helper* helper) {
   return result;
 }
 
+// A process that has changed its user is not dumpable, and without privileges cannot look into /proc/HELPER then.
+class Dumpable {
+ public:
+  Dumpable() : made_(raw_syscall(SYS_prctl, PR_GET_DUMPABLE) == 0 && raw_syscall(SYS_prctl, PR_SET_DUMPABLE, 1) == 0) {}
+  ~Dumpable() {
+    if (made_) raw_syscall(SYS_prctl, PR_SET_DUMPABLE, 0);
+  }
+  Dumpable(const Dumpable&) = delete;
+  Dumpable& operator=(const Dumpable&) = delete;
+
+ private:
+  bool made_;
+};
+
+// As open() would judge it, by the effective user and capabilities: that user may have changed since the exec, and then /proc/HELPER is
+// root's (fs/proc/base.c, task_dump_owner).
+bool can_be_read(const char* path) {
+  const auto here = static_cast<uint64_t>(AT_FDCWD);
+  const int64_t result = raw_syscall(SYS_faccessat2, here, word(path), R_OK, AT_EACCESS);
+  return (result == -ENOSYS ? raw_syscall(SYS_faccessat, here, word(path), R_OK) : result) == 0;
+}
+
 // Lets `take` have the view of `path`: its text, and a path to open it by. False when there is none. `text`: what the
 // kernel says; or empty, and `before` what an earlier view said.
 template <typename Take>
@@ -144,14 +180,14 @@ bool with_view(std::string_view path, std::string text, std::string_view before,
   helper->before = before;
   path.copy(helper->path, sizeof helper->path - 1);
   const uint64_t mask = set_signal_mask(~0ull);  // signals to the process group would find our handlers in the helper
+  const Dumpable dumpable;
   const int64_t pid = start_helper(helper.get());
   bool made = false;
   if (pid > 0) {
     wait_while(helper->stage, kPreparing);
     char file[64];
     std::snprintf(file, sizeof file, "/proc/%ld/fd/%ld", pid, helper->descriptor);
-    // Not when the effective user id has changed since the exec: then /proc/HELPER is root's (fs/proc/base.c, task_dump_owner).
-    made = helper->descriptor >= 0 && raw_syscall(SYS_faccessat2, static_cast<uint64_t>(AT_FDCWD), word(file), R_OK, AT_EACCESS) == 0;
+    made = helper->descriptor >= 0 && can_be_read(file);
     if (made) take(std::move(helper->text), file);
     go_to(helper->stage, kTaken);
     while (raw_syscall(SYS_wait4, static_cast<uint64_t>(pid), 0, __WCLONE, 0) == -EINTR) continue;

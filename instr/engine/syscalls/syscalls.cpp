@@ -205,8 +205,8 @@ namespace {
 
 // Calls that do not come back behind their instruction; true for these.
 bool leave_engine(ThreadContext* c, uint64_t number) {
-  if (number == SYS_exit) {
-    end_thread(c);
+  if (number == SYS_exit || (number == SYS_exit_group && borrows_memory())) {
+    end_thread(c, number);
     c->app.pc -= kSyscallInstructionBytes;   // a signal comes first
     return true;
   }

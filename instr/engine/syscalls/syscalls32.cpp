@@ -120,7 +120,7 @@ void do_syscall32(ThreadContext* c) {
   if (number == 1) {
     const uint64_t kept = c->app.gpr[kRdi];
     c->app.gpr[kRdi] = c->app.gpr[kRbx] & 0xffffffff;
-    end_thread(c);
+    end_thread(c, SYS_exit);
     c->app.gpr[kRdi] = kept;
     c->app.pc -= kInstructionBytes;
     return;

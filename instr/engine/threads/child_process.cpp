@@ -15,6 +15,7 @@
 #include "instr/engine/dispatch/code_table.h"
 #include "instr/engine/dispatch/descriptor_tables.h"
 #include "instr/engine/dispatch/safe_points.h"
+#include "instr/engine/signals/actions.h"
 #include "instr/engine/threads/follow.h"
 #include "instr/engine/threads/identity.h"
 #include "instr/engine/threads/threads.h"
@@ -23,7 +24,7 @@ namespace simrun::engine {
 namespace {
 
 [[noreturn]] void leave(ChildProcess* child) {
-  give_process_back();
+  give_process_back(child->clears_handlers);
   go_native(child->native);
 }
 
@@ -90,6 +91,7 @@ void move_in(int mapping, int code, const ThreadContext& thread) {
 
 [[noreturn]] void go_on_in_engine(ChildProcess* child, int mapping, int code) {
   move_in(mapping, code, *child->thread());
+  g_process.pid = raw_syscall(SYS_getpid);
   ThreadContext* c = g_process.slot(child->thread()->slot);
   drop_translations();
   start_descriptor_tables();
@@ -101,7 +103,10 @@ void move_in(int mapping, int code, const ThreadContext& thread) {
 }  // namespace
 
 void start_child_process(ChildProcess* child) {
-  if (!child->shares_memory) unlock_after_fork();   // the copies: there is no other thread here
+  if (!child->shares_memory) {
+    unlock_after_fork();   // the copies: there is no other thread here
+    if (child->clears_handlers) note_cleared_handlers();
+  }
   if (child->token == 0) leave(child);
   if (child->shares_memory) {
     ask_simulator(border::FollowKind::kVforked, child->token);

@@ -13,7 +13,8 @@ namespace simrun::engine {
 // The state of a child, in private memory of the parent, of which a child of fork has a copy.
 struct ChildProcess {
   uint64_t token;                      // 0: not to be followed
-  uint64_t shares_memory;              // vfork
+  bool shares_memory;                  // vfork
+  bool clears_handlers;                // CLONE_CLEAR_SIGHAND
   uint64_t stack[8192];
   NativeState native;
   alignas(64) uint8_t context[sizeof(ThreadContext)];   // of the forking thread, with the child's registers

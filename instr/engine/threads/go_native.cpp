@@ -12,8 +12,8 @@ void fill_native_state(ThreadContext* c, NativeState& state) {
   fill_frame(c, state.frame.context, word(state.vectors));
 }
 
-void give_process_back() {
-  restore_native_actions();
+void give_process_back(bool handlers_cleared) {
+  restore_native_actions(handlers_cleared);
   g_process.going_native();
 }
 

@@ -18,8 +18,9 @@ struct NativeState {
 // The thread as the application knows it, with the mask in `app_mask`.
 void fill_native_state(ThreadContext* context, NativeState& state);
 
-// What the kernel knows of the process becomes the application's own again: signal actions, resource limits.
-void give_process_back();
+// What the kernel knows of the process becomes the application's own again: signal actions (but for handlers that the kernel has
+// cleared, CLONE_CLEAR_SIGHAND), resource limits.
+void give_process_back(bool handlers_cleared = false);
 // The calling thread, with all signals blocked and as its process is to be: registers, vector state, mask, alternate stack at once.
 [[noreturn]] void go_native(const NativeState& state);
 

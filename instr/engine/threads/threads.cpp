@@ -20,6 +20,7 @@
 #include "instr/engine/context/signal_mask.h"
 #include "instr/engine/instrument/budget.h"
 #include "instr/engine/instrument/ring_writer.h"
+#include "instr/engine/signals/actions.h"
 #include "instr/engine/signals/vector_frame.h"
 #include "instr/engine/threads/child_process.h"
 #include "instr/engine/threads/identity.h"
@@ -49,6 +50,7 @@ void reset_context(ThreadContext* c, uint32_t slot) {
   c->pending.number = 0;
   c->app_altstack = stack_t{nullptr, SS_DISABLE, 0};
   c->in_cache = 0;
+  c->actions = first_actions();
   c->filters = nullptr;
   c->strict = 0;
   c->tsc_refused = 0;
@@ -93,12 +95,20 @@ struct CloneRequest {
   }
 };
 
-// A child in the same address space, running under the engine: a thread, or a process that shares memory without vfork.
+// The actions of a child's process: false without memory.
+bool give_actions(ThreadContext* child, const ThreadContext* parent, uint64_t flags) {
+  child->actions = flags & CLONE_SIGHAND ? share_actions(parent->actions)
+                                         : copy_actions(*parent->actions, (flags & CLONE_CLEAR_SIGHAND) != 0);
+  return child->actions != nullptr;
+}
+
+// A child in the same address space, running under the engine: a thread, or a process that shares memory.
 int64_t clone_thread(ThreadContext* c, CloneRequest& request, uint64_t mask) {
   ThreadContext* child = take_slot();
   if (child == nullptr) return -EAGAIN;
   ThreadIdentity* identity = take_identity();
-  if (identity == nullptr) {
+  if (identity == nullptr || !give_actions(child, c, request.flags)) {
+    if (identity != nullptr) __atomic_store_n(&identity->released, 1u, __ATOMIC_RELEASE);
     release_unused_slot(child);
     return -EAGAIN;
   }
@@ -121,6 +131,7 @@ int64_t clone_thread(ThreadContext* c, CloneRequest& request, uint64_t mask) {
   const int64_t result = g_routines.clone(request.registers, g_routines.thread_start, child);
   if (result < 0) {
     __atomic_store_n(&identity->released, 1u, __ATOMIC_RELEASE);
+    release_actions(child->actions);
     append_event(c, border::Event::kThreadCreateFailed, {child->slot});
     append_event(child, border::Event::kThreadStart, {0, c->slot, child->app_fs_base});
     append_event(child, border::Event::kThreadEnd, {});
@@ -136,6 +147,7 @@ void prepare_child(ThreadContext* c, const CloneRequest& request, uint64_t mask,
   auto& header = *g_process.header;
   child.token = is_to_be_followed(request) ? header.last_token.fetch_add(1) + 1 : 0;
   child.shares_memory = (request.flags & CLONE_VM) != 0;
+  child.clears_handlers = (request.flags & CLONE_CLEAR_SIGHAND) != 0;
   std::memcpy(child.context, static_cast<const void*>(c), sizeof child.context);
   ThreadContext& copy = *child.thread();
   copy.app.gpr[kRax] = 0;
@@ -171,8 +183,9 @@ bool finish_clone(ThreadContext* c, CloneRequest& request) {
   // No signal may come to a child that has no context, or to a helper thread. One that came just before has the application's mask.
   const uint64_t mask = block_signals();
   if (c->pending.number.load(std::memory_order_relaxed) != 0) return false;
-  const bool shares_memory = (request.flags & CLONE_VM) != 0 && (request.flags & CLONE_VFORK) == 0;
-  const int64_t result = shares_memory ? clone_thread(c, request, mask) : clone_process(c, request, mask);
+  // What vfork makes goes native, for which it needs signal actions of its own.
+  const bool stays = (request.flags & CLONE_VM) != 0 && (request.flags & (CLONE_VFORK | CLONE_SIGHAND)) != CLONE_VFORK;
+  const int64_t result = stays ? clone_thread(c, request, mask) : clone_process(c, request, mask);
   c->app.gpr[kRax] = static_cast<uint64_t>(result);
   set_signal_mask(mask);
   return true;
@@ -275,12 +288,13 @@ void start_thread(ThreadContext* c) {
   c->ring.tid.store(c->tid);
   append_event(c, border::Event::kThreadStart, {c->tid, c->parent_slot == ~0u ? ~0ull : c->parent_slot, c->app_fs_base});
   set_thread_state(c, border::ThreadState::kRunning);
+  if (c->actions != first_actions()) own_faults_again();   // CLONE_CLEAR_SIGHAND took them
   // The mask was blocked around the clone: what the parent had is the child's.
   set_signal_mask(c->app_mask);
   c->exit_id = kExitStart;
 }
 
-void end_thread(ThreadContext* c) {
+void end_thread(ThreadContext* c, uint64_t call) {
   block_signals();
   if (c->pending.number.load(std::memory_order_relaxed) != 0) return;
   const uint64_t status = c->app.gpr[kRdi];
@@ -289,10 +303,11 @@ void end_thread(ThreadContext* c) {
   // The kernel must not find a signal stack that another thread uses.
   const stack_t none{nullptr, SS_DISABLE, 0};
   raw_syscall(SYS_sigaltstack, word(&none), 0);
+  release_actions(c->actions);
   const auto state = g_process.has_streams() ? border::ThreadState::kDead : border::ThreadState::kFree;
   static uint32_t nobody;
   wake_consumer();
-  g_routines.exit_thread(status, static_cast<uint32_t>(state), c->identity != nullptr ? &c->identity->released : &nobody);
+  g_routines.exit_thread(status, static_cast<uint32_t>(state), c->identity != nullptr ? &c->identity->released : &nobody, call);
   __builtin_unreachable();
 }
 

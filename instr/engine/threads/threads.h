@@ -16,8 +16,8 @@ bool do_clone3(ThreadContext* context);
 // flags: CLONE_VFORK | CLONE_VM or 0
 bool do_fork(ThreadContext* context, uint64_t flags);
 
-// exit(2) of one thread. Returns only when a signal comes first.
-void end_thread(ThreadContext* context);
+// The thread's last call, exit; or exit_group of a process that only borrows the memory. Returns only when a signal comes first.
+void end_thread(ThreadContext* context, uint64_t call);
 
 // What seccomp's strict mode does to a thread that makes another call: as SIGKILL, but this thread only.
 [[noreturn]] void kill_thread(ThreadContext* context);
