@@ -35,7 +35,7 @@ int attach_command(const Words& words) {
   add_run_options(line.app(), o, statistics);
   line.parse(words);
   check_run_options(line, o, statistics, "simrun attach --config l3_8core.yaml " + std::to_string(o.program.attach.processes[0]));
-  if (o.program.attach.instructions != 0 && (o.mode == RunMode::kNull || o.discard))
+  if (o.program.attach.instructions != 0 && (o.mode == RunMode::kNull || o.program.discard))
     line.usage_error("--instructions: nobody counts them with --mode null or --discard");
   for (const int pid : o.program.attach.processes) o.program.command.push_back(std::to_string(pid));
   o.program.command.insert(o.program.command.begin(), "attach");

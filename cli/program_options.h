@@ -24,6 +24,7 @@ struct ProgramOptions {
   bool quiet = false;               // no progress line, no report
   uint64_t quantum = 1000;          // instructions
   uint64_t time_slice = 1'000'000;  // instructions
+  bool discard = false;             // the stream is thrown away unread
   bool recorded_order = false;      // by ProgressSampler instead of virtual time
   const char* order() const { return recorded_order ? "recorded" : "virtual"; }
   std::vector<uint32_t> pins;  // see channel::MergeOptions

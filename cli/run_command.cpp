@@ -35,7 +35,7 @@ RunResult count_instructions(const RunOptions& options) {
 RunResult run(const RunOptions& options) {
   if (options.mode == RunMode::kCount) return count_instructions(options);
   if (options.mode == RunMode::kSim) return simulate(options);
-  if (options.mode == RunMode::kTrace && !options.discard) return count(options);
+  if (options.mode == RunMode::kTrace && !options.program.discard) return count(options);
   const auto mode = options.mode == RunMode::kNull ? border::Mode::kNull : border::Mode::kTrace;
   return ProgramRun(options.program, mode).discarding();
 }

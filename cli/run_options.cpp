@@ -90,7 +90,7 @@ void check_model_options(const CommandLine& line, const RunOptions& o) {
   if (o.details && (!o.sweeps.empty() || !o.miss_curve.empty() || o.sim_threads > 1))
     line.usage_error("--details goes with one machine in one thread, not with --sweep, --miss-curve or --sim-threads");
   if (!o.program.pins.empty() && o.mode != RunMode::kSim) line.usage_error("--pin needs the cache model (--mode sim)");
-  if (o.program.recorded_order && (o.mode == RunMode::kCount || o.mode == RunMode::kNull || o.discard))
+  if (o.program.recorded_order && (o.mode == RunMode::kCount || o.mode == RunMode::kNull || o.program.discard))
     line.usage_error("--order recorded needs the stream: --mode sim or trace");
   if (any && o.mode != RunMode::kSim)
     line.usage_error("--interval, --sim-threads, --sweep, --miss-curve, --details and --check need the cache model (--mode sim)");
@@ -119,7 +119,7 @@ void add_run_options(CLI::App& run, RunOptions& o, std::string& statistics) {
   add_program_options(run, o.program);
   add_order_options(run, o.program);
   add_model_options(run, o);
-  run.add_flag("--discard", o.discard, "With --mode trace: throw the stream away unread (what tracing alone costs)")
+  run.add_flag("--discard", o.program.discard, "With --mode trace: nobody reads the stream, each thread writes over its own (what tracing alone costs)")
       ->group("Engine");
 }
 
@@ -128,7 +128,7 @@ void check_run_options(const CommandLine& line, RunOptions& o, const std::string
   if (o.mode == RunMode::kSim && o.config.empty())
     line.usage_error("which machine? Give --config FILE, for example: " + example);
   check_model_options(line, o);
-  if (o.discard && o.mode != RunMode::kTrace) line.usage_error("--discard goes with --mode trace");
+  if (o.program.discard && o.mode != RunMode::kTrace) line.usage_error("--discard goes with --mode trace");
 }
 
 RunOptions parse_run_options(const Words& words) {

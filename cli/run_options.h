@@ -29,7 +29,6 @@ struct RunOptions {
   bool details = false;
   size_t top = 20;  // rows of the tables of instructions and lines
   bool engine_statistics = false;
-  bool discard = false;  // kTrace: throw the stream away unread
 };
 
 // Adds them to `app`; `statistics` is to be given to check_run_options. Both must outlive it.

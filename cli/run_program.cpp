@@ -25,6 +25,7 @@ host::LaunchOptions launch_options(const ProgramOptions& o, border::Mode mode, c
   l.link_superblocks = o.link_superblocks;
   l.elide_words = o.elide_words;
   l.force_safe_points = o.force_safe_points;
+  l.drop_streams = o.discard;
   l.count_interval = count.interval;
   l.count_interval_threads = count.interval_threads;
   l.count_paths = count.paths;

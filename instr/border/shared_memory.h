@@ -18,7 +18,7 @@
 namespace simrun::border {
 
 inline constexpr uint64_t kMagic = 0x314e5552'4d495300;
-inline constexpr uint32_t kVersion = 2;
+inline constexpr uint32_t kVersion = 3;
 
 inline constexpr uint32_t kMaxThreads = 4096;      // slots; a slot is used again when its thread ended and its stream was consumed
 inline constexpr uint32_t kMaxRingChunks = 64;
@@ -155,6 +155,7 @@ struct ProcessHeader {
   Mode mode;
   uint32_t ring_chunk_bytes;           // power of two
   uint32_t ring_chunks;                // at most kMaxRingChunks
+  uint32_t drops_streams;              // 1: nobody reads the rings: a thread writes its first chunk again and again
   uint32_t max_superblock_instructions;  // 1: the slow verify mode
   uint32_t link_superblocks;           // 0: every exit goes through the dispatcher
   uint32_t elide_words;                // 0: every operand has words of its own (for comparison)
@@ -205,6 +206,7 @@ struct ProcessHeader {
   std::atomic<uint32_t> instructions, operands, superblocks, paths, code_bytes;
   std::atomic<uint32_t> slots_used;                 // slots [0, slots_used) were ever taken
   EngineStatistics statistics;
+  std::atomic<uint64_t> dropped_words;              // drops_streams: of chunks written over, and of threads that have ended
   char failure[1024];                               // engine_state 3: one line, zero-terminated
   char report[16 * 1024];                           // of a fault in the engine itself: lines, zero-terminated
   std::atomic<uint64_t> log_lines;                  // begun so far

@@ -71,6 +71,7 @@ void lay_out(ProcessHeader& h, const LaunchOptions& o) {
   h.mode = o.mode;
   h.ring_chunk_bytes = o.ring_chunk_bytes;
   h.ring_chunks = static_cast<uint32_t>(o.ring_bytes / o.ring_chunk_bytes);
+  h.drops_streams = o.drop_streams;
   h.max_superblock_instructions = o.max_superblock_instructions;
   h.link_superblocks = o.link_superblocks;
   h.elide_words = o.elide_words;

@@ -268,6 +268,15 @@ TEST_F(RunCommand, NullAndDiscardCountNothing) {
   EXPECT_GT(results().at("process").at("discarded_words").get<uint64_t>(), 1000u);
 }
 
+// As many words as somebody would have read, of all processes.
+TEST_F(RunCommand, DiscardsWhatWouldBeRead) {
+  const std::string script = "i=0; while [ $i -lt 2000 ]; do i=$((i+1)); done; (exit 3); (/bin/true; exit 4); /bin/true";
+  EXPECT_EXIT(run({"--mode", "trace", "-j", json(), "--", "/bin/sh", "-c", script}), 0);
+  const auto read = results().at("totals").at("stream_words").get<double>();
+  EXPECT_EXIT(run({"--mode", "trace", "--discard", "-j", json(), "--", "/bin/sh", "-c", script}), 0);
+  EXPECT_NEAR(results().at("process").at("discarded_words").get<double>(), read, read / 50);
+}
+
 TEST_F(RunCommand, StoppedAndContinued) {
   const pid_t pid = start({"-q", "--mode", "trace", "-j", json(), "--", "/bin/sh", "-c",
                            "echo $$; i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done"});

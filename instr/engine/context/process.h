@@ -24,6 +24,7 @@ struct Process {
   bool tracing() const { return mode == border::Mode::kTrace; }
   bool counting() const { return mode == border::Mode::kCount; }
   bool has_streams() const { return header->mode != border::Mode::kNull; }
+  bool has_reader() const { return has_streams() && header->drops_streams == 0; }
 };
 
 extern Process g_process;

@@ -40,10 +40,21 @@ void wait_for_space(ThreadContext* c) {
   set_thread_state(c, before);
 }
 
+void drop_words(ThreadContext* c) {
+  const uint64_t buffer = c->buffer.load(std::memory_order_relaxed);
+  g_process.header->dropped_words.fetch_add((buffer - c->ring_base) / 8, std::memory_order_relaxed);
+  c->buffer.store(c->ring_base, std::memory_order_relaxed);
+}
+
 void switch_chunk(ThreadContext* c) {
   const border::ProcessHeader& h = *g_process.header;
   const bool counted = h.mode_switches != 0 && c->mode == border::Mode::kTrace;
   if (counted) count_traced(c);
+  if (h.drops_streams != 0) {
+    drop_words(c);
+    if (counted) c->traced_to = c->ring_base;
+    return set_normal_limit(c);
+  }
   const uint64_t produced = c->ring.produced.load(std::memory_order_relaxed);
   const uint64_t used = c->buffer.load(std::memory_order_relaxed) - chunk_base(c);
   c->ring.fill[produced % h.ring_chunks].store(static_cast<uint32_t>(used / 8), std::memory_order_release);
@@ -79,6 +90,12 @@ void start_ring(ThreadContext* c) {
   c->buffer = c->ring_base;
   c->traced_to = c->ring_base;
   set_normal_limit(c);
+}
+
+border::ThreadState end_ring(ThreadContext* c) {
+  if (g_process.has_reader()) return border::ThreadState::kDead;
+  if (g_process.has_streams()) drop_words(c);
+  return border::ThreadState::kFree;
 }
 
 void set_normal_limit(ThreadContext* c) {
@@ -129,7 +146,7 @@ void append_path(ThreadContext* c, uint32_t path, uint32_t words) {
 void set_thread_state(ThreadContext* c, border::ThreadState state) {
   c->ring.state.store(static_cast<uint32_t>(state), std::memory_order_seq_cst);
   // Whoever only counts does not wait for anyone's state.
-  if (g_process.header->mode == border::Mode::kTrace) wake_consumer();
+  if (g_process.header->mode == border::Mode::kTrace && g_process.has_reader()) wake_consumer();
 }
 
 void wake_consumer() {

@@ -13,6 +13,9 @@ namespace simrun::engine {
 // Prepares the ring of a new thread.
 void start_ring(ThreadContext* context);
 
+// After the last word: the state that the thread is to have when it touches its slot no more. Whoever reads the ring frees the slot then.
+border::ThreadState end_ring(ThreadContext* context);
+
 // Works out what `limit` is when nobody wants the thread, from the mode, the chunk, and the budget.
 void set_normal_limit(ThreadContext* context);
 
@@ -32,9 +35,6 @@ void append_path(ThreadContext* context, uint32_t path, uint32_t words);
 void set_thread_state(ThreadContext* context, border::ThreadState state);
 void wake_consumer();
 // The simrun process has ended: nobody reads streams or answers any more. Any time.
-bool simulator_is_gone();
-
-// Nobody reads the rings any more.
 bool simulator_is_gone();
 
 }  // namespace simrun::engine

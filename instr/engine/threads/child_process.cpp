@@ -54,6 +54,7 @@ bool put_header(int fd, const ThreadContext& thread) {
   h.slots_used = thread.slot + 1;
   std::memset(static_cast<void*>(&h.statistics), 0, sizeof h.statistics);
   std::memset(static_cast<void*>(h.requests), 0, sizeof h.requests);
+  h.dropped_words = 0;
   h.failure[0] = h.report[0] = 0;
   h.log_lines = 0;
   h.code_mapped = 0;

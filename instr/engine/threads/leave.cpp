@@ -93,7 +93,7 @@ void leave_engine(ThreadContext* c) {
   end_budget(c);
   append_event(c, border::Event::kThreadEnd, {});
   give_process_back_once();
-  set_thread_state(c, g_process.has_streams() ? border::ThreadState::kDead : border::ThreadState::kFree);
+  set_thread_state(c, end_ring(c));
   go_native(state);
 }
 

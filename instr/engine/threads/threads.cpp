@@ -135,7 +135,7 @@ int64_t clone_thread(ThreadContext* c, CloneRequest& request, uint64_t mask) {
     append_event(c, border::Event::kThreadCreateFailed, {child->slot});
     append_event(child, border::Event::kThreadStart, {0, c->slot, child->app_fs_base});
     append_event(child, border::Event::kThreadEnd, {});
-    set_thread_state(child, g_process.has_streams() ? border::ThreadState::kDead : border::ThreadState::kFree);
+    set_thread_state(child, end_ring(child));
   }
   return result;
 }
@@ -304,7 +304,7 @@ void end_thread(ThreadContext* c, uint64_t call) {
   const stack_t none{nullptr, SS_DISABLE, 0};
   raw_syscall(SYS_sigaltstack, word(&none), 0);
   release_actions(c->actions);
-  const auto state = g_process.has_streams() ? border::ThreadState::kDead : border::ThreadState::kFree;
+  const border::ThreadState state = end_ring(c);
   static uint32_t nobody;
   wake_consumer();
   g_routines.exit_thread(status, static_cast<uint32_t>(state), c->identity != nullptr ? &c->identity->released : &nobody, call);
@@ -315,7 +315,7 @@ void kill_thread(ThreadContext* c) {
   block_signals();
   raw_syscall(SYS_prctl, PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
   append_event(c, border::Event::kThreadEnd, {});
-  const auto state = g_process.has_streams() ? border::ThreadState::kDead : border::ThreadState::kFree;
+  const border::ThreadState state = end_ring(c);
   c->ring.state.store(static_cast<uint32_t>(state), std::memory_order_seq_cst);
   for (;;) raw_syscall(SYS_getpid);   // the kernel ends the thread here, or when a full ring made it wait
 }
