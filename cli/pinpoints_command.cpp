@@ -1,4 +1,6 @@
 // `simrun pinpoints`: the options; the work is in phases/pinpoints.h.
+#include <algorithm>
+
 #include "cli/command_line.h"
 #include "cli/phases/pinpoints.h"
 #include "cli/phases/profile_options.h"
@@ -8,9 +10,17 @@ namespace simrun::cli {
 
 namespace {
 
+bool asks_for_trace(const Words& words) {
+  const auto end = std::find(words.begin(), words.end(), "--");
+  return std::any_of(words.begin(), end,
+                     [](const std::string& word) { return word == "--trace" || word.starts_with("--trace="); });
+}
+
 PinPointsOptions parse(const Words& words) {
   CommandLine line(
-      "simrun pinpoints", "simrun pinpoints --config FILE -o DIR [OPTIONS] -- PROGRAM [ARGUMENTS...]",
+      "simrun pinpoints",
+      "simrun pinpoints --config FILE -o DIR [OPTIONS] -- PROGRAM [ARGUMENTS...]\n"
+      "       simrun pinpoints --config FILE -o DIR [OPTIONS] --trace FILE",
       "Runs a program once to find its phases, and again to simulate only a region of each, with a warm-up. With\n"
       "--validate a third time to simulate all of it, and says how far the regions are off (docs/phases.md). The\n"
       "program must do the same each time. A repeated call with the same words goes on where an earlier one ended.");
@@ -27,6 +37,10 @@ PinPointsOptions parse(const Words& words) {
                  "Instructions simulated before each region, rounded up to intervals (default: 5 intervals)")
       ->transform(instruction_count())
       ->type_name("N");
+  app.add_option("--trace", o.trace,
+                 "A trace of simrun record instead of a program: nothing is run, the regions are cut from it")
+      ->check(CLI::ExistingFile.description(""))
+      ->type_name("FILE");
   app.add_flag("--validate", o.validate,
                "Also simulate the whole run, and show the errors of what the regions predict");
   app.add_flag("--snapshots", o.states,
@@ -40,7 +54,10 @@ PinPointsOptions parse(const Words& words) {
   add_profile_options(app, o.profile);
   add_analysis_options(app, o.analysis);
   add_program_options(app, o.program);
-  o.program.command = line.parse_with_program(words);
+  if (asks_for_trace(words))
+    line.parse(words);
+  else
+    o.program.command = line.parse_with_program(words);
   o.validate |= o.states;
   if (o.states && !o.traces) line.usage_error("--snapshots are for the traces of regions: not with --no-traces");
   if (o.max_error != 0 && !o.validate) line.usage_error("--max-error goes with --validate");

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <future>
 #include <limits>
 #include <optional>
 
@@ -11,9 +10,11 @@
 #include "cli/hot_spots.h"
 #include "cli/json_report.h"
 #include "cli/output_file.h"
+#include "cli/phases/replay_region.h"
 #include "cli/phases/stored_state.h"
 #include "cli/print_error.h"
 #include "cli/progress.h"
+#include "cli/replay_chunks.h"
 #include "cli/report.h"
 #include "cli/sub_commands.h"
 #include "cli/trace_information.h"
@@ -102,47 +103,12 @@ channel::ThreadReport thread_report(const traces::ReplayThread& t) {
   return report;
 }
 
-// The next chunk is decoded while this one is simulated.
-template <class Replay>
-void replay_all(const traces::Reader& trace, Replay& replay, uint64_t from, uint64_t to, Progress& progress) {
-  size_t at = trace.chunk_of(from);
-  const auto fetch = [&](size_t index) {
-    return std::async(std::launch::async, [&trace, index] { return trace.read_chunk(index); });
-  };
-  std::future<traces::Chunk> next;
-  if (at < trace.chunks().size()) next = fetch(at);
-  uint64_t instructions = 0;
-  for (; at < trace.chunks().size() && !replay.over(); ++at) {
-    const traces::Chunk chunk = next.get();
-    if (at + 1 < trace.chunks().size()) next = fetch(at + 1);
-    try {
-      replay.run(chunk, from, to);
-    } catch (const traces::FormatError& error) {
-      if (next.valid()) next.wait();
-      throw traces::TraceError(trace.path(), trace.chunks()[at].section.offset, error.what());
-    }
-    instructions += chunk.instructions;
-    if (progress.due()) progress.show(instructions, 0, chunk.threads.size());
-  }
-  if (next.valid()) next.wait();
-  if (!replay.over()) trace.require_undamaged();
-}
-
 uint64_t instruction_bound(const std::string& text, uint64_t otherwise) {
   if (text.empty()) return otherwise;
   const traces::RegionBound bound = traces::parse_region_bound(text);
   if (bound.kind != traces::RegionBound::Kind::kInstructions)
     throw UserError(fmt::format("\"{}\": simrun sim takes instruction counts", text), 2);
   return bound.count;
-}
-
-// Instructions before the region, in a trace of one.
-uint64_t warm_up_of_region(const traces::Reader& trace) {
-  const auto region = trace.summary().is_object() ? trace.summary().find("region") : trace.summary().end();
-  if (!trace.summary().is_object() || region == trace.summary().end() || !region->contains("warm_up") ||
-      !(*region)["warm_up"].is_number_unsigned())
-    throw UserError(trace.path() + " is not the trace of a region: it does not say what its warm-up is");
-  return (*region)["warm_up"].get<uint64_t>();
 }
 
 struct Span {

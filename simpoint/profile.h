@@ -16,11 +16,15 @@ struct CodePlace {
   bool operator==(const CodePlace&) const = default;
 };
 
-// The moment before the `count`-th execution (from 1) of the basic block that starts at `place`, over all threads.
-// count 0: no such moment (the end of the program, or a profile of another tool).
+// The moment before the `count`-th execution (from 1) of the instruction at `place`, over all threads of one process.
+// count 0: no such moment (the end of the program, or a profile of another tool). With a thread it is that thread's
+// `thread_count`-th execution: the same moment, said so that it does not depend on how far the others are.
 struct Marker {
   CodePlace place;
   uint64_t count = 0;
+  std::string process = {};  // its name (docs/phases.md); empty: the launched one
+  std::string thread = {};   // its name; empty: all of the process, which had only one so far
+  uint64_t thread_count = 0;
   bool operator==(const Marker&) const = default;
 };
 

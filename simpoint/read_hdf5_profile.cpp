@@ -27,7 +27,9 @@ class Reader {
     p.instructions = number("instructions");
     p.left_out = number("left_out");
     p.threads = static_cast<uint32_t>(number("threads"));
-    modules_ = modules();
+    modules_ = texts("modules");
+    if (H5Lexists(file_, "processes", H5P_DEFAULT) > 0) processes_ = texts("processes");
+    if (H5Lexists(file_, "threads", H5P_DEFAULT) > 0) threads_ = texts("threads");
     read_intervals(p);
     read_blocks(p);
     read_vectors(p.intervals.size(), on_vector);
@@ -76,26 +78,40 @@ class Reader {
     return values;
   }
 
-  std::vector<std::string> modules() const {
-    const std::string what = "read modules of " + path_;
-    const Hdf5Handle set(H5Dopen2(file_, "modules", H5P_DEFAULT), H5Dclose, what);
+  std::vector<std::string> texts(const std::string& dataset) const {
+    const std::string what = fmt::format("read {} of {}", dataset, path_);
+    const Hdf5Handle set(H5Dopen2(file_, dataset.c_str(), H5P_DEFAULT), H5Dclose, what);
     const Hdf5Handle space(H5Dget_space(set), H5Sclose, what);
     const Hdf5Handle type(H5Dget_type(set), H5Tclose, what);
-    if (H5Tis_variable_str(type) <= 0) fail("modules are no texts");
+    if (H5Tget_class(type) != H5T_STRING || H5Tis_variable_str(type) != 0)
+      fail(dataset + " are no texts of fixed size: make the profile again with simrun bbv");
     hsize_t size = 0;
-    if (H5Sget_simple_extent_ndims(space) != 1) fail("modules has not one dimension");
+    if (H5Sget_simple_extent_ndims(space) != 1) fail(dataset + " has not one dimension");
     H5Sget_simple_extent_dims(space, &size, nullptr);
-    std::vector<char*> names(size);
+    const size_t length = H5Tget_size(type);
+    if (length == 0 || H5Dget_storage_size(set) / length < size) fail(dataset + " is cut off");
+    std::string names(length * size, '\0');
     if (size != 0) hdf5_check(H5Dread(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, names.data()), what);
     std::vector<std::string> made;
-    for (const char* name : names) made.emplace_back(name != nullptr ? name : "");
-    if (size != 0) H5Dvlen_reclaim(type, space, H5P_DEFAULT, names.data());
+    for (hsize_t i = 0; i < size; ++i) {
+      const std::string padded = names.substr(i * length, length);
+      made.push_back(padded.substr(0, padded.find('\0')));
+    }
     return made;
   }
 
   const std::string& module(uint32_t index) const {
     if (index >= modules_.size()) fail(fmt::format("module {} of {}", index, modules_.size()));
     return modules_[index];
+  }
+
+  // Of an interval's marker: older files have no such column.
+  const std::string& name(const std::vector<std::string>& names, const std::vector<uint32_t>& column,
+                          size_t interval, const char* what) const {
+    static const std::string kNone;
+    if (column.empty()) return kNone;
+    if (column[interval] >= names.size()) fail(fmt::format("{} {} of {}", what, column[interval], names.size()));
+    return names[column[interval]];
   }
 
   template <class T>
@@ -108,10 +124,23 @@ class Reader {
                pc = column<uint64_t>("intervals/begin_pc"), offset = column<uint64_t>("intervals/begin_offset"),
                count = column<uint64_t>("intervals/begin_count");
     const auto in = column<uint32_t>("intervals/begin_module");
+    const auto by = processes_.empty() ? std::vector<uint32_t>() : column<uint32_t>("intervals/begin_process");
+    if (!by.empty()) require_size(by, start.size(), "intervals/begin_process");
+    const auto thread = threads_.empty() ? std::vector<uint32_t>() : column<uint32_t>("intervals/begin_thread");
+    const auto thread_count =
+        threads_.empty() ? std::vector<uint64_t>(start.size()) : column<uint64_t>("intervals/begin_thread_count");
+    if (!thread.empty()) require_size(thread, start.size(), "intervals/begin_thread");
+    require_size(thread_count, start.size(), "intervals/begin_thread_count");
     for (const auto* values : {&length, &pc, &offset, &count}) require_size(*values, start.size(), "intervals/...");
     require_size(in, start.size(), "intervals/begin_module");
     for (size_t i = 0; i < start.size(); ++i)
-      p.intervals.push_back({start[i], length[i], {{pc[i], module(in[i]), offset[i]}, count[i]}});
+      p.intervals.push_back({start[i],
+                             length[i],
+                             {{pc[i], module(in[i]), offset[i]},
+                              count[i],
+                              name(processes_, by, i, "process"),
+                              name(threads_, thread, i, "thread"),
+                              thread_count[i]}});
   }
 
   void read_blocks(Profile& p) const {
@@ -149,7 +178,7 @@ class Reader {
 
   std::string path_;
   Hdf5Handle file_;
-  std::vector<std::string> modules_;
+  std::vector<std::string> modules_, processes_, threads_;
 };
 
 }  // namespace

@@ -52,6 +52,13 @@ class Comment {
     return value;
   }
   std::string rest() const { return std::string(left_.empty() ? left_ : left_.substr(1)); }
+  // The word behind `name`, if that comes next; else nothing is taken.
+  std::string optional(const char* name) {
+    const std::string_view before = left_;
+    if (word() == name) return word();
+    left_ = before;
+    return "";
+  }
   CodePlace place() {
     CodePlace p;
     p.pc = number("pc");
@@ -167,6 +174,9 @@ class TextReader {
     interval.start = words.number("start");
     interval.length = words.number("length");
     interval.begin.count = words.number("count");
+    interval.begin.process = words.optional("process");
+    interval.begin.thread = words.optional("thread");
+    if (!interval.begin.thread.empty()) interval.begin.thread_count = words.number("thread-count");
     interval.begin.place = words.place();
     result_.profile.intervals.push_back(std::move(interval));
   }

@@ -56,6 +56,17 @@ void remark_on_warm_up(RegionPlan& plan, uint64_t warm_up) {
 
 }  // namespace
 
+std::vector<bool> intervals_that_change_hands(const Profile& profile) {
+  std::vector<bool> made(profile.intervals.size());
+  for (size_t i = 0; i + 1 < made.size(); ++i) {
+    const Marker &begin = profile.intervals[i].begin, &end = profile.intervals[i + 1].begin;
+    // Without a thread: its process had no other then.
+    made[i] = begin.process != end.process ||
+              (begin.thread != end.thread && !begin.thread.empty() && !end.thread.empty());
+  }
+  return made;
+}
+
 RegionPlan plan_regions(const Profile& profile, std::span<const SimulationPoint> points, uint64_t warm_up) {
   if (profile.intervals.empty())
     throw UserError("the profile does not say where its intervals begin: make it with simrun bbv");
@@ -105,6 +116,26 @@ std::string icount_csv(const RegionPlan& plan, const Profile& profile) {
   return text;
 }
 
+namespace {
+
+// The columns have no place for it.
+std::string processes(const Marker& from, const Marker& to) {
+  const auto name = [](const Marker& m) { return m.process.empty() ? "0" : m.process; };
+  if (from.process.empty() && to.process.empty()) return "";
+  if (from.process == to.process || to.count == 0) return " of process " + name(from);
+  return fmt::format(" from process {} to process {}", name(from), name(to));
+}
+
+// Counts of one thread, which other threads do not shift.
+std::string threads(const Marker& from, const Marker& to) {
+  std::string text;
+  if (!from.thread.empty()) text += fmt::format(" from execution {} in thread {}", from.thread_count, from.thread);
+  if (!to.thread.empty()) text += fmt::format(" to execution {} in thread {}", to.thread_count, to.thread);
+  return text;
+}
+
+}  // namespace
+
 std::string pc_count_csv(const RegionPlan& plan, const Profile& profile) {
   std::string text = fmt::format("# regions of: {}\n", profile.command);
   text +=
@@ -113,8 +144,9 @@ std::string pc_count_csv(const RegionPlan& plan, const Profile& profile) {
   const auto line = [&](const std::string& comment, uint32_t id, const Marker& from, const Marker& to, uint64_t length,
                         double weight, double multiplier, const std::string& type) {
     // The same address at both ends: how often it is executed in between is known.
-    const bool same = from.place == to.place && to.count != 0;
-    text += fmt::format("{},{},{},{:#x},{},{:#x},{},{:#x},{},{:#x},{},{},{},{:.6g},{:.6g},{}\n", comment,
+    const bool same = from.place == to.place && from.process == to.process && to.count != 0;
+    text += fmt::format("{}{}{},{},{},{:#x},{},{:#x},{},{:#x},{},{:#x},{},{},{},{:.6g},{:.6g},{}\n", comment,
+                        processes(from, to), threads(from, to),
                         profile.threads > 1 ? "global" : "0", id, from.place.pc, from.place.module, from.place.offset,
                         from.count, to.place.pc, to.place.module, to.place.offset, to.count,
                         same ? to.count - from.count : 0, length, weight, multiplier, type);

@@ -43,6 +43,9 @@ struct RegionPlan {
   std::vector<std::string> remarks;
 };
 
+// By interval: it begins in one thread and ends in another, whose order is not the same in each run.
+std::vector<bool> intervals_that_change_hands(const Profile& profile);
+
 // Throws UserError when a point names an interval that the profile does not have, or the profile does not say where its
 // intervals begin.
 RegionPlan plan_regions(const Profile& profile, std::span<const SimulationPoint> points, uint64_t warm_up);

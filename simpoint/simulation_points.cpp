@@ -28,18 +28,27 @@ uint64_t representative(const Clustering& clustering, const std::vector<uint64_t
   return members[0];
 }
 
+// Of each cluster, those that may stand for it.
+std::vector<std::vector<uint64_t>> members_of(const Clustering& clustering, const std::vector<bool>& avoided) {
+  std::vector<std::vector<uint64_t>> all(clustering.k()), made(clustering.k());
+  for (size_t i = 0; i < clustering.labels.size(); ++i) {
+    all[clustering.labels[i]].push_back(i);
+    if (i >= avoided.size() || !avoided[i]) made[clustering.labels[i]].push_back(i);
+  }
+  for (size_t c = 0; c < made.size(); ++c)
+    if (made[c].empty()) made[c] = std::move(all[c]);
+  return made;
+}
+
 }  // namespace
 
 std::vector<SimulationPoint> select_points(const Clustering& clustering, std::span<const double> weights,
                                            const SelectionOptions& options) {
   if (!(options.early >= 0 && options.early <= 1))
     throw UserError(fmt::format("early {}: from 0 to 1", options.early), 2);
-  std::vector<std::vector<uint64_t>> members(clustering.k());
+  const std::vector<std::vector<uint64_t>> members = members_of(clustering, options.avoided);
   std::vector<double> weight(clustering.k(), 0.0);
-  for (size_t i = 0; i < weights.size(); ++i) {
-    members[clustering.labels[i]].push_back(i);
-    weight[clustering.labels[i]] += weights[i];
-  }
+  for (size_t i = 0; i < weights.size(); ++i) weight[clustering.labels[i]] += weights[i];
   const double all = std::accumulate(weights.begin(), weights.end(), 0.0);
   std::vector<SimulationPoint> points;
   for (uint32_t c = 0; c < clustering.k(); ++c)
@@ -62,9 +71,9 @@ std::vector<SimulationPoint> cover(std::vector<SimulationPoint> points, double c
 }
 
 std::vector<SimulationPoint> spread(const Clustering& clustering, std::span<const double> weights,
-                                    std::span<const SimulationPoint> points, uint64_t total) {
-  std::vector<std::vector<uint64_t>> members(clustering.k());
-  for (size_t i = 0; i < weights.size(); ++i) members[clustering.labels[i]].push_back(i);
+                                    std::span<const SimulationPoint> points, uint64_t total,
+                                    const std::vector<bool>& avoided) {
+  const std::vector<std::vector<uint64_t>> members = members_of(clustering, avoided);
   std::vector<SimulationPoint> made;
   for (const SimulationPoint& point : points) {
     const std::vector<uint64_t>& own = members[point.cluster];

@@ -21,6 +21,8 @@ struct SelectionOptions {
   // nearest + early (median - nearest) of its cluster, so that less has to be skipped to reach it (Perelman et al.,
   // PACT 2003).
   double early = 0;
+  // By interval: not to stand for others while its cluster has another (it is hard to find again). Empty: none.
+  std::vector<bool> avoided = {};
 };
 
 // By cluster; clusters without points are left out. `weights`: of each interval.
@@ -35,7 +37,8 @@ std::vector<SimulationPoint> cover(std::vector<SimulationPoint> points, double c
 // evenly spread over its intervals in time (stratified systematic sampling). A cluster that gets only one keeps its
 // own. In the order of clusters, then of the run.
 std::vector<SimulationPoint> spread(const Clustering& clustering, std::span<const double> weights,
-                                    std::span<const SimulationPoint> points, uint64_t total);
+                                    std::span<const SimulationPoint> points, uint64_t total,
+                                    const std::vector<bool>& avoided = {});
 
 // The weight of each interval: 1/n each, or in proportion to its instructions.
 std::vector<double> interval_weights(std::span<const double> sums, bool fixed_length);

@@ -87,8 +87,11 @@ class Hdf5Writer final : public ProfileWriter {
     length_.add(interval.length);
     begin_pc_.add(interval.begin.place.pc);
     begin_offset_.add(interval.begin.place.offset);
-    begin_module_.add(module(interval.begin.place.module));
+    begin_module_.add(index_of(interval.begin.place.module, modules_));
     begin_count_.add(interval.begin.count);
+    begin_process_.add(index_of(interval.begin.process, processes_));
+    begin_thread_.add(index_of(interval.begin.thread, threads_));
+    begin_thread_count_.add(interval.begin.thread_count);
   }
 
   void finish(const Profile& profile) override {
@@ -96,11 +99,13 @@ class Hdf5Writer final : public ProfileWriter {
     for (const Block& block : profile.blocks) {
       block_pc_.add(block.place.pc);
       block_offset_.add(block.place.offset);
-      block_module_.add(module(block.place.module));
+      block_module_.add(index_of(block.place.module, modules_));
       block_thread_.add(block.thread);
     }
     flush_all();
-    write_modules();
+    write_texts("modules", modules_);
+    write_texts("processes", processes_);
+    write_texts("threads", threads_);
     attribute("command", profile.command);
     attribute("kind", std::string(to_word(profile.kind)));
     attribute("schema", std::string("simrun-profile-1"));
@@ -118,9 +123,9 @@ class Hdf5Writer final : public ProfileWriter {
   template <class T>
   using C = Column<T>;
 
-  uint32_t module(const std::string& path) {
-    const auto [at, is_new] = modules_.emplace(path, static_cast<uint32_t>(modules_.size()));
-    return at->second;
+  using Numbered = std::map<std::string, uint32_t>;
+  static uint32_t index_of(const std::string& text, Numbered& texts) {
+    return texts.emplace(text, static_cast<uint32_t>(texts.size())).first->second;
   }
 
   void attribute(const char* name, const std::string& text) { C<double>::write_attribute(file_, name, text); }
@@ -131,22 +136,28 @@ class Hdf5Writer final : public ProfileWriter {
     hdf5_check(H5Awrite(made, H5T_NATIVE_UINT64, &value), std::string("write the attribute ") + name);
   }
 
-  void write_modules() {
-    std::vector<const char*> names(modules_.size());
-    for (const auto& [name, index] : modules_) names[index] = name.c_str();
-    const hsize_t count = names.size();
+  // All as long as the longest: the library crashes over texts of variable size in a damaged file.
+  void write_texts(const char* dataset, const Numbered& texts) {
+    size_t longest = 1;
+    for (const auto& [name, index] : texts) longest = std::max(longest, name.size());
+    std::string names(longest * texts.size(), '\0');
+    for (const auto& [name, index] : texts) name.copy(names.data() + longest * index, name.size());
+    const hsize_t count = texts.size();
     const Hdf5Handle type(H5Tcopy(H5T_C_S1), H5Tclose, "make a type");
-    hdf5_check(H5Tset_size(type, H5T_VARIABLE), "size a type");
+    hdf5_check(H5Tset_size(type, longest), "size a type");
+    hdf5_check(H5Tset_strpad(type, H5T_STR_NULLPAD), "pad a type");
     hdf5_check(H5Tset_cset(type, H5T_CSET_UTF8), "set an encoding");
     const Hdf5Handle space(H5Screate_simple(1, &count, nullptr), H5Sclose, "make a data space");
-    const Hdf5Handle set(H5Dcreate2(file_, "modules", type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Dclose,
-                         "create the dataset modules");
-    hdf5_check(H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, names.data()), "write modules");
+    const Hdf5Handle set(H5Dcreate2(file_, dataset, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Dclose,
+                         std::string("create the dataset ") + dataset);
+    if (names.empty()) return;
+    hdf5_check(H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, names.data()), std::string("write ") + dataset);
   }
 
   void flush_all() {
     block_.flush(), count_.flush(), first_.flush(), start_.flush(), length_.flush();
-    begin_pc_.flush(), begin_offset_.flush(), begin_module_.flush(), begin_count_.flush();
+    begin_pc_.flush(), begin_offset_.flush(), begin_module_.flush(), begin_count_.flush(), begin_process_.flush();
+    begin_thread_.flush(), begin_thread_count_.flush();
     block_pc_.flush(), block_offset_.flush(), block_module_.flush(), block_thread_.flush();
   }
 
@@ -154,7 +165,8 @@ class Hdf5Writer final : public ProfileWriter {
   void close() {
     const auto drop = [](auto& column) { auto gone = std::move(column); };
     drop(block_), drop(count_), drop(first_), drop(start_), drop(length_);
-    drop(begin_pc_), drop(begin_offset_), drop(begin_module_), drop(begin_count_);
+    drop(begin_pc_), drop(begin_offset_), drop(begin_module_), drop(begin_count_), drop(begin_process_);
+    drop(begin_thread_), drop(begin_thread_count_);
     drop(block_pc_), drop(block_offset_), drop(block_module_), drop(block_thread_);
     file_ = Hdf5Handle();
   }
@@ -163,7 +175,7 @@ class Hdf5Writer final : public ProfileWriter {
   bool finished_ = false;
   Hdf5Handle file_;
   uint64_t entries_ = 0;
-  std::map<std::string, uint32_t> modules_;
+  Numbered modules_, processes_, threads_;
   C<uint32_t> block_{file_, "vectors/block", ""};
   C<double> count_{file_, "vectors/count", "instructions"};
   C<uint64_t> first_{file_, "vectors/first_entry", "entries"};
@@ -173,6 +185,9 @@ class Hdf5Writer final : public ProfileWriter {
   C<uint64_t> begin_offset_{file_, "intervals/begin_offset", "bytes"};
   C<uint32_t> begin_module_{file_, "intervals/begin_module", "index into /modules"};
   C<uint64_t> begin_count_{file_, "intervals/begin_count", "executions"};
+  C<uint32_t> begin_process_{file_, "intervals/begin_process", "index into /processes"};
+  C<uint32_t> begin_thread_{file_, "intervals/begin_thread", "index into /threads"};
+  C<uint64_t> begin_thread_count_{file_, "intervals/begin_thread_count", "executions"};
   C<uint64_t> block_pc_{file_, "blocks/pc", "address"};
   C<uint64_t> block_offset_{file_, "blocks/offset", "bytes"};
   C<uint32_t> block_module_{file_, "blocks/module", "index into /modules"};

@@ -25,6 +25,13 @@ std::string place_text(const CodePlace& place) {
   return fmt::format("pc {:#x} offset {:#x} module {}", place.pc, place.offset, place.module);
 }
 
+std::string marker_text(const Marker& marker) {
+  const std::string process = marker.process.empty() ? "" : fmt::format("process {} ", marker.process);
+  const std::string thread =
+      marker.thread.empty() ? "" : fmt::format("thread {} thread-count {} ", marker.thread, marker.thread_count);
+  return fmt::format("count {} {}{}{}", marker.count, process, thread, place_text(marker.place));
+}
+
 class TextWriter final : public ProfileWriter {
  public:
   explicit TextWriter(const std::string& path) : to_(ByteWriter::open(path)) {
@@ -34,8 +41,8 @@ class TextWriter final : public ProfileWriter {
   void add(const Interval& interval, std::span<const Entry> entries) override {
     size_t folded = 0;
     const std::string line = vector_line(entries, folded);
-    std::string comment = fmt::format("# interval {} start {} length {} count {} {}\n", intervals_, interval.start,
-                                      interval.length, interval.begin.count, place_text(interval.begin.place));
+    std::string comment = fmt::format("# interval {} start {} length {} {}\n", intervals_, interval.start,
+                                      interval.length, marker_text(interval.begin));
     if (folded != 0)
       comment +=
           fmt::format("# interval {}: {} of its lightest blocks are counted as one, the line would be too long\n",

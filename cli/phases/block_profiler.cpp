@@ -14,8 +14,17 @@ namespace simrun::cli {
 
 using simpoint::IntervalKind;
 
-BlockProfiler::BlockProfiler(const ProfilerOptions& options, OnInterval on_interval)
-    : options_(options), on_interval_(std::move(on_interval)) {
+namespace {
+
+void add_executions(std::vector<uint64_t>& by_word, uint64_t word, uint64_t times) {
+  if (word >= by_word.size()) by_word.resize(2 * word + 1);
+  by_word[word] += times;
+}
+
+}  // namespace
+
+BlockProfiler::BlockProfiler(const ProfilerOptions& options, OnInterval on_interval, OriginOf origin_of)
+    : options_(options), on_interval_(std::move(on_interval)), origin_of_(std::move(origin_of)) {
   profile_.kind = options.kind;
   profile_.interval_length = options.length;
 }
@@ -24,23 +33,32 @@ uint32_t BlockProfiler::start_thread(const channel::ThreadReport& thread) {
   while (threads_.size() <= thread.index) {
     const auto index = static_cast<uint32_t>(threads_.size());
     threads_.emplace_back().index = index;
-    threads_.back().barriers = barriers_left_;
   }
   return thread.index;
 }
 
 void BlockProfiler::meet(Thread& thread, const channel::MergeThread& merged, channel::PathTable& paths) {
   Process& process = processes_[process_of(merged)];
-  if (process.table == nullptr) process.modules.look_at(static_cast<pid_t>(merged.report.tid));
+  if (process.table == nullptr) {
+    const ProcessOrigin origin = origin_of_(process_of(merged));
+    process.name = origin.name;
+    if (origin.copy_of) process.modules = processes_[*origin.copy_of].modules;  // it may have ended already
+    if (origin.mappings) process.modules.know_all(*origin.mappings);
+    process.modules.look_at(static_cast<pid_t>(merged.report.tid));
+  }
+  ++process.threads;
   process.table = &paths;
   thread.process = &process;
+  thread.name = names_.of(merged);
 }
 
 void BlockProfiler::event(channel::MergeThread& merged, std::span<const uint64_t> words, channel::PathTable& paths) {
   using border::Event;
   const auto event = static_cast<Event>(static_cast<uint32_t>(words[0]));
+  names_.event(merged, words);
   if (event == Event::kMappingChange && words.size() >= 10 && words[9] != 0)
     processes_[process_of(merged)].modules.look_at(static_cast<pid_t>(merged.report.tid));
+  if (event == Event::kThreadEnd || event == Event::kExec) take_end(threads_[merged.replay.handle]);
   if (event != Event::kCut && event != Event::kPathCut && event != Event::kPathCounts && event != Event::kInterval)
     return;
   if (words.size() < 3) throw channel::StreamError(fmt::format("event {} has no words", static_cast<uint32_t>(event)));
@@ -62,12 +80,18 @@ void BlockProfiler::take_counts(Thread& thread, std::span<const uint64_t> pairs)
   }
 }
 
+// The others need not wait for one that has ended, nor for one whose process becomes another.
+void BlockProfiler::take_end(const Thread& thread) {
+  if (leader_ != nullptr && (leader_ == &thread || leader_->process == thread.process)) leader_ = nullptr;
+}
+
 // The thread has retired so many instructions, all of which are counted. `next_pc` 0: it ends.
 void BlockProfiler::take_report(Thread& thread, uint64_t retired, uint64_t next_pc) {
   interval_reported_ += retired - std::exchange(thread.reported, retired);
   if (begun_ && interval_reported_ < options_.length) return;
+  if (begun_ && !leads(thread, interval_reported_ - options_.length)) return;
   if (begun_ && next_pc != 0) end_interval();
-  if (!begun_ && next_pc != 0) begin_interval(*thread.process, next_pc, executions_of(*thread.process, next_pc));
+  if (!begun_ && next_pc != 0) begin_interval(thread, next_pc, 0);
 }
 
 PathBlocks& BlockProfiler::learn(Process& process, uint64_t word, const channel::PathCode& code) {
@@ -89,24 +113,28 @@ PathBlocks& BlockProfiler::learn(Process& process, uint64_t word, const channel:
 // New, left out, or an interval begins or may end in it.
 void BlockProfiler::take_slowly(Thread& thread, uint64_t word) {
   Process& process = *thread.process;
-  const bool barriers = options_.kind == IntervalKind::kBarrier;
-  if (const PathBlocks* const known = process.paths.find(word); barriers && known != nullptr) {
-    if (passes_barrier(thread, *known) && quiet_ == 0 && begun_) end_interval();
-    if (begun_ && !known->left_out) {
-      pass(known->instructions);
-      return count(thread, word);
-    }
+  const PathBlocks* const known = process.paths.find(word);
+  const bool plain = known != nullptr && begun_ && !known->left_out && !thread.waits && ender_ != &thread &&
+                     known->synchronisation == Synchronisation::kNone;
+  if (plain && options_.kind == IntervalKind::kBarrier) {
+    pass(known->instructions);
+    return count(thread, word);
   }
   const channel::PathCode code = process.table->code(word);
-  const bool is_new = process.paths.find(word) == nullptr;
   const PathBlocks& path = learn(process, word, code);
-  if (barriers && is_new && passes_barrier(thread, path) && quiet_ == 0 && begun_) end_interval();
+  // Behind a barrier the interval ends where the thread goes on with code that is counted; what others do meanwhile is
+  // before it. At a fork it ends at the call.
+  const bool ends = passes_barrier(thread, path) && may_end_at_barrier(thread);
+  const bool forks = path.synchronisation == Synchronisation::kFork;
+  if (ends) ender_ = &thread;
+  if (ender_ == &thread && begun_ && (!path.left_out || (ends && forks))) end_interval();
+  if (!begun_ && (!path.left_out || forks)) begin_interval(thread, code, 0);
   if (path.left_out) {
     interval_left_out_ += path.instructions;
+    if (forks) ++process.cut_executions[path.first_pc], ++thread.cut_executions[path.first_pc];
     thread.last.reset();
     return;
   }
-  if (!begun_) begin_interval(process, code, 0);
   const std::optional<uint32_t> end = end_in(thread, code, path.instructions);
   if (!end) {
     pass(path.instructions);
@@ -116,10 +144,10 @@ void BlockProfiler::take_slowly(Thread& thread, uint64_t word) {
   }
   take_part(thread, code, 0, *end);
   end_interval();
-  begin_interval(process, code, *end);
+  begin_interval(thread, code, *end);
   take_part(thread, code, *end, path.instructions);
-  if (word >= process.executions.size()) process.executions.resize(2 * word + 1);
-  ++process.executions[word];
+  add_executions(process.executions, word, 1);
+  add_executions(thread.before, word, 1);
   pass(path.instructions - *end);
 }
 
@@ -131,9 +159,10 @@ void BlockProfiler::cut(Thread& thread, uint64_t word, uint32_t instructions) {
     interval_left_out_ += instructions;
     return;
   }
-  if (!begun_) begin_interval(*thread.process, code, 0);
+  if (!begun_) begin_interval(thread, code, 0);
   take_part(thread, code, 0, instructions);
-  for (uint32_t i = 0; i < instructions; ++i) ++thread.process->cut_executions[code.instructions[i].pc];
+  for (uint32_t i = 0; i < instructions; ++i)
+    ++thread.process->cut_executions[code.instructions[i].pc], ++thread.cut_executions[code.instructions[i].pc];
   pass(instructions);
 }
 
@@ -141,15 +170,13 @@ void BlockProfiler::take_part(Thread& thread, const channel::PathCode& code, uin
   for (uint32_t i = from; i < to; ++i) ++thread.parts[thread.process->paths.block_of(code, i)];
 }
 
-// Whether threads have just met, or a parallel region begins. Who leaves a barrier first stands for all: threads are
-// told apart by how many they have left, as one may arrive later in virtual time than another leaves.
+// Whether the thread has just left a barrier, or begins a parallel region.
 bool BlockProfiler::passes_barrier(Thread& thread, const PathBlocks& path) {
+  if (options_.kind != IntervalKind::kBarrier) return false;
   if (path.synchronisation == Synchronisation::kFork) return true;
   if (path.synchronisation == Synchronisation::kWait) thread.waits = true;
   if (!thread.waits || path.of_runtime) return false;
   thread.waits = false;
-  if (++thread.barriers <= barriers_left_) return false;
-  barriers_left_ = thread.barriers;
   return true;
 }
 
@@ -157,6 +184,7 @@ bool BlockProfiler::passes_barrier(Thread& thread, const PathBlocks& path) {
 std::optional<uint32_t> BlockProfiler::end_in(const Thread& thread, const channel::PathCode& code,
                                               uint32_t instructions) const {
   if (quiet_ >= instructions || options_.kind == IntervalKind::kBarrier) return std::nullopt;
+  if (!leads(thread, overdue_)) return std::nullopt;
   if (options_.kind == IntervalKind::kFixed) return static_cast<uint32_t>(quiet_);
   if (quiet_ == 0 && thread.last && may_end(*thread.last, code.instructions[0])) return 0;
   for (auto i = static_cast<uint32_t>(std::max<uint64_t>(quiet_, 1)); i < instructions; ++i)
@@ -173,38 +201,43 @@ bool BlockProfiler::may_end(const channel::PathCode::Instruction& before,
   return (before.flags & kNoLoop) == 0 && next.pc <= before.pc;
 }
 
-// `executions`: of the instruction at `pc` so far.
-void BlockProfiler::begin_interval(Process& process, uint64_t pc, uint64_t executions) {
+// `meanwhile`: executions of the instruction at `pc` by the thread in a path that is not counted yet.
+void BlockProfiler::begin_interval(const Thread& thread, uint64_t pc, uint64_t meanwhile) {
+  const Process& process = *thread.process;
   interval_.start = retired_;
-  interval_.begin = {process.modules.place(pc), executions + 1};
+  interval_.begin = {process.modules.place(pc),
+                     executions_of(process, pc, process.executions, process.cut_executions) + meanwhile + 1, process.name};
+  if (process.threads > 1) {
+    interval_.begin.thread = thread.name;
+    interval_.begin.thread_count = executions_of(process, pc, thread.before, thread.cut_executions) + meanwhile + 1;
+  }
   quiet_ = options_.length;
+  overdue_ = 0;
+  leader_ = &thread;
+  ender_ = nullptr;
+  for (Thread& other : threads_) other.passed = 0;
   begun_ = true;
 }
 
 // At instruction `at` of a path that is not counted yet.
-void BlockProfiler::begin_interval(Process& process, const channel::PathCode& code, uint32_t at) {
+void BlockProfiler::begin_interval(const Thread& thread, const channel::PathCode& code, uint32_t at) {
   const uint64_t pc = code.instructions[at].pc;
-  begin_interval(process, pc, executions_of(process, pc) + occurrences(code, pc, at));
+  begin_interval(thread, pc, occurrences(code, pc, at));
 }
 
-uint64_t BlockProfiler::executions_of(const Process& process, uint64_t pc) const {
-  if (processes_.size() == 1) return executions_in(process, pc);
-  const simpoint::CodePlace place = process.modules.place(pc);
+uint64_t BlockProfiler::executions_of(const Process& process, uint64_t pc, const std::vector<uint64_t>& words,
+                                      const Executions& cuts) {
   uint64_t sum = 0;
-  for (const auto& [index, other] : processes_)
-    for (const uint64_t address : other.modules.addresses(place)) sum += executions_in(other, address);
+  for (const uint64_t address : process.modules.addresses(process.modules.place(pc))) {
+    for (const uint32_t word : process.paths.paths_around(address))
+      if (word < words.size() && words[word] != 0) {
+        const std::vector<uint64_t>& addresses = process.paths[word].addresses;
+        sum += words[word] * static_cast<uint64_t>(std::count(addresses.begin(), addresses.end(), address));
+      }
+    const auto cut = cuts.find(address);
+    if (cut != cuts.end()) sum += cut->second;
+  }
   return sum;
-}
-
-uint64_t BlockProfiler::executions_in(const Process& process, uint64_t pc) {
-  uint64_t sum = 0;
-  for (const uint32_t word : process.paths.paths_around(pc))
-    if (word < process.executions.size() && process.executions[word] != 0) {
-      const std::vector<uint64_t>& addresses = process.paths[word].addresses;
-      sum += process.executions[word] * static_cast<uint64_t>(std::count(addresses.begin(), addresses.end(), pc));
-    }
-  const auto cut = process.cut_executions.find(pc);
-  return sum + (cut == process.cut_executions.end() ? 0 : cut->second);
 }
 
 void BlockProfiler::flush(Thread& thread) {
@@ -212,8 +245,8 @@ void BlockProfiler::flush(Thread& thread) {
   Process& process = *thread.process;
   for (const uint32_t word : thread.touched) {
     const uint64_t times = std::exchange(thread.executions[word], 0);
-    if (word >= process.executions.size()) process.executions.resize(2 * word + 1);
-    process.executions[word] += times;
+    add_executions(process.executions, word, times);
+    add_executions(thread.before, word, times);
     for (const BlockPiece& piece : process.paths.find(word)->pieces)
       thread.parts[process.paths.block_of(piece)] += times * piece.instructions;
   }

@@ -5,6 +5,10 @@
 // instruction, all others cost two additions. From counts (kCount) threads report how often each path ran, at the exact
 // ends of intervals; when there are several threads an interval is over with the report that fills it. Intervals are of
 // all threads together, in the order of virtual time; vectors have a dimension for each block of each thread.
+//
+// Of several threads, the one that began an interval also ends it, unless it has ended or does not run: so both markers
+// are places in its own execution, whose distance and order no other thread changes. (Not even the order of virtual time
+// can be relied on between two: it does not know who waited for whom.)
 #pragma once
 
 #include <deque>
@@ -19,6 +23,8 @@
 #include "cli/phases/barriers.h"
 #include "cli/phases/code_modules.h"
 #include "cli/phases/path_blocks.h"
+#include "cli/phases/process_origin.h"
+#include "cli/phases/thread_names.h"
 #include "instr/channel/merge.h"
 #include "simpoint/profile.h"
 #include "simpoint/projection.h"
@@ -44,7 +50,7 @@ class BlockProfiler {
   static constexpr bool kWantsReferences = false;
   using OnInterval = std::function<void(const simpoint::Interval&, std::span<const simpoint::Entry>)>;
 
-  BlockProfiler(const ProfilerOptions& options, OnInterval on_interval);
+  BlockProfiler(const ProfilerOptions& options, OnInterval on_interval, OriginOf origin_of);
 
   // As Merge calls its sink.
   uint32_t start_thread(const channel::ThreadReport& thread);
@@ -72,19 +78,26 @@ class BlockProfiler {
   simpoint::Profile finish(uint64_t instructions);
 
  private:
+  static constexpr uint32_t kMostPassed = 3;
+  using Executions = std::unordered_map<uint64_t, uint64_t>;  // of addresses, in cut paths and forks left out
   struct Process {
     channel::PathTable* table = nullptr;
+    std::string name;
+    uint32_t threads = 0;  // that were ever there
     CodeModules modules;
     PathBlockTable paths;
     std::vector<uint64_t> executions;                       // by word, in the intervals that are over
-    std::unordered_map<uint64_t, uint64_t> cut_executions;  // of addresses, in paths that faults ended
+    Executions cut_executions;
   };
   struct Thread {
     Process* process = nullptr;
     uint32_t index = 0;
     uint64_t reported = 0;             // instructions, from counts
+    std::string name;
     bool waits = false;                // at a barrier (kBarrier only)
-    uint64_t barriers = 0;             // left, by it or before it started
+    uint32_t passed = 0;               // barriers that might have ended this interval
+    std::vector<uint64_t> before;      // executions by word, in the intervals that are over
+    Executions cut_executions;
     std::vector<uint64_t> executions;  // by word, in this interval
     std::vector<uint32_t> touched;
     std::map<uint64_t, uint64_t> parts;                  // instructions of blocks, in split and cut paths
@@ -100,30 +113,49 @@ class BlockProfiler {
   }
   void meet(Thread& thread, const channel::MergeThread& merged, channel::PathTable& paths);
   void take_counts(Thread& thread, std::span<const uint64_t> pairs);
+  void take_end(const Thread& thread);
   void take_report(Thread& thread, uint64_t retired, uint64_t next_pc);
   PathBlocks& learn(Process& process, uint64_t word, const channel::PathCode& code);
   void take_slowly(Thread& thread, uint64_t word);
   bool passes_barrier(Thread& thread, const PathBlocks& path);
   void cut(Thread& thread, uint64_t word, uint32_t instructions);
   void take_part(Thread& thread, const channel::PathCode& code, uint32_t from, uint32_t to);
-  void pass(uint64_t instructions) { quiet_ -= std::min(quiet_, instructions); }
+  void pass(uint64_t instructions) {
+    overdue_ += instructions - std::min(quiet_, instructions);
+    quiet_ -= std::min(quiet_, instructions);
+  }
+  // Whether the interval may end at this thread: the others wait for its leader until each of them might have executed
+  // an interval meanwhile.
+  bool leads(const Thread& thread, uint64_t overdue) const {
+    return leader_ == nullptr || leader_ == &thread ||
+           (options_.kind != simpoint::IntervalKind::kBarrier && overdue >= options_.length * threads_.size());
+  }
   std::optional<uint32_t> end_in(const Thread& thread, const channel::PathCode& code, uint32_t instructions) const;
   bool may_end(const channel::PathCode::Instruction& before, const channel::PathCode::Instruction& next) const;
-  void begin_interval(Process& process, uint64_t pc, uint64_t executions);
-  void begin_interval(Process& process, const channel::PathCode& code, uint32_t at);
+  void begin_interval(const Thread& thread, uint64_t pc, uint64_t executions_meanwhile);
+  void begin_interval(const Thread& thread, const channel::PathCode& code, uint32_t at);
   void end_interval();
   void flush(Thread& thread);
-  // Of the instruction at `pc` in `process`, at its place in its file in any process, in the intervals that are over.
-  uint64_t executions_of(const Process& process, uint64_t pc) const;
-  static uint64_t executions_in(const Process& process, uint64_t pc);
+  // A barrier: the others wait for the leader until one of them has passed several.
+  bool may_end_at_barrier(Thread& thread) const {
+    return begun_ && quiet_ == 0 && (leads(thread, overdue_) || ++thread.passed > kMostPassed);
+  }
+  // Of the instruction at `pc` in `process`, wherever its file is mapped there, by the words and cuts of one of its
+  // threads or of all.
+  static uint64_t executions_of(const Process& process, uint64_t pc, const std::vector<uint64_t>& words,
+                                const Executions& cuts);
 
   ProfilerOptions options_;
   OnInterval on_interval_;
+  OriginOf origin_of_;
   std::map<uint32_t, Process> processes_;
+  ThreadNames names_;
+  const Thread* leader_ = nullptr;  // who began the interval and has not ended
+  const Thread* ender_ = nullptr;    // it has passed the barrier (kBarrier only) that is to end the interval
   std::deque<Thread> threads_;
   Barriers barriers_;
-  uint64_t barriers_left_ = 0;  // by the thread that has left most
   uint64_t quiet_ = 0;          // counted instructions until the interval may end
+  uint64_t overdue_ = 0;        // the same since then
   uint64_t left_out_ = 0;       // instructions, all intervals
   uint64_t retired_ = 0;        // in the intervals that are over
   uint64_t interval_left_out_ = 0;

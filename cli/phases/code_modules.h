@@ -15,8 +15,13 @@ namespace simrun::cli {
 
 class CodeModules {
  public:
-  // Looks at the process (or thread) now. What was known of other addresses stays known.
+  // Looks at the process (or thread) now. What was known of other addresses stays known. Nothing after know_all().
   void look_at(pid_t pid);
+  // Of a recorded process: `text` is all there ever was.
+  void know_all(const std::string& text) {
+    take(text);
+    knows_all_ = true;
+  }
   // `text`: as /proc/PID/maps.
   void take(const std::string& text);
 
@@ -34,6 +39,7 @@ class CodeModules {
   };
   std::map<uint64_t, Range> ranges_;  // by start; executable parts of files
   uint64_t version_ = 0;
+  bool knows_all_ = false;
 };
 
 }  // namespace simrun::cli

@@ -2,12 +2,14 @@
 // folder; a repeated call goes on behind it (docs/phases.md has the files).
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/phases/block_profiler.h"
 #include "cli/phases/clustering_options.h"
 #include "cli/phases/pinpoints_report.h"
+#include "cli/phases/recorded_run.h"
 #include "cli/phases/region_pass.h"
 #include "cli/program_options.h"
 #include "cli/run_result.h"
@@ -19,6 +21,7 @@ struct PinPointsOptions {
   ProfilerOptions profile;
   AnalysisOptions analysis;
   std::string config, folder;
+  std::string trace;     // instead of the program; empty: the program
   uint64_t warm_up = 0;  // instructions
   bool validate = false, restart = false;
   bool traces = true;    // one for each region
@@ -62,6 +65,7 @@ class PinPoints {
   void save(const char* name, bool regions, const std::vector<simpoint::Counts>& rows) const;
 
   PinPointsOptions o_;
+  std::optional<RecordedRun> recorded_;
   Findings found_;
   long input_ = -1, output_ = -1;  // where the program's standard input and output stood at first; -1: no files
   int runs_ = 0;

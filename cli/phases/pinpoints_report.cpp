@@ -56,18 +56,31 @@ RegionCounts region_counts(const Findings& found) {
   return counts;
 }
 
-// The same regions out of the whole run: what sampling alone does, with caches as they were.
-std::vector<Counts> warm_regions(const Findings& found, const RegionCounts& counts) {
+// By the same regions in another run. One that it did not come by (its end came before its begin) is left out.
+template <class RowOf>
+Counts prediction_by(const RegionCounts& counts, const char* what, RowOf&& row_of) {
   std::vector<Counts> rows;
-  for (const Region* r : counts.regions) rows.push_back(found.whole[r->interval]);
-  return rows;
+  std::vector<double> weights;
+  for (size_t i = 0; i < counts.regions.size(); ++i) {
+    const Counts& row = row_of(*counts.regions[i]);
+    if (!(row[0] > 0)) continue;
+    rows.push_back(row);
+    weights.push_back(counts.weights[i]);
+  }
+  if (rows.empty()) throw UserError(fmt::format("{} no region of the profile: the runs differ too much", what));
+  const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
+  for (double& weight : weights) weight /= sum;
+  return simpoint::predict(rows, weights);
 }
 
-// The same regions from their stored states and traces.
-std::vector<Counts> stored_regions(const Findings& found, const RegionCounts& counts) {
-  std::vector<Counts> rows;
-  for (const Region* r : counts.regions) rows.push_back(found.stored[r->id - 1]);
-  return rows;
+// Out of the whole run: what sampling alone does, with caches as they were.
+Counts warm_prediction(const Findings& found, const RegionCounts& counts) {
+  return prediction_by(counts, "the whole run came by", [&](const Region& r) { return found.whole[r.interval]; });
+}
+
+// From their stored states and traces.
+Counts stored_prediction(const Findings& found, const RegionCounts& counts) {
+  return prediction_by(counts, "the traces hold", [&](const Region& r) { return found.stored[r.id - 1]; });
 }
 
 // Half the width of the interval that holds the figure of a run with warm caches 95 times of 100, as far as regions of
@@ -126,8 +139,8 @@ PinPointsReport make_report(const Findings& found) {
   const Counts predicted = simpoint::predict(counts.alone, counts.weights);
   const Counts all = validated ? simpoint::sum_of(found.whole) : Counts();
   const Counts stored =
-      found.stored.empty() ? Counts() : simpoint::predict(stored_regions(found, counts), counts.weights);
-  const Counts warm = validated ? simpoint::predict(warm_regions(found, counts), counts.weights) : Counts();
+      found.stored.empty() ? Counts() : stored_prediction(found, counts);
+  const Counts warm = validated ? warm_prediction(found, counts) : Counts();
   PinPointsReport report;
   report.table = fmt::format("{:<16}{:>12}{:>10}", "", "regions", "+-");
   if (validated) report.table += fmt::format("{:>12}{:>9}{:>12}{:>9}", "whole run", "error", "warm", "error");

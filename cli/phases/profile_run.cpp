@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/phases/process_origin.h"
 #include "cli/print_error.h"
 #include "cli/run_program.h"
 
@@ -12,23 +13,40 @@ namespace {
 // Of threads that run side by side, each reports so much more often that their intervals end near each other.
 constexpr uint64_t kReportsOfThreads = 16;
 
+BlockProfiler::OnInterval counted(ProfiledRun& run, const BlockProfiler::OnInterval& on_interval) {
+  return [&](const simpoint::Interval& interval, std::span<const simpoint::Entry> entries) {
+    on_interval(interval, entries);
+    ++run.intervals;
+  };
+}
+
+void finish_profile(ProfiledRun& run, BlockProfiler& profiler, const std::vector<std::string>& command) {
+  for (const std::string& warning : run.result.warnings) print_error("simrun: warning: {}\n", warning);
+  run.profile = profiler.finish(run.result.totals().instructions);
+  run.profile.command = fmt::format("{}", fmt::join(command, " "));
+}
+
 }  // namespace
 
 ProfiledRun profile_run(ProgramOptions program, const ProfilerOptions& options,
                         const BlockProfiler::OnInterval& on_interval) {
   program.watch_mappings = true;
   ProfiledRun run;
-  BlockProfiler profiler(options, [&](const simpoint::Interval& interval, std::span<const simpoint::Entry> entries) {
-    on_interval(interval, entries);
-    ++run.intervals;
-  });
   const bool counts = options.kind == simpoint::IntervalKind::kFixed && options.left_out.empty() && !options.from_trace;
   const CountOptions count{options.length, options.length / kReportsOfThreads, true, {}};
-  run.result = counts ? ProgramRun(program, border::Mode::kCount, count).into(profiler, 64)
-                      : ProgramRun(program, border::Mode::kTrace).into(profiler, 64);
-  for (const std::string& warning : run.result.warnings) print_error("simrun: warning: {}\n", warning);
-  run.profile = profiler.finish(run.result.totals().instructions);
-  run.profile.command = fmt::format("{}", fmt::join(program.command, " "));
+  ProgramRun execution(program, counts ? border::Mode::kCount : border::Mode::kTrace, counts ? count : CountOptions{});
+  BlockProfiler profiler(options, counted(run, on_interval), origins_in(execution.family()));
+  run.result = execution.into(profiler, 64);
+  finish_profile(run, profiler, program.command);
+  return run;
+}
+
+ProfiledRun profile_recorded(RecordedRun& recorded, const ProfilerOptions& options, bool quiet,
+                             const BlockProfiler::OnInterval& on_interval) {
+  ProfiledRun run;
+  BlockProfiler profiler(options, counted(run, on_interval), recorded.origins());
+  run.result = recorded.into(profiler, 64, 0, quiet);
+  finish_profile(run, profiler, recorded.command());
   return run;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cli/phases/block_profiler.h"
+#include "cli/phases/recorded_run.h"
 #include "cli/program_options.h"
 #include "cli/run_result.h"
 
@@ -17,5 +18,8 @@ struct ProfiledRun {
 // about three times the cost.
 ProfiledRun profile_run(ProgramOptions program, const ProfilerOptions& options,
                         const BlockProfiler::OnInterval& on_interval);
+// The same of a trace.
+ProfiledRun profile_recorded(RecordedRun& recorded, const ProfilerOptions& options, bool quiet,
+                             const BlockProfiler::OnInterval& on_interval);
 
 }  // namespace simrun::cli

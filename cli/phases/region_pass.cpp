@@ -25,7 +25,10 @@ constexpr uint64_t kLeastSkipped = 4;
 
 nlohmann::ordered_json marker_json(const simpoint::Marker& m) {
   if (m.count == 0) return nullptr;
-  return {{"module", m.place.module}, {"offset", m.place.offset}, {"count", m.count}};
+  nlohmann::ordered_json marker = {{"module", m.place.module}, {"offset", m.place.offset}, {"count", m.count}};
+  if (!m.process.empty()) marker["process"] = m.process;
+  if (!m.thread.empty()) marker["thread"] = m.thread, marker["thread_count"] = m.thread_count;
+  return marker;
 }
 
 nlohmann::ordered_json region_json(const Region& r, const std::string& program) {
@@ -84,8 +87,14 @@ std::string trace_name(const std::string& program, const Region& region) {
   return region_name(program, region) + ".trace";
 }
 
+uint64_t tolerance_of(const Profile& profile) {
+  // Threads that run at other paces shift what is counted over all of them.
+  const uint64_t part = profile.threads > 1 ? 10 : 100;
+  return std::max<uint64_t>(profile.interval_length, profile.instructions / part);
+}
+
 RegionPass plan_pass(const RegionPlan& plan, const Profile& profile, const std::string& folder,
-                     const std::string& program) {
+                     const std::string& program, bool is_recorded) {
   std::map<uint64_t, Stage> changes;
   for (const auto& change : plan.changes) changes[change.interval] = change.stage;
   std::set<uint64_t> places;
@@ -103,17 +112,17 @@ RegionPass plan_pass(const RegionPlan& plan, const Profile& profile, const std::
     pass.stops.push_back({interval.begin, interval.start, stage != Stage::kSkip});
     pass.is_change.push_back(change != changes.end());
     pass.begins.emplace_back();
+    pass.measures.emplace_back();
     pass.closes.emplace_back();
     for (size_t k = 0; k < plan.regions.size(); ++k) {
       if (plan.regions[k].warm_up_interval == place) pass.begins.back().push_back(k);
+      if (plan.regions[k].interval == place) pass.measures.back().push_back(k);
       if (plan.regions[k].interval + 1 == place) pass.closes.back().push_back(k);
     }
   }
   if (!folder.empty()) plan_traces(pass, plan, folder, program);
-  // Threads that run at other paces shift what is counted over all of them.
-  const uint64_t part = profile.threads > 1 ? 10 : 100;
-  pass.tolerance = std::max<uint64_t>(profile.interval_length, profile.instructions / part);
-  if (profile.threads == 1) pass.switches = switches_of(pass.stops, profile);
+  pass.tolerance = tolerance_of(profile);
+  if (profile.threads == 1 && !is_recorded) pass.switches = switches_of(pass.stops, profile);
   if (!pass.switches.empty()) pass.tolerance = margin(profile);
   return pass;
 }

@@ -10,21 +10,31 @@ namespace simrun::cli {
 RegionSink::RegionSink(sim::Hierarchy& model, std::vector<Stop> stops, uint64_t tolerance, OnStop on_stop,
                        RegionTraces* traces)
     : model_(model), traces_(traces), stops_(std::move(stops)), tolerance_(tolerance), on_stop_(std::move(on_stop)) {
-  for (const Stop& stop : stops_) {
-    const std::pair place(stop.marker.place.module, stop.marker.place.offset);
-    const auto watch =
-        stop.marker.count == 0
-            ? ~0u
-            : watch_of_place_.emplace(place, static_cast<uint32_t>(watch_of_place_.size())).first->second;
-    watch_of_stop_.push_back(watch);
+  reached_.resize(stops_.size());
+  std::map<std::pair<std::string, std::string>, uint32_t> owners;
+  for (size_t i = 0; i < stops_.size(); ++i) {
+    const simpoint::Marker& marker = stops_[i].marker;
+    watch_of_stop_.push_back(~0u);
+    if (marker.count == 0) continue;
+    std::vector<uint32_t>& here = watches_of_place_[{marker.process, marker.place.module, marker.place.offset}];
+    const auto same =
+        std::find_if(here.begin(), here.end(), [&](uint32_t watch) { return watches_[watch].thread == marker.thread; });
+    watch_of_stop_.back() = same != here.end() ? *same : static_cast<uint32_t>(watches_.size());
+    if (same == here.end()) {
+      const auto owner = owners.emplace(std::pair{marker.process, marker.thread}, static_cast<uint32_t>(owners.size()));
+      here.push_back(watch_of_stop_.back());
+      watches_.push_back({marker.thread, owner.first->second});
+    }
+    watches_[watch_of_stop_.back()].stops.push_back(i);
   }
-  executions_.resize(watch_of_place_.size());
+  last_reached_.resize(owners.size());
   set_next_look();
 }
 
 void RegionSink::event(channel::MergeThread& merged, std::span<const uint64_t> words, channel::PathTable& paths) {
   using border::Event;
   const auto event = static_cast<Event>(static_cast<uint32_t>(words[0]));
+  names_.event(merged, words);
   if (event == Event::kMappingChange && words.size() >= 10 && words[9] != 0) {
     processes_[process_of(merged)].modules.look_at(static_cast<pid_t>(merged.report.tid));
     if (traces_ != nullptr) traces_->look_at_modules(merged, paths);
@@ -46,8 +56,28 @@ void RegionSink::take_counts(channel::MergeThread& merged, std::span<const uint6
   for (size_t i = 0; i + 1 < pairs.size(); i += 2) {
     paths.decode(pairs[i]);
     if (!has_watch(merged, pairs[i], paths)) continue;
-    for (const uint32_t watch : processes_[process_of(merged)].watches[pairs[i]]) executions_[watch] += pairs[i + 1];
+    count(merged, processes_[process_of(merged)].watches[pairs[i]], pairs[i + 1]);
   }
+}
+
+void RegionSink::count(const channel::MergeThread& merged, std::span<const uint32_t> watches, uint64_t times) {
+  for (const uint32_t index : watches) {
+    Watch& watch = watches_[index];
+    if (!watch.thread.empty() && watch.thread != names_.of(merged)) continue;
+    watch.executions += times;
+    for (; watch.next < watch.stops.size(); ++watch.next) {
+      const simpoint::Marker& marker = stops_[watch.stops[watch.next]].marker;
+      if (watch.executions < (marker.thread.empty() ? marker.count : marker.thread_count)) break;
+      note_reached(watch.stops[watch.next], watch.owner);
+    }
+  }
+}
+
+void RegionSink::note_reached(size_t stop, uint32_t owner) {
+  if (reached_[stop]) return;
+  reached_[stop] = true;
+  if (stop >= next_) ++ahead_;
+  last_reached_[owner] = std::max(last_reached_[owner], stop + 1);
 }
 
 // The first so many instructions of a path, which a fault ended.
@@ -57,11 +87,8 @@ void RegionSink::take_cut(channel::MergeThread& merged, uint64_t word, uint64_t 
   if (!has_watch(merged, word, paths)) return;
   const Process& process = processes_[process_of(merged)];
   const auto code = paths.code(word).instructions;
-  for (size_t i = 0; i < code.size() && i < instructions; ++i) {
-    const simpoint::CodePlace place = process.modules.place(code[i].pc);
-    const auto watch = watch_of_place_.find({place.module, place.offset});
-    if (watch != watch_of_place_.end()) ++executions_[watch->second];
-  }
+  for (size_t i = 0; i < code.size() && i < instructions; ++i)
+    count(merged, watches_at(process, code[i].pc), 1);
 }
 
 void RegionSink::take_retired(const channel::MergeThread& merged, uint64_t total) {
@@ -81,43 +108,63 @@ void RegionSink::change_mode(const channel::MergeThread& merged, border::Mode mo
     return;
   }
   take_retired(merged, retired);
-  while (next_ < stops_.size() && reached(stops_[next_], watch_of_stop_[next_]))
+  while (next_ < stops_.size() && reached(next_))
     take_stop(stops_[next_].instructions != 0 && stops_[next_].marker.count != 0);
+}
+
+void RegionSink::meet(Process& process, const channel::MergeThread& merged, const channel::PathTable& paths) {
+  process.met = true;
+  const ProcessOrigin origin = origin_of_ ? origin_of_(process_of(merged)) : ProcessOrigin();
+  process.name = origin.name;
+  if (origin.copy_of) process.modules = processes_[*origin.copy_of].modules;  // it may have ended already
+  if (origin.mappings) process.modules.know_all(*origin.mappings);
+  process.modules.look_at(static_cast<pid_t>(merged.report.tid));
+  if (traces_ != nullptr) traces_->look_at_modules(merged, paths);
+}
+
+std::span<const uint32_t> RegionSink::watches_at(const Process& process, uint64_t pc) const {
+  const simpoint::CodePlace place = process.modules.place(pc);
+  const auto found = watches_of_place_.find({process.name, place.module, place.offset});
+  if (found == watches_of_place_.end()) return {};
+  return found->second;
 }
 
 bool RegionSink::learn(const channel::MergeThread& merged, uint64_t word, const channel::PathTable& paths) {
   process_index_ = process_of(merged);
   Process& process = processes_[process_index_];
   merged_process_ = &process;
-  if (!process.met) process.modules.look_at(static_cast<pid_t>(merged.report.tid));
-  if (!process.met && traces_ != nullptr) traces_->look_at_modules(merged, paths);
-  process.met = true;
+  if (!process.met) meet(process, merged, paths);
   if (word >= process.state.size()) process.state.resize(2 * word + 1);
   if (process.state[word] != 0) return process.state[word] == 2;
   std::vector<uint32_t> watches;
-  if (!watch_of_place_.empty())
+  if (!watches_.empty())
     for (const auto& instruction : paths.code(word).instructions) {
-      const simpoint::CodePlace place = process.modules.place(instruction.pc);
-      const auto watch = watch_of_place_.find({place.module, place.offset});
-      if (watch != watch_of_place_.end()) watches.push_back(watch->second);
+      const auto here = watches_at(process, instruction.pc);
+      watches.insert(watches.end(), here.begin(), here.end());
     }
   process.state[word] = watches.empty() ? 1 : 2;
   if (!watches.empty()) process.watches[word] = std::move(watches);
   return process.state[word] == 2;
 }
 
-bool RegionSink::reached(const Stop& stop, uint32_t watch) const {
-  if (watch == ~0u) return retired_ >= stop.instructions;
-  return executions_[watch] >= stop.marker.count;
+bool RegionSink::reached(size_t stop) const {
+  return watch_of_stop_[stop] == ~0u ? retired_ >= stops_[stop].instructions : reached_[stop];
+}
+
+// Its marker has not come and will not: a thread executes its own in their order; several of others may still be ahead
+// of their time.
+bool RegionSink::is_passed(size_t stop) const {
+  constexpr size_t kMostAhead = 3;
+  if (watch_of_stop_[stop] == ~0u) return false;
+  return last_reached_[watches_[watch_of_stop_[stop]].owner] > stop + 1 || ahead_ > kMostAhead;
 }
 
 void RegionSink::look(channel::MergeThread& merged, uint64_t word) {
   Process& process = processes_[process_of(merged)];
-  if (const auto watched = process.watches.find(word); watched != process.watches.end())
-    for (const uint32_t watch : watched->second) ++executions_[watch];
+  if (const auto watched = process.watches.find(word); watched != process.watches.end()) count(merged, watched->second, 1);
   while (next_ < stops_.size()) {
-    const bool is_reached = reached(stops_[next_], watch_of_stop_[next_]);
-    if (!is_reached && retired_ < next_look_) break;
+    const bool is_reached = reached(next_);
+    if (!is_reached && retired_ < next_look_ && !is_passed(next_)) break;
     take_stop(!is_reached);
   }
 }
@@ -127,8 +174,14 @@ void RegionSink::take_stop(bool is_missed) {
   on_stop_(next_, retired_);
   if (!simulate_) began_.clear();
   simulate_ = stops_[next_].simulate;
+  if (reached_[next_]) --ahead_;
   ++next_;
   set_next_look();
+}
+
+void RegionSink::finish() {
+  while (next_ < stops_.size() && (reached(next_) || stops_[next_].instructions <= retired_ + tolerance_))
+    take_stop(!reached(next_));
 }
 
 // When a stop is to be taken by the number of instructions.

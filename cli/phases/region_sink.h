@@ -1,9 +1,9 @@
 // The sink of a run that is simulated in parts: counts every instruction, gives references to the model only where it
 // is told to, and says when each stop is reached.
 //
-// A stop is reached by its marker: the path with that execution of the instruction is the first behind it. When the
-// run is further than the marker's place in the profile by more than `tolerance`, the stop is taken by the number of
-// instructions, and counted as missed.
+// A stop is reached by its marker: the path with that execution of the instruction is the first behind it. A marker that
+// does not come is a stop missed: it is taken when a later one of the same thread has come, or several later ones, or when
+// the run is further than the marker's place in the profile by more than `tolerance`.
 //
 // The run may go through count mode between stops (docs/count-mode.md, "Switches"): executions are then added up from
 // the path counts. A marker that was passed while it was only counted is a stop missed.
@@ -14,13 +14,16 @@
 #include <map>
 #include <span>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
 #include "cli/model_sink.h"
 #include "cli/phases/block_profiler.h"
 #include "cli/phases/code_modules.h"
+#include "cli/phases/process_origin.h"
 #include "cli/phases/region_traces.h"
+#include "cli/phases/thread_names.h"
 #include "instr/channel/merge.h"
 #include "sim/hierarchy.h"
 #include "simpoint/profile.h"
@@ -43,6 +46,9 @@ class RegionSink {
   // `traces`: nullptr, or who gets what lies between its begin() and end().
   RegionSink(sim::Hierarchy& model, std::vector<Stop> stops, uint64_t tolerance, OnStop on_stop,
              RegionTraces* traces = nullptr);
+
+  // Before the first process runs. Without it all are the launched one.
+  void set_origins(OriginOf origin_of) { origin_of_ = std::move(origin_of); }
 
   uint32_t start_thread(const channel::ThreadReport& thread) { return model_.start_thread(thread); }
   uint32_t run_on(const channel::ThreadReport& thread) { return model_.run_on(thread); }
@@ -67,6 +73,9 @@ class RegionSink {
   }
   void event(channel::MergeThread& merged, std::span<const uint64_t> words, channel::PathTable& paths);
 
+  // The program has ended: what should have come by now, within the tolerance, is taken.
+  void finish();
+
   uint64_t instructions() const { return retired_; }
   uint64_t simulated() const { return simulated_; }
   size_t stops_reached() const { return next_; }
@@ -75,6 +84,7 @@ class RegionSink {
  private:
   struct Process {
     bool met = false;
+    std::string name;
     CodeModules modules;
     std::vector<uint8_t> state;                                   // of paths, by word: 0 new, 1 nothing, 2 watched
     std::unordered_map<uint64_t, std::vector<uint32_t>> watches;  // of watched paths: indices, one for each execution
@@ -85,9 +95,22 @@ class RegionSink {
       return merged_process_->state[word] == 2;
     return learn(merged, word, paths);
   }
+  // A place whose executions are counted, by one thread or by all of the process.
+  struct Watch {
+    std::string thread;  // empty: all
+    uint32_t owner = 0;  // number of its process and thread
+    uint64_t executions = 0;
+    std::vector<size_t> stops = {};  // in their order
+    size_t next = 0;                 // of them
+  };
   bool learn(const channel::MergeThread& merged, uint64_t word, const channel::PathTable& paths);
   void look(channel::MergeThread& merged, uint64_t word);
-  bool reached(const Stop& stop, uint32_t watch) const;
+  void meet(Process& process, const channel::MergeThread& merged, const channel::PathTable& paths);
+  std::span<const uint32_t> watches_at(const Process& process, uint64_t pc) const;
+  void count(const channel::MergeThread& merged, std::span<const uint32_t> watches, uint64_t times);
+  bool reached(size_t stop) const;
+  bool is_passed(size_t stop) const;
+  void note_reached(size_t stop, uint32_t owner);
   void take_stop(bool is_missed);
   // The first path of a thread in what is simulated: its fetches start anew, as in a replay of that alone.
   void begin(channel::MergeThread& merged) {
@@ -106,9 +129,14 @@ class RegionSink {
   std::vector<Stop> stops_;
   uint64_t tolerance_;
   OnStop on_stop_;
-  std::map<std::pair<std::string, uint64_t>, uint32_t> watch_of_place_;
+  OriginOf origin_of_;
+  ThreadNames names_;
+  std::map<std::tuple<std::string, std::string, uint64_t>, std::vector<uint32_t>> watches_of_place_;  // process, module, offset
   std::vector<uint32_t> watch_of_stop_;
-  std::vector<uint64_t> executions_;  // of each watched place
+  std::vector<Watch> watches_;
+  std::vector<bool> reached_;       // by stop
+  std::vector<size_t> last_reached_;  // by owner: one more than the last of its stops that was reached
+  size_t ahead_ = 0;                // stops reached behind next_
   std::map<uint32_t, Process> processes_;
   Process* merged_process_ = nullptr;  // the one met last
   uint32_t process_index_ = 0;

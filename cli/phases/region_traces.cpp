@@ -51,6 +51,9 @@ class RegionTraces::File {
     writer_.add_event(thread.report.index, words_, instructions);
   }
 
+  // As long as it was in this run: with several threads the profile's may be another.
+  void end_warm_up(uint64_t instructions) { trace_.region["warm_up"] = instructions - first_; }
+
   void finish(uint64_t instructions) {
     nlohmann::ordered_json region = trace_.region;
     region["first_instruction"] = first_;
@@ -115,7 +118,13 @@ void RegionTraces::begin(size_t id, const RegionTrace& trace, uint64_t instructi
   const auto file = std::make_shared<File>(trace, information_, instructions);
   for (const auto& [index, process] : processes_)
     for (const traces::Module& module : process.known) file->writer().add_module(module);
+  if (recorded_ != nullptr)
+    for (const traces::Module& module : recorded_->modules()) file->writer().add_module(module);
   open_[id] = file;
+}
+
+void RegionTraces::end_warm_up(size_t id, uint64_t instructions) {
+  if (const auto found = open_.find(id); found != open_.end()) found->second->end_warm_up(instructions);
 }
 
 void RegionTraces::end(size_t id, uint64_t instructions) {
@@ -139,6 +148,7 @@ void RegionTraces::add_event(channel::MergeThread& thread, std::span<const uint6
 }
 
 void RegionTraces::look_at_modules(const channel::MergeThread& thread, const channel::PathTable& paths) {
+  if (recorded_ != nullptr) return;
   const uint32_t index = process_of(thread);
   const auto pid = static_cast<pid_t>(thread.report.tid);
   const auto [process, is_new] =

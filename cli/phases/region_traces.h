@@ -16,6 +16,7 @@
 #include "cli/trace_modules.h"
 #include "instr/channel/path_table.h"
 #include "instr/channel/virtual_time.h"
+#include "traces/reader.h"
 #include "traces/writer.h"
 
 namespace simrun::cli {
@@ -27,10 +28,14 @@ struct RegionTrace {
 
 class RegionTraces {
  public:
-  explicit RegionTraces(nlohmann::ordered_json information) : information_(std::move(information)) {}
+  // `recorded`: nullptr, or the trace that they are cut from: what it says of modules is all there is.
+  explicit RegionTraces(nlohmann::ordered_json information, const traces::Reader* recorded = nullptr)
+      : information_(std::move(information)), recorded_(recorded) {}
 
   // `instructions`: of the run before it. Throws UserError when the file cannot be written.
   void begin(size_t id, const RegionTrace& trace, uint64_t instructions);
+  // Its warm-up is over.
+  void end_warm_up(size_t id, uint64_t instructions);
   // The file is complete. Throws UserError when not all of it could be written. Nothing when it was not begun.
   void end(size_t id, uint64_t instructions);
   bool any() const { return !open_.empty(); }
@@ -51,6 +56,7 @@ class RegionTraces {
   };
 
   nlohmann::ordered_json information_;
+  const traces::Reader* recorded_;
   std::map<uint32_t, Process> processes_;
   std::map<size_t, std::shared_ptr<File>> open_;
 };

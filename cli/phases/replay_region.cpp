@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "base/user_error.h"
 #include "cli/model_sink.h"
 #include "cli/phases/run_counts.h"
 #include "cli/phases/stored_state.h"
@@ -34,9 +35,18 @@ class Sink {
 
 }  // namespace
 
-simpoint::Counts replay_region(const std::string& trace, const std::string& state, uint64_t warm_up,
-                               const sim::MachineConfig& machine) {
+uint64_t warm_up_of_region(const traces::Reader& trace) {
+  const nlohmann::json& summary = trace.summary();
+  const auto region = summary.is_object() ? summary.find("region") : summary.end();
+  if (!summary.is_object() || region == summary.end() || !region->contains("warm_up") ||
+      !(*region)["warm_up"].is_number_unsigned())
+    throw UserError(trace.path() + " is not the trace of a region: it does not say what its warm-up is");
+  return (*region)["warm_up"].get<uint64_t>();
+}
+
+simpoint::Counts replay_region(const std::string& trace, const std::string& state, const sim::MachineConfig& machine) {
   const traces::Reader reader(trace);
+  const uint64_t warm_up = warm_up_of_region(reader);
   sim::Hierarchy model(machine);
   read_state(state, model);
   Sink sink(model);

@@ -5,12 +5,15 @@
 
 #include "sim/build/machine_config.h"
 #include "simpoint/prediction.h"
+#include "traces/reader.h"
 
 namespace simrun::cli {
 
-// The counts behind the first `warm_up` instructions. Throws UserError for bad files, traces::TraceError for damaged
+// The counts behind the warm-up, which the trace says. Throws UserError for bad files, traces::TraceError for damaged
 // traces.
-simpoint::Counts replay_region(const std::string& trace, const std::string& state, uint64_t warm_up,
-                               const sim::MachineConfig& machine);
+simpoint::Counts replay_region(const std::string& trace, const std::string& state, const sim::MachineConfig& machine);
+
+// Instructions before the region, in the trace of one. Throws UserError for another trace.
+uint64_t warm_up_of_region(const traces::Reader& trace);
 
 }  // namespace simrun::cli

@@ -164,7 +164,7 @@ struct ProcessHeader {
                                        // a thread wait for the simulator then
   uint64_t code_cache_bytes;
   uint64_t count_interval;             // count mode: each thread reports at every multiple of so many retired instructions; 0: never
-  uint64_t count_interval_threads;     // the same as soon as there has been a second thread; 0: as before
+  uint64_t count_interval_threads;     // the same as soon as there has been a second thread or process; 0: as before
   uint32_t count_paths;                // count mode: 1: how often each path ran is part of that report
   uint32_t mode_switches;              // entries of the table at mode_switches_offset
   // Of a process that was attached to: its threads, the first of which is to become the engine's main, at this offset; and what its C library

@@ -23,6 +23,7 @@
 #include "instr/channel/mapped_process.h"
 #include "instr/channel/path_table.h"
 #include "instr/channel/replay.h"
+#include "instr/channel/replay_cut.h"
 #include "instr/channel/stream_error.h"
 #include "instr/channel/virtual_time.h"
 
@@ -246,7 +247,8 @@ class Merge {
         return;
       case Event::kCut:
         require_payload(payload, 3, "cut");
-        return replay_cut(thread, payload);
+        thread.clock += replay_cut(*paths_[thread.process], payload, replay, sink_);
+        return;
       case Event::kMarker:
         ++events_.markers;
         return;
@@ -295,41 +297,6 @@ class Merge {
   static void let_go_on(std::atomic<uint32_t>& mappings_read, uint64_t ticket) {
     if (mappings_read.load() < ticket) mappings_read.store(static_cast<uint32_t>(ticket), std::memory_order_release);
     futex_wake_all(mappings_read);
-  }
-
-  // A superblock that a fault ended after payload[1] instructions; payload[2] iterations of the string instruction that
-  // was next.
-  void replay_cut(MergeThread& thread, std::span<const uint64_t> payload) {
-    std::vector<uint64_t> words{payload[0]};
-    words.insert(words.end(), payload.begin() + 3, payload.end());
-    std::vector<border::OperandDescriptor> strings;
-    const OwnedPath cut = paths_[thread.process]->decode_prefix(payload[0], payload[1], words.size() - 1, &strings);
-    ThreadStatistics& s = thread.replay.statistics;
-    ++s.cuts;
-    if (cut.path.reference_count != 0) {
-      replay(cut.path, words.data(), thread.replay, sink_);
-      thread.clock += cut.path.instructions;
-    }
-    if (payload[2] != 0 && !strings.empty()) replay_started_string(thread, strings, payload[2], words, cut.next_pc);
-  }
-
-  // The direction of a string instruction that did not get to its end is unknown: upwards, as (nearly) all are.
-  void replay_started_string(MergeThread& thread, const std::vector<border::OperandDescriptor>& operands,
-                             uint64_t iterations, const std::vector<uint64_t>& words, uint64_t pc) {
-    std::vector<const border::OperandDescriptor*> present;
-    for (const auto& o : operands)
-      if (o.word_a == border::kNoWord || o.word_a < words.size()) present.push_back(&o);
-    if (present.empty()) return;
-    if (iterations > kMaxStringBytes / present[0]->size)
-      throw StreamError("a cut string instruction of more than 4 TiB");
-    const StringRun run{iterations, static_cast<int64_t>(present[0]->size)};
-    thread.replay.statistics.string_iterations += iterations;
-    expand_string(std::span<const border::OperandDescriptor* const>(present), run, words.data(), thread.replay.bases,
-                  [&](border::OperandKind operand_kind, uint64_t address, uint32_t bytes) {
-                    const ReferenceKind kind = to_reference_kind(operand_kind);
-                    count_reference(thread.replay.statistics, kind);
-                    put_data(sink_, thread.replay.handle, kind, address, bytes, pc);
-                  });
   }
 
   Sink& sink_;

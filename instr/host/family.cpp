@@ -383,6 +383,7 @@ bool Family::take_image(Watched& w) {
     try {
       LaunchOptions options = options_;
       options.mode_switches.clear();  // they are for the image that was launched
+      if (members_.size() > 1 && options.count_interval_threads != 0) options.count_interval = options.count_interval_threads;
       TakenOver image = take_over_image(pid, options);
       if (w.through) birth = {Birth::Kind::kLaunched, birth.parent, 0, 0};
       if (was_main && before != nullptr) before->replace();

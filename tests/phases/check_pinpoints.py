@@ -5,7 +5,6 @@ import gzip
 import json
 import os
 import pathlib
-import shutil
 import signal
 import subprocess
 import sys
@@ -32,6 +31,11 @@ def pinpoints(*words, folder="d", **options):
 def rows(folder="d", name="regions.csv"):
     lines = [line for line in open(pathlib.Path(folder, name)) if not line.startswith("#")]
     return list(csv.DictReader(lines))
+
+
+def all_found(done, report):
+    """Every region in every run, by its markers, whosever turn it was meanwhile."""
+    assert not report["lost"] and "did not come near" not in done.stderr, done.stderr
 
 
 def predicts():
@@ -182,26 +186,12 @@ def shifts():
     assert not os.path.exists("l/regions.json")
 
 
-def all_found(*words):
-    """Whose turn it is differs from run to run, so regions of several threads may be missed, aloud; not three times over."""
-    said = []
-    for _ in range(3):
-        shutil.rmtree("d", ignore_errors=True)
-        done = run("-o", "d", *words, status=None)
-        if done.returncode == 1 and "not found again" in done.stderr:
-            said.append(done.stderr)
-            continue
-        assert done.returncode == 0, done.stderr
-        report = json.load(open("d/report.json"))
-        if not report["lost"] and "warning" not in done.stderr:
-            return done, report
-        said.append(done.stderr)
-    raise AssertionError("regions were missed in each of three runs:\n" + "\n".join(said))
-
-
 def threads():
-    done, report = all_found("--config", "l3_4core.yaml", "--interval", "200k", "--warm-up", "600k", "--validate", "--", GUEST, 4, 4)
+    config = ("--config", "l3_4core.yaml")
+    done = run(*config, "-o", "d", "--interval", "200k", "--warm-up", "600k", "--validate", "--", GUEST, 4, 4)
+    report = json.load(open("d/report.json"))
     assert {row["thread-id"] for row in rows()} == {"global"}
+    all_found(done, report)
     for name in ("L1D MPKI", "CPI estimate"):
         assert report["figures"][name]["error"] < 0.1, done.stderr
 
@@ -209,14 +199,20 @@ def threads():
 def openmp():
     """The guest is openmp.c, its threads wait in the kernel: regions between barriers, or between passes of loops."""
     kind, length = ("loop", "400k") if os.environ["OMP_NUM_THREADS"] == "4" else ("barrier", "100k")
-    done, report = all_found("--config", "l3_8core.yaml", "--intervals", kind, "--interval", length, "--leave-out", "libgomp*",
-                             "--max-k", "8", "--points", "12", "--warm-up", "800k", "--validate", "--", GUEST, 3)
+    done = run("--config", "l3_8core.yaml", "-o", "d", "--intervals", kind, "--interval", length, "--leave-out", "libgomp*",
+               "--max-k", "8", "--points", "12", "--warm-up", "800k", "--validate", "--", GUEST, 3)
+    report = json.load(open("d/report.json"))
     assert {row["thread-id"] for row in rows()} == {"global"}
     assert len(os.listdir("d/regions")) == len(report["regions"]) > 2
     for region in os.listdir("d/regions"):
         subprocess.run([SIMRUN, "check", f"d/regions/{region}"], check=True, capture_output=True)
-    assert report["figures"]["L1D MPKI"]["warm_error"] < 0.25, done.stderr
-    assert report["figures"]["CPI estimate"]["error"] < 0.35, done.stderr
+    all_found(done, report)
+    assert report["figures"]["L1D MPKI"]["error"] < 0.25, done.stderr
+    # By loops 800k of warm-up leave level 3 cold (CPI 30 % off, with 3.2M 10 %): what sampling alone does is 5 to 14 % off.
+    # Barriers have their regions closer together, so that most of it is simulated.
+    cpi = report["figures"]["CPI estimate"]
+    assert cpi["warm_error"] < 0.25, done.stderr
+    assert cpi["error"] < (0.45 if kind == "loop" else 0.25), done.stderr
 
 
 def processes():
@@ -229,8 +225,23 @@ def processes():
     assert single == 0
     one = json.load(open("c.json"))["totals"]["instructions"]
     assert whole > 3.9 * one, (whole, one)
-    assert not report["lost"], done.stderr
+    all_found(done, report)
     assert report["figures"]["CPI estimate"]["error"] < 0.1, done.stderr
+
+
+def side_by_side():
+    """Processes that run at the same time: whose turn it is differs from run to run, what each of them does does not."""
+    script = f"'{GUEST}' 6 & '{GUEST}' 4 | cat; wait"
+    done = run("--config", "l3_4core.yaml", "-o", "d", "--interval", "200k", "--warm-up", "400k", "--max-k", "8",
+               "--validate", "--", "/bin/sh", "-c", script)
+    report = json.load(open("d/report.json"))
+    all_found(done, report)
+    assert report["figures"]["CPI estimate"]["error"] < 0.2, done.stderr
+    # Two of them did nearly all: their regions begin and end in one and the same.
+    named = [row["comment"] for row in rows() if row["region-type"] == "simulation"]
+    assert any(" of process 0." in comment for comment in named), named
+    for row, region in zip([r for r in rows() if r["region-type"] == "simulation"], report["regions"]):
+        assert int(row["region-length"]) == region["length"] > 0
 
 
 def redirected():

@@ -93,6 +93,16 @@ TEST(Regions, FilesOfPinPoints) {
                         "simulation\n"));
 }
 
+TEST(Regions, FilesSayWhichProcessAMarkerIsOf) {
+  Profile profile = ten_intervals();
+  for (size_t i = 4; i < 10; ++i) profile.intervals[i].begin.process = i < 6 ? "0.1x" : "0.2";
+  const std::vector<SimulationPoint> points = {{4, 0, 0.5}, {5, 1, 0.5}};
+  const std::string csv = pc_count_csv(plan_regions(profile, points, 100), profile);
+  EXPECT_THAT(csv, HasSubstr("\nwarm-up of region 1 from process 0 to process 0.1x,0,3,0x1030,"));
+  EXPECT_THAT(csv, HasSubstr("\ncluster 0 from interval 4 of process 0.1x,0,1,0x1040,"));
+  EXPECT_THAT(csv, HasSubstr("\ncluster 1 from interval 5 from process 0.1x to process 0.2,0,2,0x1050,"));
+}
+
 TEST(Prediction, RatesAreWeighedWhateverTheLength) {
   // 1 miss in 10 instructions for a quarter of the run, 1 in 100 for the rest.
   const std::vector<Counts> regions = {{10, 1}, {1000, 10}};

@@ -37,8 +37,9 @@ uint32_t first_switch(uint32_t slot, uint32_t from) {
 
 uint64_t report_interval() {
   const border::ProcessHeader& h = *g_process.header;
-  const bool threads = h.count_interval_threads != 0 && h.slots_used.load(std::memory_order_relaxed) > 1;
-  return threads ? h.count_interval_threads : h.count_interval;
+  // A forked process has its parent's tokens: neither is alone.
+  const bool alone = h.slots_used.load(std::memory_order_relaxed) <= 1 && h.last_token.load(std::memory_order_relaxed) == 0;
+  return alone || h.count_interval_threads == 0 ? h.count_interval : h.count_interval_threads;
 }
 
 void find_next_stop(ThreadContext* c) {

@@ -1,0 +1,40 @@
+// The chunks of a trace through a replay, the next one decoded while this one is at work.
+#pragma once
+
+#include <cstdint>
+#include <future>
+
+#include "cli/progress.h"
+#include "traces/reader.h"
+#include "traces/trace_error.h"
+
+namespace simrun::cli {
+
+// Replay: as traces::Replay has run() and over(). From the chunk that holds instruction `from` on. Throws
+// traces::TraceError for a damaged trace.
+template <class Replay>
+void replay_all(const traces::Reader& trace, Replay& replay, uint64_t from, uint64_t to, Progress& progress) {
+  size_t at = trace.chunk_of(from);
+  const auto fetch = [&](size_t index) {
+    return std::async(std::launch::async, [&trace, index] { return trace.read_chunk(index); });
+  };
+  std::future<traces::Chunk> next;
+  if (at < trace.chunks().size()) next = fetch(at);
+  uint64_t instructions = 0;
+  for (; at < trace.chunks().size() && !replay.over(); ++at) {
+    const traces::Chunk chunk = next.get();
+    if (at + 1 < trace.chunks().size()) next = fetch(at + 1);
+    try {
+      replay.run(chunk, from, to);
+    } catch (const traces::FormatError& error) {
+      if (next.valid()) next.wait();
+      throw traces::TraceError(trace.path(), trace.chunks()[at].section.offset, error.what());
+    }
+    instructions += chunk.instructions;
+    if (progress.due()) progress.show(instructions, 0, chunk.threads.size());
+  }
+  if (next.valid()) next.wait();
+  if (!replay.over()) trace.require_undamaged();
+}
+
+}  // namespace simrun::cli
