@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -39,6 +40,11 @@ constexpr const char* kProfile = "profile.bb.zst";
 constexpr const char* kRegions = "regions.json";
 constexpr const char* kWhole = "whole.json";
 constexpr const char* kTraces = "regions";
+constexpr const char* kPart = "regions.part.json";
+constexpr const char* kPartState = "regions.part.state";
+// So much of the time may be spent on keeping what may be needed by nobody.
+constexpr std::chrono::milliseconds kBetweenParts{200};
+constexpr int kTimesItTook = 20;
 
 // Where a plain file stands; -1: it is none.
 long position_of_file(int descriptor) {
@@ -83,7 +89,7 @@ void PinPoints::open_folder() {
                       {"leave_out", o_.profile.left_out},
                       {"trace", o_.trace}};
   if (o_.restart)
-    for (const char* name : {kProfile, kRegions, kWhole, "asked.json"}) fs::remove(path(name), error);
+    for (const char* name : {kProfile, kRegions, kWhole, kPart, kPartState, "asked.json"}) fs::remove(path(name), error);
   std::ifstream file(path("asked.json"));
   if (file && json::parse(file, nullptr, false) != asked)
     throw UserError(o_.folder +
@@ -188,26 +194,81 @@ void PinPoints::save(const char* name, bool regions, const std::vector<Counts>& 
   simpoint::write_whole(path(name), json{{"key", key(regions)}, {"rows", rows}}.dump() + "\n");
 }
 
+namespace {
+
+// rows[i]: the counts from at[i] to at[i + 1].
+std::vector<Counts> differences(const std::vector<Counts>& at) {
+  std::vector<Counts> rows;
+  for (size_t i = 0; i + 1 < at.size(); ++i) {
+    rows.push_back(at[i]);
+    for (size_t j = 0; j < at[i].size(); ++j) rows[i][j] = at[i + 1][j] - at[i][j];
+  }
+  return rows;
+}
+
+}  // namespace
+
+// What an interrupted pass over the same regions left; nothing when its traces are no longer there.
+PinPoints::Part PinPoints::load_part(const RegionPass& pass) const {
+  std::ifstream file(path(kPart));
+  const json document = file ? json::parse(file, nullptr, false) : json();
+  if (!document.is_object() || document.value("key", json()) != key(true)) return {};
+  Part part{document.value("stop", size_t{0}), document.value("rows", std::vector<Counts>())};
+  if (part.stop >= pass.stops.size() || !is_state_of(path(kPartState), found_.machine)) return {};
+  for (size_t stop = 0; stop < part.stop && !pass.traces.empty(); ++stop)
+    for (const size_t region : pass.begins[stop])
+      if (!fs::exists(pass.traces[region].file)) return {};
+  say("regions: goes on behind {} of {} stretches", part.rows.size(), found_.plan.changes.size());
+  return part;
+}
+
+void PinPoints::save_part(const Part& part, const sim::Hierarchy& model) const {
+  std::error_code error;
+  fs::remove(path(kPart), error);  // it must not be taken for that of another state
+  write_state(path(kPartState), model);
+  simpoint::write_whole(path(kPart), json{{"key", key(true)}, {"stop", part.stop}, {"rows", part.rows}}.dump() + "\n");
+}
+
 // Runs the program once more; rows[i]: the counts from change i of the plan to the next.
-std::vector<Counts> PinPoints::simulate(const RegionPass& pass, const char* what) {
+std::vector<Counts> PinPoints::simulate(const RegionPass& pass, const char* what, Part* part) {
   sim::Hierarchy model(found_.machine);
   std::vector<Counts> at;
-  const auto expected = static_cast<size_t>(std::count(pass.is_change.begin(), pass.is_change.end(), true));
+  const size_t first = part != nullptr ? part->stop : 0;
+  const auto skipped = static_cast<std::ptrdiff_t>(first);
+  const std::vector<Counts> before = part != nullptr ? part->rows : std::vector<Counts>();
+  if (first != 0) read_state(path(kPartState), model);
+  auto keep_next = std::chrono::steady_clock::now() + kBetweenParts;
+  const auto expected = static_cast<size_t>(std::count(pass.is_change.begin() + skipped, pass.is_change.end(), true));
   RegionTraces traces = recorded_ ? RegionTraces(recorded_->trace().information(), &recorded_->trace())
                                   : RegionTraces(trace_information(o_.program, 0));
-  const auto on_stop = [&](size_t stop, uint64_t instructions) {
+  // Between regions, when nothing is being written, there is little to keep.
+  const auto keep_part = [&](size_t stop) {
+    if (part == nullptr || stop == first || !pass.is_change[stop] || pass.stops[stop].simulate || traces.any()) return;
+    const auto now = std::chrono::steady_clock::now();
+    if (now < keep_next) return;
+    part->stop = stop;
+    part->rows = before;
+    for (Counts& row : differences(at)) part->rows.push_back(std::move(row));
+    save_part(*part, model);
+    const auto then = std::chrono::steady_clock::now();
+    keep_next = then + std::max<std::chrono::steady_clock::duration>(kBetweenParts, kTimesItTook * (then - now));
+  };
+  const auto on_stop = [&](size_t index, uint64_t instructions) {
+    const size_t stop = first + index;
     if (pass.is_change[stop]) at.push_back(counts_of(model.statistics(), instructions));
     if (!pass.states.empty() && !pass.states[stop].empty()) write_state(pass.states[stop], model);
-    if (pass.traces.empty()) return;
     for (const size_t region : pass.closes[stop]) traces.end(region, instructions);
+    keep_part(stop);
+    if (pass.traces.empty()) return;
     for (const size_t region : pass.begins[stop]) traces.begin(region, pass.traces[region], instructions);
     for (const size_t region : pass.measures[stop]) traces.end_warm_up(region, instructions);
   };
-  RegionSink sink(model, pass.stops, pass.tolerance, on_stop, pass.traces.empty() ? nullptr : &traces);
+  RegionSink sink(model, {pass.stops.begin() + skipped, pass.stops.end()}, pass.tolerance, on_stop,
+                  pass.traces.empty() ? nullptr : &traces);
   const RunResult result = run_program(sink, what, pass.switches);
   sink.finish();
   at.push_back(counts_of(model.statistics(), sink.instructions()));
-  check_found(sink, pass.stops, what);
+  check_found(sink, {pass.stops.begin() + skipped, pass.stops.end()}, what);
   for (size_t region = 0; region < pass.traces.size(); ++region) traces.end(region, sink.instructions());
   if (at.size() != expected + 1)
     throw UserError(fmt::format("{}: the run ended before {} of {} stops: this is not the run that was profiled", what,
@@ -215,10 +276,9 @@ std::vector<Counts> PinPoints::simulate(const RegionPass& pass, const char* what
   say("{}: {:.2f}% of {} instructions simulated{}, {:.1f} s", what,
       100 * static_cast<double>(sink.simulated()) / static_cast<double>(sink.instructions()), sink.instructions(),
       pass.traces.empty() ? "" : fmt::format(", {} traces written", pass.traces.size()), result.wall_seconds);
-  for (size_t i = 0; i + 1 < at.size(); ++i)
-    for (size_t j = 0; j < at[i].size(); ++j) at[i][j] = at[i + 1][j] - at[i][j];
-  at.pop_back();
-  return at;
+  std::vector<Counts> rows = before;
+  for (Counts& row : differences(at)) rows.push_back(std::move(row));
+  return rows;
 }
 
 void PinPoints::check_found(const RegionSink& sink, const std::vector<Stop>& stops, const char* what) const {
@@ -262,7 +322,7 @@ std::string PinPoints::state_file(const Region& region) const {
 std::string PinPoints::program_name() const { return fs::path(o_.program.command[0]).filename(); }
 
 void PinPoints::simulate_regions() {
-  const RegionPass pass = plan_pass(found_.plan, found_.profile, o_.traces ? path(kTraces) : "", program_name(),
+  RegionPass pass = plan_pass(found_.plan, found_.profile, o_.traces ? path(kTraces) : "", program_name(),
                                     recorded_.has_value());
   const bool complete = std::all_of(pass.traces.begin(), pass.traces.end(),
                                     [](const RegionTrace& trace) { return fs::exists(trace.file); });
@@ -271,8 +331,11 @@ void PinPoints::simulate_regions() {
   std::error_code error;
   if (o_.traces && !fs::create_directories(path(kTraces), error) && error)
     throw UserError(fmt::format("cannot make the folder {}: {}", path(kTraces), error.message()));
-  found_.stretches = simulate(pass, "regions");
+  Part part = load_part(pass);
+  if (part.stop != 0 && !pass.switches.empty()) pass.switches = switches_from(pass, part.stop, found_.profile);
+  found_.stretches = simulate(pass, "regions", &part);
   save(kRegions, true, found_.stretches);
+  for (const char* name : {kPart, kPartState}) fs::remove(path(name), error);
 }
 
 void PinPoints::simulate_all() {

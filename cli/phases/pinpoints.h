@@ -52,7 +52,15 @@ class PinPoints {
   template <class Sink>
   RunResult run_program(Sink& sink, const char* what, const std::vector<border::ModeSwitch>& switches);
   void check_end(const RunResult& result, const char* what) const;
-  std::vector<simpoint::Counts> simulate(const RegionPass& pass, const char* what);
+  // How far an earlier call came in a pass: what it measured, and the caches as they were then.
+  struct Part {
+    size_t stop = 0;  // the next one
+    std::vector<simpoint::Counts> rows;
+  };
+  // `part`: nullptr, or what is kept from time to time; it may hold something to begin with.
+  std::vector<simpoint::Counts> simulate(const RegionPass& pass, const char* what, Part* part = nullptr);
+  Part load_part(const RegionPass& pass) const;
+  void save_part(const Part& part, const sim::Hierarchy& model) const;
   void remove_traces(const RegionPass& pass) const;
   std::string program_name() const;
   std::string state_file(const simpoint::Region& region) const;

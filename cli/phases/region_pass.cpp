@@ -87,6 +87,10 @@ std::string trace_name(const std::string& program, const Region& region) {
   return region_name(program, region) + ".trace";
 }
 
+std::vector<border::ModeSwitch> switches_from(const RegionPass& pass, size_t first, const Profile& profile) {
+  return switches_of({pass.stops.begin() + static_cast<std::ptrdiff_t>(first), pass.stops.end()}, profile);
+}
+
 uint64_t tolerance_of(const Profile& profile) {
   // Threads that run at other paces shift what is counted over all of them.
   const uint64_t part = profile.threads > 1 ? 10 : 100;

@@ -27,6 +27,9 @@ struct RegionPass {
 RegionPass plan_pass(const simpoint::RegionPlan& plan, const simpoint::Profile& profile, const std::string& folder,
                      const std::string& program, bool is_recorded);
 
+// Its switches when it begins at stop `first`.
+std::vector<border::ModeSwitch> switches_from(const RegionPass& pass, size_t first, const simpoint::Profile& profile);
+
 // RegionSink's, of a run that is traced from beginning to end.
 uint64_t tolerance_of(const simpoint::Profile& profile);
 

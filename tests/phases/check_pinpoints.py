@@ -104,8 +104,9 @@ def traces():
         subprocess.run([SIMRUN, "check", path], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         said = json.loads(subprocess.run([SIMRUN, "info", "--json", path], check=True, capture_output=True).stdout)
         said = said["summary"]["region"]
-        for key in ("phase", "weight", "multiplier", "warm_up", "length", "interval", "id"):
+        for key in ("phase", "weight", "multiplier", "length", "interval", "id"):
             assert said[key] == region[key], (key, said)
+        assert abs(said["warm_up"] - region["warm_up"]) < 200, said
         length = said["last_instruction"] - said["first_instruction"]
         assert abs(length - region["length"] - region["warm_up"]) < 200, (said, region)
         assert abs(said["first_instruction"] - (region["start"] - region["warm_up"])) < 200
@@ -126,6 +127,32 @@ def traces():
     assert other.stdout == "done\n" and len(os.listdir("d/regions")) == 2
     assert pinpoints("--no-traces", *words, folder="n")[0].stdout == "done\n" * 2 and not os.path.exists("n/regions")
     assert json.load(open("n/regions.json"))["rows"] == stretches
+
+
+def recorded():
+    """Regions that are cut from a recorded run are those of the live one."""
+    pathlib.Path("in").write_bytes(pathlib.Path("/usr/bin/env").read_bytes() * 8)
+    program = ("gzip", "-c", "in")
+    nowhere = {"stdout": subprocess.DEVNULL}
+    _, live = pinpoints("-k", "4", "--", *program, folder="live", **nowhere)
+    subprocess.run([SIMRUN, "record", "-q", "-o", "full.trace", "--", *program], check=True, **nowhere)
+    words = ("-k", "4", "--validate", "--max-error", "30", "--trace", "full.trace")
+    done, cut = pinpoints(*words, folder="cut")
+    assert done.stdout == "", "nothing is run"
+    assert rows("live") == rows("cut") and len(rows("cut")) > 4
+    assert sorted(os.listdir("live/regions")) == sorted(os.listdir("cut/regions"))
+    for ours, theirs in zip(cut["regions"], live["regions"]):
+        for name, figure in ours["figures"].items():
+            for part in ("region", "with_warm_up"):
+                assert abs(figure[part] - theirs["figures"][name][part]) < 0.01 * max(1, figure[part]), (name, ours, theirs)
+    for name in os.listdir("cut/regions"):
+        subprocess.run([SIMRUN, "check", f"cut/regions/{name}"], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    again, same = pinpoints(*words, folder="cut")
+    assert same == cut and "is there already" in again.stderr
+    assert "full.trace" not in run(*CONFIG, "-o", "cut", "--interval", "100k", "--", *program, status=1).stderr
+    assert "none.trace" in run(*CONFIG, "-o", "x", "--trace", "none.trace", status=2).stderr
+    run(*CONFIG, "-o", "x", "--trace", "full.trace", "--", "true", status=2)
+    assert "in is" in run(*CONFIG, "-o", "x", "--trace", "in", status=1).stderr
 
 
 def snapshots():
@@ -258,19 +285,29 @@ def redirected():
 
 
 def interrupted():
-    """Ctrl-C in the second pass: the profile stays, and the next call begins behind it."""
-    words = [SIMRUN, "pinpoints", *CONFIG, "-o", "d", "--interval", "100k", "--", GUEST, "60"]
+    """Ctrl-C in the second pass: the profile stays and the regions that are complete; the next call goes on behind them."""
+    options = [*CONFIG, "--interval", "100k", "--warm-up", "100k", "-k", "3", "--points", "20", "--", GUEST, "150"]
+    words = [SIMRUN, "pinpoints", "-o", "d", *options]
     process = subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True)
-    while not os.path.exists("d/regions.csv"):  # the second pass is about to begin
+    while not os.path.exists("d/regions.part.json"):
         assert process.poll() is None, process.communicate()
         time.sleep(0.01)
-    time.sleep(0.2)
     os.killpg(process.pid, signal.SIGINT)
     _, text = process.communicate(timeout=60)
     assert process.returncode == -signal.SIGINT, (process.returncode, text)
     assert "stays in d" in text and not os.path.exists("d/regions.json"), text
+    done = {path: path.stat().st_mtime_ns for path in pathlib.Path("d/regions").glob("*.trace")}
     again = subprocess.run(words, capture_output=True, text=True, timeout=100)
     assert again.returncode == 0 and again.stdout == "done\n" and "is there already" in again.stderr, again
+    assert "regions: goes on behind" in again.stderr, again
+    assert done and sum(path.stat().st_mtime_ns == when for path, when in done.items()) >= len(done) - 1
+    assert not os.path.exists("d/regions.part.json") and not os.path.exists("d/regions.part.state")
+    # As if it had not been interrupted.
+    subprocess.run([SIMRUN, "pinpoints", "-o", "whole", *options], capture_output=True, check=True, timeout=100)
+    ours, theirs = (json.load(open(f"{folder}/report.json")) for folder in ("d", "whole"))
+    assert sorted(os.listdir("d/regions")) == sorted(os.listdir("whole/regions"))
+    for name, figure in theirs["figures"].items():
+        assert abs(ours["figures"][name]["predicted"] - figure["predicted"]) < 1e-3 * max(1, figure["predicted"]), name
 
 
 def errors():

@@ -281,6 +281,9 @@ TEST(Points, EarlyTakesOneThatIsGoodEnough) {
   EXPECT_EQ(select_points(c, weights)[0].interval, 4u);
   EXPECT_EQ(select_points(c, weights, {.early = 0.5})[0].interval, 2u);
   EXPECT_EQ(select_points(c, weights, {.early = 1})[0].interval, 1u);
+  // One that is to be avoided, while there are others.
+  EXPECT_EQ(select_points(c, weights, {.avoided = {false, false, false, false, true}})[0].interval, 2u);
+  EXPECT_EQ(select_points(c, weights, {.avoided = std::vector<bool>(weights.size(), true)})[0].interval, 4u);
 }
 
 TEST(Points, CoverageKeepsTheHeaviest) {

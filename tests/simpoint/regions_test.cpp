@@ -103,6 +103,20 @@ TEST(Regions, FilesSayWhichProcessAMarkerIsOf) {
   EXPECT_THAT(csv, HasSubstr("\ncluster 1 from interval 5 from process 0.1x to process 0.2,0,2,0x1050,"));
 }
 
+TEST(Regions, AThreadsOwnCountsAreSaidAndHandOversAreKnown) {
+  Profile profile = ten_intervals();
+  for (size_t i = 4; i < 10; ++i) {
+    profile.intervals[i].begin.thread = i < 6 ? "0" : "0.1";
+    profile.intervals[i].begin.thread_count = 100 + i;
+  }
+  const std::vector<SimulationPoint> points = {{4, 0, 0.5}, {5, 1, 0.5}};
+  const std::string csv = pc_count_csv(plan_regions(profile, points, 0), profile);
+  EXPECT_THAT(csv, HasSubstr("\ncluster 0 from interval 4 from execution 104 in thread 0 to execution 105 in thread 0,"));
+  EXPECT_THAT(csv, HasSubstr(" from execution 105 in thread 0 to execution 106 in thread 0.1,"));
+  EXPECT_THAT(intervals_that_change_hands(profile),
+              ElementsAre(false, false, false, false, false, true, false, false, false, false));
+}
+
 TEST(Prediction, RatesAreWeighedWhateverTheLength) {
   // 1 miss in 10 instructions for a quarter of the run, 1 in 100 for the rest.
   const std::vector<Counts> regions = {{10, 1}, {1000, 10}};
