@@ -257,7 +257,8 @@ std::vector<Counts> PinPoints::simulate(const RegionPass& pass, const char* what
     const size_t stop = first + index;
     if (pass.is_change[stop]) at.push_back(counts_of(model.statistics(), instructions));
     if (!pass.states.empty() && !pass.states[stop].empty()) write_state(pass.states[stop], model);
-    for (const size_t region : pass.closes[stop]) traces.end(region, instructions);
+    if (!pass.traces.empty())
+      for (const size_t region : pass.closes[stop]) traces.end(region, instructions);
     keep_part(stop);
     if (pass.traces.empty()) return;
     for (const size_t region : pass.begins[stop]) traces.begin(region, pass.traces[region], instructions);
