@@ -136,7 +136,7 @@ def recorded():
     nowhere = {"stdout": subprocess.DEVNULL}
     _, live = pinpoints("-k", "4", "--", *program, folder="live", **nowhere)
     subprocess.run([SIMRUN, "record", "-q", "-o", "full.trace", "--", *program], check=True, **nowhere)
-    words = ("-k", "4", "--validate", "--max-error", "30", "--trace", "full.trace")
+    words = ("-k", "4", "--validate", "--trace", "full.trace")
     done, cut = pinpoints(*words, folder="cut")
     assert done.stdout == "", "nothing is run"
     assert rows("live") == rows("cut") and len(rows("cut")) > 4
