@@ -152,7 +152,7 @@ def recorded():
     assert "full.trace" not in run(*CONFIG, "-o", "cut", "--interval", "100k", "--", *program, status=1).stderr
     assert "none.trace" in run(*CONFIG, "-o", "x", "--trace", "none.trace", status=2).stderr
     run(*CONFIG, "-o", "x", "--trace", "full.trace", "--", "true", status=2)
-    assert "in is" in run(*CONFIG, "-o", "x", "--trace", "in", status=1).stderr
+    assert "in: " in run(*CONFIG, "-o", "x", "--trace", "in", status=1).stderr
 
 
 def snapshots():
