@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """check_pinpoints.py CASE SIMRUN GUEST: one case of `simrun pinpoints` (README.md)."""
 import csv
+import functools
 import gzip
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -31,6 +33,21 @@ def pinpoints(*words, folder="d", **options):
 def rows(folder="d", name="regions.csv"):
     lines = [line for line in open(pathlib.Path(folder, name)) if not line.startswith("#")]
     return list(csv.DictReader(lines))
+
+
+def in_one_of_three(case):
+    """Whose turn it is differs from run to run, the more on a full machine: a region may be lost, aloud, or be another one (decision 23)."""
+    @functools.wraps(case)
+    def attempts():
+        for left in (2, 1, 0):
+            try:
+                return case()
+            except AssertionError as failure:
+                print(f"{failure}\n{left} attempts left", file=sys.stderr)
+                if left == 0:
+                    raise
+            shutil.rmtree("d", ignore_errors=True)
+    return attempts
 
 
 def all_found(done, report):
@@ -213,6 +230,7 @@ def shifts():
     assert not os.path.exists("l/regions.json")
 
 
+@in_one_of_three
 def threads():
     config = ("--config", "l3_4core.yaml")
     done = run(*config, "-o", "d", "--interval", "200k", "--warm-up", "600k", "--validate", "--", GUEST, 4, 4)
@@ -223,6 +241,7 @@ def threads():
         assert report["figures"][name]["error"] < 0.1, done.stderr
 
 
+@in_one_of_three
 def openmp():
     """The guest is openmp.c, its threads wait in the kernel: regions between barriers, or between passes of loops."""
     kind, length = ("loop", "400k") if os.environ["OMP_NUM_THREADS"] == "4" else ("barrier", "100k")
@@ -256,6 +275,7 @@ def processes():
     assert report["figures"]["CPI estimate"]["error"] < 0.1, done.stderr
 
 
+@in_one_of_three
 def side_by_side():
     """Processes that run at the same time: whose turn it is differs from run to run, what each of them does does not."""
     script = f"'{GUEST}' 6 & '{GUEST}' 4 | cat; wait"
