@@ -48,7 +48,7 @@ void add_profile_options(CLI::App& app, ProfilerOptions& o) {
   app.add_flag(
       "--exact-order", o.from_trace,
       "Profile from a trace, at three times the cost: intervals of several threads end at one instruction, not when "
-      "a thread next reports (a 16th of an interval)");
+      "a thread next reports (a 32nd of an interval)");
 }
 
 }  // namespace simrun::cli

@@ -11,7 +11,7 @@ namespace simrun::cli {
 namespace {
 
 // Of threads that run side by side, each reports so much more often that their intervals end near each other.
-constexpr uint64_t kReportsOfThreads = 16;
+constexpr uint64_t kReportsOfThreads = 32;
 
 BlockProfiler::OnInterval counted(ProfiledRun& run, const BlockProfiler::OnInterval& on_interval) {
   return [&](const simpoint::Interval& interval, std::span<const simpoint::Entry> entries) {
