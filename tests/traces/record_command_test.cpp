@@ -203,7 +203,7 @@ TEST_F(RecordCommand, CoresAreThoseOfALiveRun) {
   for (size_t k = 0; k < live["threads"].size(); ++k)
     EXPECT_EQ(live["threads"][k]["core"], again["threads"][k]["core"]) << k;
   for (size_t k = 0; k < live["cores"].size(); ++k) {
-    EXPECT_NEAR(live["cores"][k]["instructions"], again["cores"][k]["instructions"], 1000) << k;
+    EXPECT_NEAR(live["cores"][k]["instructions"], again["cores"][k]["instructions"], k == 0 ? 1000 : 0) << k;   // the shell's
     EXPECT_EQ(live["cores"][k]["context_switches"], again["cores"][k]["context_switches"]) << k;
   }
 }
