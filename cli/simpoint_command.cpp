@@ -6,9 +6,9 @@
 #include "base/user_error.h"
 #include "cli/command_line.h"
 #include "cli/phases/clustering_options.h"
+#include "cli/phases/simpoint_files.h"
 #include "cli/print_error.h"
 #include "cli/sub_commands.h"
-#include "simpoint/read_profile.h"
 #include "simpoint/write_bytes.h"
 #include "simpoint/write_points.h"
 
@@ -18,6 +18,8 @@ namespace {
 
 struct Files {
   std::string vectors, prefix, points, weights, labels;
+  SimPointFiles others;
+  bool all = false;  // of each k
   bool quiet = false;
 };
 
@@ -30,42 +32,73 @@ Files parse(const Words& words, AnalysisOptions& analysis) {
   CommandLine line("simrun simpoint", "simrun simpoint FILE [-o PREFIX] [OPTIONS]", kDescription);
   Files files;
   CLI::App& app = line.app();
-  app.add_option("FILE,--load", files.vectors, "Frequency vectors; - is standard input")->required()->type_name("FILE");
+  app.add_option("FILE,--load", files.vectors, "Frequency vectors; - is standard input")->type_name("FILE");
   app.add_option("-o,--output", files.prefix, "Write PREFIX.simpoints, PREFIX.weights and PREFIX.labels")
       ->type_name("PREFIX");
   app.add_option("--save-simpoints", files.points, "Write the points here")->type_name("FILE");
   app.add_option("--save-weights", files.weights, "Write their weights here")->type_name("FILE");
   app.add_option("--save-labels", files.labels, "Write the cluster of each interval here")->type_name("FILE");
+  app.add_flag("--save-all", files.all,
+               "Write what is of a clustering for each k that is tried, as FILE.run_R_k_K (the R-th that was tried)");
   app.add_flag("-q,--quiet", files.quiet, "No report; warnings and errors only");
+  add_simpoint_files(app, files.others);
   add_analysis_options(app, analysis);
   line.parse(translate_simpoint_options(words));
+  if (const std::string what = contradiction(app, files.others); !what.empty()) line.usage_error(what);
   if (!files.prefix.empty()) {
     if (files.points.empty()) files.points = files.prefix + ".simpoints";
     if (files.weights.empty()) files.weights = files.prefix + ".weights";
     if (files.labels.empty()) files.labels = files.prefix + ".labels";
   }
-  if (files.quiet && files.points.empty() && files.weights.empty() && files.labels.empty())
+  if (files.quiet && files.points.empty() && files.weights.empty() && files.labels.empty() && !saves(files.others))
     line.usage_error("nothing to write and nothing to say: give -o PREFIX");
   return files;
 }
 
-void write(const Files& files, const AnalysisOptions& analysis, const simpoint::Clustering& clustering,
-           const std::vector<simpoint::SimulationPoint>& points,
-           const std::vector<simpoint::SimulationPoint>& covering) {
-  const auto pair = [&](const std::vector<simpoint::SimulationPoint>& some, const std::string& suffix) {
-    if (!files.points.empty()) simpoint::write_whole(files.points + suffix, simpoint::points_text(some));
-    if (!files.weights.empty()) simpoint::write_whole(files.weights + suffix, simpoint::weights_text(some));
+// What was found with one k.
+struct Selection {
+  std::vector<simpoint::SimulationPoint> points, covering;
+};
+
+Selection select(const simpoint::Clustering& clustering, const std::vector<double>& weights,
+                 const AnalysisOptions& analysis) {
+  Selection made;
+  made.points = simpoint::select_points(clustering, weights, analysis.selection);
+  made.covering = simpoint::cover(made.points, analysis.coverage);
+  if (analysis.points != 0)
+    for (auto* some : {&made.points, &made.covering})
+      *some = simpoint::spread(clustering, weights, *some, analysis.points);
+  return made;
+}
+
+// `suffix`: behind all names.
+void write(const Files& files, const std::string& suffix, const AnalysisOptions& analysis,
+           const simpoint::Clustering& clustering, const Selection& selection) {
+  const auto pair = [&](const std::vector<simpoint::SimulationPoint>& some, const std::string& behind) {
+    if (!files.points.empty()) simpoint::write_whole(files.points + behind, simpoint::points_text(some));
+    if (!files.weights.empty()) simpoint::write_whole(files.weights + behind, simpoint::weights_text(some));
   };
-  pair(points, "");
-  if (analysis.coverage < 1) pair(covering, simpoint::coverage_suffix(analysis.coverage));
-  if (!files.labels.empty()) simpoint::write_whole(files.labels, simpoint::labels_text(clustering));
+  pair(selection.points, suffix);
+  if (analysis.coverage < 1) pair(selection.covering, simpoint::coverage_suffix(analysis.coverage) + suffix);
+  if (!files.labels.empty()) simpoint::write_whole(files.labels + suffix, simpoint::labels_text(clustering));
+}
+
+// --save-all: every k, one after the other, so that no more than one is in memory.
+void write_all(const Files& files, const AnalysisOptions& analysis, const simpoint::ClusteringChoice& choice,
+               const simpoint::ProjectedIntervals& intervals, const std::vector<double>& weights) {
+  for (const auto& scored : choice.examined) {
+    const std::string suffix = fmt::format(".run_{}_k_{}", scored.run, scored.k());
+    const auto clustering = simpoint::assign(intervals.points, weights, scored.centres, true);
+    write(files, suffix, analysis, clustering, select(clustering, weights, analysis));
+    save_centres(files.others, suffix, scored, intervals, weights);
+  }
 }
 
 void report(const simpoint::ClusteringChoice& choice, const std::vector<simpoint::SimulationPoint>& points,
             const AnalysisOptions& analysis) {
   fmt::print("     k               BIC   distortion\n");
   for (const auto& scored : choice.examined)
-    fmt::print("{:>6} {:>17.2f} {:>12.6g}{}\n", scored.clustering.k(), scored.bic, scored.clustering.distortion,
+    fmt::print("{:>6} {:>17.2f} {:>12.6g}{}\n", scored.k(), scored.bic, scored.distortion,
                &scored == &choice.examined[choice.chosen] ? "  <- chosen" : "");
   fmt::print("\n   cluster     interval    weight\n");
   for (const auto& point : points)
@@ -73,8 +106,8 @@ void report(const simpoint::ClusteringChoice& choice, const std::vector<simpoint
   if (analysis.coverage < 1)
     fmt::print("{} of them cover {:g} of the run\n", simpoint::cover(points, analysis.coverage).size(),
                analysis.coverage);
-  if (choice.examined.back().clustering.k() - choice.clustering().k() <= choice.clustering().k() / 10 &&
-      choice.clustering().k() > 1 && analysis.clustering.ks.empty())
+  const uint32_t k = choice.clustering.k();
+  if (choice.examined.back().k() - k <= k / 10 && k > 1 && choice.examined.size() > 1 && analysis.clustering.ks.empty())
     fmt::print("k is close to the most that were tried: try --max-k {}\n", 2 * analysis.clustering.max_k);
 }
 
@@ -83,21 +116,20 @@ void report(const simpoint::ClusteringChoice& choice, const std::vector<simpoint
 int simpoint_command(const Words& words) {
   AnalysisOptions analysis;
   const Files files = parse(words, analysis);
-  simpoint::Projector projector(analysis.dimensions, analysis.projection_seed);
-  const simpoint::ReadProfile read =
-      simpoint::read_profile(files.vectors, [&](std::span<const simpoint::Entry> entries) { projector.add(entries); });
-  for (const std::string& warning : read.warnings) print_error("simrun: warning: {}\n", warning);
-  const simpoint::ProjectedIntervals intervals = projector.finish();
+  const simpoint::ProjectedIntervals intervals = load_intervals(files.vectors, files.others, analysis);
   if (intervals.size() == 1) print_error("simrun: warning: {}: one interval: nothing to choose from\n", files.vectors);
-  const std::vector<double> weights = simpoint::interval_weights(intervals.sums, analysis.fixed_length);
+  const std::vector<double> weights = load_weights(files.others, intervals, analysis);
+  save_intervals(files.others, intervals, weights);
+  analysis.clustering.first_centres = load_first_centres(files.others, intervals, weights);
   const simpoint::ClusteringChoice choice = simpoint::choose_clustering(intervals.points, weights, analysis.clustering);
-  auto points = simpoint::select_points(choice.clustering(), weights, analysis.selection);
-  auto covering = simpoint::cover(points, analysis.coverage);
-  if (analysis.points != 0)
-    for (auto* some : {&points, &covering})
-      *some = simpoint::spread(choice.clustering(), weights, *some, analysis.points);
-  write(files, analysis, choice.clustering(), points, covering);
-  if (!files.quiet) report(choice, points, analysis);
+  const Selection selection = select(choice.clustering, weights, analysis);
+  if (files.all) {
+    write_all(files, analysis, choice, intervals, weights);
+  } else {
+    write(files, "", analysis, choice.clustering, selection);
+    save_centres(files.others, "", choice.examined[choice.chosen], intervals, weights);
+  }
+  if (!files.quiet) report(choice, selection.points, analysis);
   return 0;
 }
 

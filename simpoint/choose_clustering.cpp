@@ -28,6 +28,14 @@ int threads() {
 #endif
 }
 
+void check_first_centres(const Points& points, const Points& first) {
+  if (first.rows() == 0) return;
+  if (first.cols() != points.cols())
+    throw UserError(
+        fmt::format("first centres have {} dimensions, the intervals have {}", first.cols(), points.cols()));
+  if (!first.allFinite()) throw UserError("a first centre is not finite");
+}
+
 void check(const Points& points, std::span<const double> weights, const ClusteringOptions& o) {
   if (points.rows() == 0) throw UserError("there is no interval to cluster");
   if (weights.size() != static_cast<size_t>(points.rows()))
@@ -43,6 +51,7 @@ void check(const Points& points, std::span<const double> weights, const Clusteri
   if (!(o.least_gain >= 0)) throw UserError(fmt::format("least gain {}: 0 or more", o.least_gain), 2);
   if (o.ks.empty() ? o.max_k == 0 : *std::min_element(o.ks.begin(), o.ks.end()) == 0)
     throw UserError("k 0: at least one cluster", 2);
+  check_first_centres(points, o.first_centres);
 }
 
 // Different seeds for each k and each try, from one.
@@ -81,12 +90,13 @@ class Chooser {
         on_examined_(on_examined),
         total_(total_distortion(points, weights)) {
     if (options.sample != 0 && options.sample < weights.size())
-      sample_ = draw(points, weights, options.sample, random_at(options.seed, ~uint64_t{0}));
+      sample_ = draw(points, weights, options.sample, options.sample_seed);
   }
 
   // The best of all seeds for each of `ks` that is new. Runs side by side; the answer does not depend on how many.
   void examine(std::vector<uint32_t> ks) {
     std::erase_if(ks, [&](uint32_t k) { return examined_.contains(k); });
+    for (const uint32_t k : ks) run_of_.emplace(k, static_cast<uint32_t>(run_of_.size() + 1));
     std::sort(ks.begin(), ks.end(), std::greater<>());  // the long ones first
     ks.erase(std::unique(ks.begin(), ks.end()), ks.end());
     const size_t runs = ks.size() * options_.seeds;
@@ -103,8 +113,18 @@ class Chooser {
       else if (results[run].bic > found->second.bic)
         found->second = std::move(results[run]);
     }
-    for (auto k = ks.rbegin(); k != ks.rend(); ++k)
-      if (on_examined_) on_examined_(*k, examined_.at(*k).bic);
+    for (auto k = ks.rbegin(); k != ks.rend(); ++k) {
+      ScoredClustering& scored = examined_.at(*k);
+      scored.run = run_of_.at(*k);
+      if (on_examined_) on_examined_(*k, scored.bic);
+    }
+  }
+
+  // From the centres that are given.
+  void examine_given() {
+    ScoredClustering made = from(options_.first_centres, true);
+    made.run = 1;
+    examined_.emplace(made.k(), std::move(made));
   }
 
   double bic_of(uint32_t k) const { return examined_.at(k).bic; }
@@ -118,25 +138,30 @@ class Chooser {
   ClusteringChoice finish() {
     ClusteringChoice choice;
     for (auto& [k, scored] : examined_) choice.examined.push_back(std::move(scored));
-    if (!is_one_phase(choice.examined, options_.least_gain))
+    if (!is_one_phase(choice.examined, weights_.size(), options_.least_gain))
       choice.chosen = choose_by_threshold(choice.examined, options_.threshold);
+    choice.clustering = assign(points_, weights_, choice.examined[choice.chosen].centres, true);
     return choice;
   }
 
  private:
+  // Of the sample if there is one, else of all.
+  const Points& clustered() const { return sample_ ? sample_->points : points_; }
+  std::span<const double> clustered_weights() const { return sample_ ? std::span(sample_->weights) : weights_; }
+
   ScoredClustering one(uint32_t k, uint32_t attempt, bool parallel) const {
     const uint64_t seed = seed_of(options_, k, attempt);
-    const Points& points = sample_ ? sample_->points : points_;
-    const std::span<const double> weights = sample_ ? std::span<const double>(sample_->weights) : weights_;
-    const Points first = initial_centres(points, weights, k, options_.initialisation, seed);
-    ScoredClustering made{k_means(points, weights, first, options_.iterations, parallel), 0, seed};
-    if (sample_) {
-      const uint32_t iterations = made.clustering.iterations;
-      made.clustering = assign(points_, weights_, made.clustering.centres, parallel);
-      made.clustering.iterations = iterations;
-    }
-    made.bic = bic(made.clustering, weights_, total_);
+    ScoredClustering made =
+        from(initial_centres(clustered(), clustered_weights(), k, options_.initialisation, seed), parallel);
+    made.seed = seed;
     return made;
+  }
+
+  ScoredClustering from(Points first, bool parallel) const {
+    Clustering clustering = k_means(clustered(), clustered_weights(), first, options_.iterations, parallel);
+    if (sample_) clustering = assign(points_, weights_, clustering.centres, parallel);
+    const double score = bic(clustering, weights_, total_);
+    return {std::move(first), std::move(clustering.centres), clustering.distortion, score};
   }
 
   const Points& points_;
@@ -146,6 +171,7 @@ class Chooser {
   double total_;
   std::optional<Sample> sample_;
   std::map<uint32_t, ScoredClustering> examined_;
+  std::map<uint32_t, uint32_t> run_of_;  // k -> ScoredClustering::run
 };
 
 // The smallest k that reaches the threshold, taking BIC to rise with k until it does.
@@ -161,13 +187,13 @@ void bisect(Chooser& chooser, uint32_t max_k) {
 
 }  // namespace
 
-bool is_one_phase(std::span<const ScoredClustering> examined, double least_gain) {
-  const Clustering& first = examined[0].clustering;
+bool is_one_phase(std::span<const ScoredClustering> examined, size_t intervals, double least_gain) {
+  const ScoredClustering& first = examined[0];
   if (first.k() != 1) return false;
-  double best = examined[0].bic;
+  double best = first.bic;
   for (const ScoredClustering& scored : examined) best = std::max(best, scored.bic);
-  const double positions = static_cast<double>(first.labels.size()) * static_cast<double>(first.centres.cols());
-  return best - examined[0].bic < least_gain * positions;
+  const double positions = static_cast<double>(intervals) * static_cast<double>(first.centres.cols());
+  return best - first.bic < least_gain * positions;
 }
 
 size_t choose_by_threshold(std::span<const ScoredClustering> examined, double threshold) {
@@ -185,7 +211,9 @@ ClusteringChoice choose_clustering(const Points& points, std::span<const double>
   if (options.sample != 0) most = std::min<uint64_t>(most, options.sample);
   const auto lowered = [&](uint32_t k) { return static_cast<uint32_t>(std::min<uint64_t>(k, most)); };
   Chooser chooser(points, weights, options, on_examined);
-  if (!options.ks.empty()) {
+  if (options.first_centres.rows() != 0) {
+    chooser.examine_given();
+  } else if (!options.ks.empty()) {
     std::vector<uint32_t> ks;
     for (const uint32_t k : options.ks) ks.push_back(lowered(k));
     chooser.examine(ks);

@@ -25,18 +25,26 @@ struct ClusteringOptions {
   // range of BIC, and finds phases in the noise of a program that has one. 0: as SimPoint.
   double least_gain = 0.1;
   uint64_t sample = 0;  // cluster on that many intervals, drawn by weight; 0: on all. Labels and BIC are of all.
+  uint64_t sample_seed = 385089224;  // SimPoint's own default
+  // Begin with these instead of drawing any: one clustering, with as many clusters. No rows: not given.
+  Points first_centres = {};
 };
 
+// A clustering without what it says of each interval: assign() of its centres says that again, to the bit. So that a
+// million intervals need no more memory for many k than for one.
 struct ScoredClustering {
-  Clustering clustering;
+  Points first_centres, centres;
+  double distortion = 0;  // as in Clustering
   double bic = 0;
   uint64_t seed = 0;
+  uint32_t run = 0;  // from 1, in the order in which ks were tried (SimPoint's number in names of files)
+  uint32_t k() const { return static_cast<uint32_t>(centres.rows()); }
 };
 
 struct ClusteringChoice {
   std::vector<ScoredClustering> examined;  // by k; the best seed of each
   size_t chosen = 0;                       // index into it
-  const Clustering& clustering() const { return examined[chosen].clustering; }
+  Clustering clustering;                   // the chosen one
 };
 
 // Called when a k is done: k, its BIC. May be empty.
@@ -48,7 +56,7 @@ ClusteringChoice choose_clustering(const Points& points, std::span<const double>
                                    const ClusteringOptions& options, const OnExamined& on_examined = {});
 
 // True when k = 1 was examined and no other k gains `least_gain` (ClusteringOptions) over it.
-bool is_one_phase(std::span<const ScoredClustering> examined, double least_gain);
+bool is_one_phase(std::span<const ScoredClustering> examined, size_t intervals, double least_gain);
 
 // The smallest k of `examined` (by k) whose BIC reaches min + threshold (max - min).
 size_t choose_by_threshold(std::span<const ScoredClustering> examined, double threshold);

@@ -14,7 +14,16 @@ double projection_element(uint64_t seed, uint32_t block, uint32_t dimension) {
   return 2 * to_unit(random_at(random_at(seed, block), dimension)) - 1;
 }
 
+Points Projector::matrix(uint32_t blocks) const {
+  if (given_.rows() != 0) return given_;
+  Points made(blocks, dimensions_);
+  for (uint32_t block = 1; block <= blocks; ++block)
+    for (uint32_t d = 0; d < dimensions_; ++d) made(block - 1, d) = projection_element(seed_, block, d);
+  return made;
+}
+
 const double* Projector::row(uint32_t block) {
+  if (given_.rows() != 0) return given_.data() + static_cast<Eigen::Index>(block - 1) * given_.cols();
   if (block >= row_of_block_.size()) row_of_block_.resize(std::max<size_t>(block + 1, 2 * row_of_block_.size()));
   uint32_t& index = row_of_block_[block];
   if (index == 0) {
@@ -36,6 +45,10 @@ void Projector::add(std::span<const Entry> interval) {
   if (!(sum > 0) || !std::isfinite(sum))
     throw UserError(
         fmt::format("interval {}: the sum of its vector is {}, so it cannot be normalised", intervals(), sum));
+  if (given_.rows() != 0 && largest_block_ > given_.rows())
+    throw UserError(
+        fmt::format("interval {}: block {}, but the projection matrix has {} rows (it is of another profile)",
+                    intervals(), largest_block_, given_.rows()));
   if (dimensions_ == 0) {
     if (largest_block_ > kMostUnprojected)
       throw UserError(fmt::format("block {} without projection: at most {} blocks; give --dimensions", largest_block_,
@@ -65,7 +78,9 @@ ProjectedIntervals Projector::finish() {
     made.points = Eigen::Map<const Points>(values_.data(), rows, dimensions_);
   }
   made.sums = std::move(sums_);
-  *this = Projector(dimensions_, seed_);
+  Projector empty(dimensions_, seed_);
+  empty.given_ = std::move(given_);
+  *this = std::move(empty);
   return made;
 }
 

@@ -7,6 +7,7 @@
 #include <Eigen/Core>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace simrun::simpoint {
@@ -36,11 +37,18 @@ class Projector {
   // `dimensions` 0: no projection, one dimension for each block (at most kMostUnprojected blocks).
   Projector(uint32_t dimensions, uint64_t seed) : dimensions_(dimensions), seed_(seed) {}
   static constexpr uint32_t kMostUnprojected = 4096;
+  // By a matrix that is given: a row for each block, from 1.
+  explicit Projector(Points matrix)
+      : dimensions_(static_cast<uint32_t>(matrix.cols())), seed_(0), given_(std::move(matrix)) {}
 
-  // Throws UserError when a count is negative or not finite, the sum is zero, or there are too many blocks.
+  // Throws UserError when a count is negative or not finite, the sum is zero, or there are more blocks than unprojected
+  // dimensions or rows of the matrix.
   void add(std::span<const Entry> interval);
   size_t intervals() const { return sums_.size(); }
   uint32_t largest_block() const { return largest_block_; }
+
+  // Of blocks 1 to `blocks`, to be saved: what add() multiplies by.
+  Points matrix(uint32_t blocks) const;
 
   // Leaves the projector empty.
   ProjectedIntervals finish();
@@ -50,6 +58,7 @@ class Projector {
 
   uint32_t dimensions_;
   uint64_t seed_;
+  Points given_;  // no rows: the matrix is random
   uint32_t largest_block_ = 0;
   std::vector<double> values_;             // dimensions_ each
   std::vector<std::vector<Entry>> plain_;  // dimensions_ 0: kept until the number of blocks is known

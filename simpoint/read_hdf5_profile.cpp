@@ -106,8 +106,8 @@ class Reader {
   }
 
   // Of an interval's marker: older files have no such column.
-  const std::string& name(const std::vector<std::string>& names, const std::vector<uint32_t>& column,
-                          size_t interval, const char* what) const {
+  const std::string& name(const std::vector<std::string>& names, const std::vector<uint32_t>& column, size_t interval,
+                          const char* what) const {
     static const std::string kNone;
     if (column.empty()) return kNone;
     if (column[interval] >= names.size()) fail(fmt::format("{} {} of {}", what, column[interval], names.size()));

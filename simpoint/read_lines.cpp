@@ -169,6 +169,17 @@ bool LineReader::next(std::string& line) {
   }
 }
 
+std::string read_whole(const std::string& path) {
+  const std::unique_ptr<LineReader::Source> source = open(path);
+  std::string all;
+  for (size_t had = 0;; had = all.size()) {
+    all.resize(had + kBuffer);
+    const size_t got = source->read(all.data() + had, kBuffer);
+    all.resize(had + got);
+    if (got == 0) return all;
+  }
+}
+
 void LineReader::fail(const std::string& what) const {
   throw UserError(fmt::format("{}:{}: {}", path_, line_number_, what));
 }

@@ -42,4 +42,7 @@ class LineReader {
   bool terminated_ = true;
 };
 
+// All bytes of such a file, decompressed. Throws UserError likewise.
+std::string read_whole(const std::string& path);
+
 }  // namespace simrun::simpoint

@@ -61,8 +61,8 @@ std::vector<bool> intervals_that_change_hands(const Profile& profile) {
   for (size_t i = 0; i + 1 < made.size(); ++i) {
     const Marker &begin = profile.intervals[i].begin, &end = profile.intervals[i + 1].begin;
     // Without a thread: its process had no other then.
-    made[i] = begin.process != end.process ||
-              (begin.thread != end.thread && !begin.thread.empty() && !end.thread.empty());
+    made[i] =
+        begin.process != end.process || (begin.thread != end.thread && !begin.thread.empty() && !end.thread.empty());
   }
   return made;
 }
@@ -146,10 +146,9 @@ std::string pc_count_csv(const RegionPlan& plan, const Profile& profile) {
     // The same address at both ends: how often it is executed in between is known.
     const bool same = from.place == to.place && from.process == to.process && to.count != 0;
     text += fmt::format("{}{}{},{},{},{:#x},{},{:#x},{},{:#x},{},{:#x},{},{},{},{:.6g},{:.6g},{}\n", comment,
-                        processes(from, to), threads(from, to),
-                        profile.threads > 1 ? "global" : "0", id, from.place.pc, from.place.module, from.place.offset,
-                        from.count, to.place.pc, to.place.module, to.place.offset, to.count,
-                        same ? to.count - from.count : 0, length, weight, multiplier, type);
+                        processes(from, to), threads(from, to), profile.threads > 1 ? "global" : "0", id, from.place.pc,
+                        from.place.module, from.place.offset, from.count, to.place.pc, to.place.module, to.place.offset,
+                        to.count, same ? to.count - from.count : 0, length, weight, multiplier, type);
   };
   uint32_t next_id = static_cast<uint32_t>(plan.regions.size());
   for (const Region& r : plan.regions) {

@@ -206,7 +206,8 @@ void BlockProfiler::begin_interval(const Thread& thread, uint64_t pc, uint64_t m
   const Process& process = *thread.process;
   interval_.start = retired_;
   interval_.begin = {process.modules.place(pc),
-                     executions_of(process, pc, process.executions, process.cut_executions) + meanwhile + 1, process.name};
+                     executions_of(process, pc, process.executions, process.cut_executions) + meanwhile + 1,
+                     process.name};
   if (process.threads > 1) {
     interval_.begin.thread = thread.name;
     interval_.begin.thread_count = executions_of(process, pc, thread.before, thread.cut_executions) + meanwhile + 1;

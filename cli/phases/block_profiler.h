@@ -7,8 +7,8 @@
 // all threads together, in the order of virtual time; vectors have a dimension for each block of each thread.
 //
 // Of several threads, the one that began an interval also ends it, unless it has ended or does not run: so both markers
-// are places in its own execution, whose distance and order no other thread changes. (Not even the order of virtual time
-// can be relied on between two: it does not know who waited for whom.)
+// are places in its own execution, whose distance and order no other thread changes. (Not even the order of virtual
+// time can be relied on between two: it does not know who waited for whom.)
 #pragma once
 
 #include <deque>
@@ -86,17 +86,17 @@ class BlockProfiler {
     uint32_t threads = 0;  // that were ever there
     CodeModules modules;
     PathBlockTable paths;
-    std::vector<uint64_t> executions;                       // by word, in the intervals that are over
+    std::vector<uint64_t> executions;  // by word, in the intervals that are over
     Executions cut_executions;
   };
   struct Thread {
     Process* process = nullptr;
     uint32_t index = 0;
-    uint64_t reported = 0;             // instructions, from counts
+    uint64_t reported = 0;  // instructions, from counts
     std::string name;
-    bool waits = false;                // at a barrier (kBarrier only)
-    uint32_t passed = 0;               // barriers that might have ended this interval
-    std::vector<uint64_t> before;      // executions by word, in the intervals that are over
+    bool waits = false;            // at a barrier (kBarrier only)
+    uint32_t passed = 0;           // barriers that might have ended this interval
+    std::vector<uint64_t> before;  // executions by word, in the intervals that are over
     Executions cut_executions;
     std::vector<uint64_t> executions;  // by word, in this interval
     std::vector<uint32_t> touched;
@@ -151,13 +151,13 @@ class BlockProfiler {
   std::map<uint32_t, Process> processes_;
   ThreadNames names_;
   const Thread* leader_ = nullptr;  // who began the interval and has not ended
-  const Thread* ender_ = nullptr;    // it has passed the barrier (kBarrier only) that is to end the interval
+  const Thread* ender_ = nullptr;   // it has passed the barrier (kBarrier only) that is to end the interval
   std::deque<Thread> threads_;
   Barriers barriers_;
-  uint64_t quiet_ = 0;          // counted instructions until the interval may end
-  uint64_t overdue_ = 0;        // the same since then
-  uint64_t left_out_ = 0;       // instructions, all intervals
-  uint64_t retired_ = 0;        // in the intervals that are over
+  uint64_t quiet_ = 0;     // counted instructions until the interval may end
+  uint64_t overdue_ = 0;   // the same since then
+  uint64_t left_out_ = 0;  // instructions, all intervals
+  uint64_t retired_ = 0;   // in the intervals that are over
   uint64_t interval_left_out_ = 0;
   uint64_t interval_reported_ = 0;  // from counts
   bool begun_ = false;

@@ -1,7 +1,10 @@
 #include "cli/phases/clustering_options.h"
 
 #include <charconv>
+#include <cstdlib>
+#include <limits>
 #include <map>
+#include <sstream>
 
 namespace simrun::cli {
 
@@ -9,39 +12,43 @@ namespace {
 
 using simpoint::Initialisation;
 
-// SimPoint's ranges: R(,R)*, R = k | a:b | a:step:b.
-bool parse_range(const std::string& text, std::vector<uint32_t>& ks) {
-  std::vector<uint32_t> numbers;
+// Numbers with colons between them: one to three.
+bool parse_numbers(const std::string& text, std::vector<int64_t>& numbers) {
   const char* at = text.data();
   const char* const end = at + text.size();
   for (;;) {
-    uint32_t number = 0;
-    const auto [behind, error] = std::from_chars(at, end, number);
-    if (error != std::errc() || number == 0 || number > 1'000'000) return false;
-    numbers.push_back(number);
-    if (behind == end) break;
+    const auto [behind, error] = std::from_chars(at, end, numbers.emplace_back());
+    if (error != std::errc() || std::abs(numbers.back()) > 1'000'000) return false;
+    if (behind == end) return numbers.size() <= 3;
     if (*behind != ':') return false;
     at = behind + 1;
   }
-  if (numbers.size() > 3 || numbers.front() > numbers.back()) return false;
-  const uint32_t step = numbers.size() == 3 ? numbers[1] : 1;
-  for (uint64_t k = numbers.front(); k <= numbers.back(); k += step) ks.push_back(static_cast<uint32_t>(k));
+}
+
+// SimPoint's ranges: R(,R)*, R = k | a:b | a:step:b; downwards, too, whatever the step's sign.
+bool parse_range(const std::string& text, std::vector<uint32_t>& ks) {
+  std::vector<int64_t> numbers;
+  if (!parse_numbers(text, numbers)) return false;
+  const int64_t from = numbers.front(), to = numbers.back();
+  const int64_t step = numbers.size() == 3 ? std::abs(numbers[1]) : 1;
+  if (from < 1 || to < 1 || step == 0) return false;
+  for (int64_t k = from; from <= to ? k <= to : k >= to; k += from <= to ? step : -step)
+    ks.push_back(static_cast<uint32_t>(k));
   return true;
 }
 
 CLI::Option* add_ks(CLI::App& app, simpoint::ClusteringOptions& o) {
+  // Split here: of words that CLI11 splits it takes one only.
   const auto take = [&o](const std::vector<std::string>& words) {
-    for (const std::string& word : words) {
-      if (word == "search") continue;
-      if (!parse_range(word, o.ks))
-        throw CLI::ValidationError("-k",
-                                   word + ": expected search, or numbers and ranges: 5 or 1:10 or 2:2:20, with commas");
-    }
+    std::istringstream ranges(words.back());
+    for (std::string range; std::getline(ranges, range, ',');)
+      if (range != "search" && !parse_range(range, o.ks))
+        throw CLI::ValidationError(
+            "-k", range + ": expected search, or numbers and ranges: 5 or 1:10 or 2:2:20, with commas");
     return true;
   };
   return app
       .add_option("-k", take, "Numbers of clusters to try: search (bisect up to --max-k), or 5 or 1:10 or 2:2:20,30")
-      ->delimiter(',')
       ->type_name("RANGES")
       ->default_str("search");
 }
@@ -80,14 +87,26 @@ void add_analysis_options(CLI::App& app, AnalysisOptions& o) {
       ->group(kGroup);
   app.add_option("--seed-km", c.seed, "Seed of the clustering")->capture_default_str()->group(kGroup);
   app.add_option("--seed-proj", o.projection_seed, "Seed of the projection")->capture_default_str()->group(kGroup);
-  app.add_option("--iters", c.iterations, "Most iterations of k-means")
+  static const std::map<std::string, uint32_t> endless = {{"off", std::numeric_limits<uint32_t>::max()}};
+  app.add_option("--iters", c.iterations, "Most iterations of k-means; off: until no label changes")
+      ->transform(CLI::Transformer(endless).description(""))
       ->check(CLI::PositiveNumber.description(""))
       ->capture_default_str()
       ->group(kGroup);
-  app.add_option("--dimensions", o.dimensions, "Dimensions after the random projection; 0: none")
+  app.add_option_function<uint32_t>(
+         "--dimensions",
+         [&o](const uint32_t& dimensions) {
+           o.dimensions = dimensions;
+           o.dimensions_given = true;
+         },
+         "Dimensions after the random projection; 0: none")
+      ->default_str(std::to_string(o.dimensions))
       ->capture_default_str()
       ->group(kGroup);
   app.add_option("--sample-size", c.sample, "Cluster this many intervals, drawn by weight, then label all (0: all)")
+      ->capture_default_str()
+      ->group(kGroup);
+  app.add_option("--seed-sample", c.sample_seed, "Seed of the draw of --sample-size")
       ->capture_default_str()
       ->group(kGroup);
   app.add_option("--fixed-length", o.fixed_length, "on: intervals weigh the same; off: by their instructions")
@@ -128,7 +147,25 @@ std::vector<std::string> translate_simpoint_options(const std::vector<std::strin
                                                            {"-coveragePct", "--coverage"},
                                                            {"-saveSimpoints", "--save-simpoints"},
                                                            {"-saveSimpointWeights", "--save-weights"},
-                                                           {"-saveLabels", "--save-labels"}};
+                                                           {"-saveLabels", "--save-labels"},
+                                                           {"-saveAll", "--save-all"},
+                                                           {"-saveVectorWeights", "--save-vector-weights"},
+                                                           {"-loadVectorWeights", "--load-vector-weights"},
+                                                           {"-saveInitCtrs", "--save-init-ctrs"},
+                                                           {"-loadInitCtrs", "--load-init-ctrs"},
+                                                           {"-loadInitLabels", "--load-init-labels"},
+                                                           {"-saveFinalCtrs", "--save-final-ctrs"},
+                                                           {"-saveVectorsTxtFmt", "--save-vectors-txt"},
+                                                           {"-saveVectorsBinFmt", "--save-vectors-bin"},
+                                                           {"-loadVectorsTxtFmt", "--load-vectors-txt"},
+                                                           {"-loadVectorsBinFmt", "--load-vectors-bin"},
+                                                           {"-saveProjMatrixTxtFmt", "--save-proj-matrix-txt"},
+                                                           {"-saveProjMatrixBinFmt", "--save-proj-matrix-bin"},
+                                                           {"-loadProjMatrixTxtFmt", "--load-proj-matrix-txt"},
+                                                           {"-loadProjMatrixBinFmt", "--load-proj-matrix-bin"},
+                                                           {"-numFVs", "--num-fvs"},
+                                                           {"-FVDim", "--fv-dim"},
+                                                           {"-seedsample", "--seed-sample"}};
   std::vector<std::string> translated;
   for (size_t i = 0; i < words.size(); ++i) {
     // Files may be compressed without being told so; level of talk: one.

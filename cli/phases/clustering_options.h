@@ -14,6 +14,7 @@ struct AnalysisOptions {
   simpoint::ClusteringOptions clustering;
   simpoint::SelectionOptions selection;
   uint32_t dimensions = 15;               // 0: no projection
+  bool dimensions_given = false;          // said by the user
   uint64_t projection_seed = 2042712918;  // SimPoint's own default
   bool fixed_length = true;
   double coverage = 1;

@@ -34,7 +34,7 @@ struct PathBlocks {
   bool of_runtime = false;                                   // of a module that has barriers
   Synchronisation synchronisation = Synchronisation::kNone;  // of the function that starts here
   std::vector<BlockPiece> pieces;
-  std::vector<uint64_t> addresses;                           // of its instructions: the path table ends with its process
+  std::vector<uint64_t> addresses;  // of its instructions: the path table ends with its process
 };
 
 class PathBlockTable {
@@ -43,7 +43,7 @@ class PathBlockTable {
   PathBlocks* find(uint64_t word) {
     return word < paths_.size() && paths_[word].instructions != 0 ? &paths_[word] : nullptr;
   }
-  const PathBlocks& operator[](uint64_t word) const { return paths_[word]; }   // learnt
+  const PathBlocks& operator[](uint64_t word) const { return paths_[word]; }  // learnt
   PathBlocks& learn(uint64_t word, const channel::PathCode& code);
 
   // The block of a piece, and of the instruction `i` of a path, with what is known now.

@@ -89,7 +89,8 @@ void PinPoints::open_folder() {
                       {"leave_out", o_.profile.left_out},
                       {"trace", o_.trace}};
   if (o_.restart)
-    for (const char* name : {kProfile, kRegions, kWhole, kPart, kPartState, "asked.json"}) fs::remove(path(name), error);
+    for (const char* name : {kProfile, kRegions, kWhole, kPart, kPartState, "asked.json"})
+      fs::remove(path(name), error);
   std::ifstream file(path("asked.json"));
   if (file && json::parse(file, nullptr, false) != asked)
     throw UserError(o_.folder +
@@ -134,9 +135,8 @@ void PinPoints::make_profile() {
   if (fs::exists(path(kProfile))) return say("profile: {} is there already", path(kProfile));
   const auto writer = simpoint::ProfileWriter::open(path(kProfile));
   const auto add = [&](const auto& interval, auto entries) { writer->add(interval, entries); };
-  const auto [result, profile, intervals] = recorded_
-                                                ? profile_recorded(*recorded_, o_.profile, o_.program.quiet, add)
-                                                : profile_run(o_.program, o_.profile, add);
+  const auto [result, profile, intervals] = recorded_ ? profile_recorded(*recorded_, o_.profile, o_.program.quiet, add)
+                                                      : profile_run(o_.program, o_.profile, add);
   ++runs_;
   check_end(result, "profile");
   if (intervals == 0) throw UserError("the program executed nothing that is counted");
@@ -149,21 +149,21 @@ void PinPoints::analyse() {
   found_.profile = simpoint::read_profile(path(kProfile), [&](auto entries) { projector.add(entries); }).profile;
   const simpoint::ProjectedIntervals intervals = projector.finish();
   // Those of several threads or processes are of about the same length only.
-  const bool fixed = o_.analysis.fixed_length && found_.profile.kind == simpoint::IntervalKind::kFixed &&
-                     found_.profile.threads <= 1;
+  const bool fixed =
+      o_.analysis.fixed_length && found_.profile.kind == simpoint::IntervalKind::kFixed && found_.profile.threads <= 1;
   const auto weights = simpoint::interval_weights(intervals.sums, fixed);
   const auto choice = simpoint::choose_clustering(intervals.points, weights, o_.analysis.clustering);
   simpoint::SelectionOptions selection = o_.analysis.selection;
   selection.avoided = simpoint::intervals_that_change_hands(found_.profile);
-  auto points = simpoint::cover(simpoint::select_points(choice.clustering(), weights, selection), o_.analysis.coverage);
+  auto points = simpoint::cover(simpoint::select_points(choice.clustering, weights, selection), o_.analysis.coverage);
   const size_t phases = points.size();
   if (o_.analysis.points != 0)
-    points = simpoint::spread(choice.clustering(), weights, points, o_.analysis.points, selection.avoided);
-  found_.labels = choice.clustering().labels;
+    points = simpoint::spread(choice.clustering, weights, points, o_.analysis.points, selection.avoided);
+  found_.labels = choice.clustering.labels;
   found_.plan = simpoint::plan_regions(found_.profile, points, o_.warm_up);
   simpoint::write_whole(path("points.simpoints"), simpoint::points_text(points));
   simpoint::write_whole(path("points.weights"), simpoint::weights_text(points));
-  simpoint::write_whole(path("points.labels"), simpoint::labels_text(choice.clustering()));
+  simpoint::write_whole(path("points.labels"), simpoint::labels_text(choice.clustering));
   simpoint::write_whole(path("regions.csv"), simpoint::pc_count_csv(found_.plan, found_.profile));
   simpoint::write_whole(path("regions.pinpoints.csv"), simpoint::icount_csv(found_.plan, found_.profile));
   say("analysis: {} intervals, {} phases, {} regions", intervals.size(), phases, found_.plan.regions.size());
@@ -323,8 +323,8 @@ std::string PinPoints::state_file(const Region& region) const {
 std::string PinPoints::program_name() const { return fs::path(o_.program.command[0]).filename(); }
 
 void PinPoints::simulate_regions() {
-  RegionPass pass = plan_pass(found_.plan, found_.profile, o_.traces ? path(kTraces) : "", program_name(),
-                                    recorded_.has_value());
+  RegionPass pass =
+      plan_pass(found_.plan, found_.profile, o_.traces ? path(kTraces) : "", program_name(), recorded_.has_value());
   const bool complete = std::all_of(pass.traces.begin(), pass.traces.end(),
                                     [](const RegionTrace& trace) { return fs::exists(trace.file); });
   remove_traces(pass);
@@ -363,8 +363,8 @@ void PinPoints::simulate_all() {
 // The regions once more, each from its trace and the stored state alone.
 void PinPoints::replay_regions() {
   for (const Region& region : found_.plan.regions)
-    found_.stored.push_back(replay_region(path(kTraces) + "/" + trace_name(program_name(), region), state_file(region),
-                                          found_.machine));
+    found_.stored.push_back(
+        replay_region(path(kTraces) + "/" + trace_name(program_name(), region), state_file(region), found_.machine));
   say("{} regions replayed from their stored states", found_.stored.size());
 }
 

@@ -138,8 +138,7 @@ PinPointsReport make_report(const Findings& found) {
   const RegionCounts counts = region_counts(found);
   const Counts predicted = simpoint::predict(counts.alone, counts.weights);
   const Counts all = validated ? simpoint::sum_of(found.whole) : Counts();
-  const Counts stored =
-      found.stored.empty() ? Counts() : stored_prediction(found, counts);
+  const Counts stored = found.stored.empty() ? Counts() : stored_prediction(found, counts);
   const Counts warm = validated ? warm_prediction(found, counts) : Counts();
   PinPointsReport report;
   report.table = fmt::format("{:<16}{:>12}{:>10}", "", "regions", "+-");

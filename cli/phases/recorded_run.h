@@ -1,5 +1,5 @@
-// A trace instead of a run: into the sinks that otherwise get the streams of a program, with the same calls in the order
-// in which it was recorded.
+// A trace instead of a run: into the sinks that otherwise get the streams of a program, with the same calls in the
+// order in which it was recorded.
 #pragma once
 
 #include <map>
@@ -31,7 +31,8 @@ class RecordedRun {
   std::vector<std::string> command() const;
   OriginOf origins() const;
 
-  // `line_bytes`, `cores`: as ProgramRun::into(). Threads are on the cores that the trace says for a machine of as many.
+  // `line_bytes`, `cores`: as ProgramRun::into(). Threads are on the cores that the trace says for a machine of as
+  // many.
   template <class Sink>
   RunResult into(Sink& sink, uint32_t line_bytes, uint32_t cores, bool quiet);
 

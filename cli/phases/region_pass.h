@@ -14,16 +14,17 @@ namespace simrun::cli {
 
 struct RegionPass {
   std::vector<Stop> stops;
-  std::vector<bool> is_change;                      // of the plan's stages; the others are only the ends of traces
+  std::vector<bool> is_change;  // of the plan's stages; the others are only the ends of traces
   // By stop: regions whose traces begin there, whose warm-up is over, whose traces end.
   std::vector<std::vector<size_t>> begins, measures, closes;
-  std::vector<RegionTrace> traces;                  // by region; empty: none are wanted
-  std::vector<std::string> states;                  // by stop: where to store what the caches hold; empty: not
-  uint64_t tolerance = 0;                           // RegionSink's
-  std::vector<border::ModeSwitch> switches;         // empty: traced from beginning to end
+  std::vector<RegionTrace> traces;           // by region; empty: none are wanted
+  std::vector<std::string> states;           // by stop: where to store what the caches hold; empty: not
+  uint64_t tolerance = 0;                    // RegionSink's
+  std::vector<border::ModeSwitch> switches;  // empty: traced from beginning to end
 };
 
-// `folder`: for the traces; empty: none. `program`: first word of their names. `is_recorded`: there is nothing to count.
+// `folder`: for the traces; empty: none. `program`: first word of their names. `is_recorded`: there is nothing to
+// count.
 RegionPass plan_pass(const simpoint::RegionPlan& plan, const simpoint::Profile& profile, const std::string& folder,
                      const std::string& program, bool is_recorded);
 

@@ -87,8 +87,7 @@ void RegionSink::take_cut(channel::MergeThread& merged, uint64_t word, uint64_t 
   if (!has_watch(merged, word, paths)) return;
   const Process& process = processes_[process_of(merged)];
   const auto code = paths.code(word).instructions;
-  for (size_t i = 0; i < code.size() && i < instructions; ++i)
-    count(merged, watches_at(process, code[i].pc), 1);
+  for (size_t i = 0; i < code.size() && i < instructions; ++i) count(merged, watches_at(process, code[i].pc), 1);
 }
 
 void RegionSink::take_retired(const channel::MergeThread& merged, uint64_t total) {
@@ -161,7 +160,8 @@ bool RegionSink::is_passed(size_t stop) const {
 
 void RegionSink::look(channel::MergeThread& merged, uint64_t word) {
   Process& process = processes_[process_of(merged)];
-  if (const auto watched = process.watches.find(word); watched != process.watches.end()) count(merged, watched->second, 1);
+  if (const auto watched = process.watches.find(word); watched != process.watches.end())
+    count(merged, watched->second, 1);
   while (next_ < stops_.size()) {
     const bool is_reached = reached(next_);
     if (!is_reached && retired_ < next_look_ && !is_passed(next_)) break;

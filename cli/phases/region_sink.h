@@ -1,9 +1,9 @@
 // The sink of a run that is simulated in parts: counts every instruction, gives references to the model only where it
 // is told to, and says when each stop is reached.
 //
-// A stop is reached by its marker: the path with that execution of the instruction is the first behind it. A marker that
-// does not come is a stop missed: it is taken when a later one of the same thread has come, or several later ones, or when
-// the run is further than the marker's place in the profile by more than `tolerance`.
+// A stop is reached by its marker: the path with that execution of the instruction is the first behind it. A marker
+// that does not come is a stop missed: it is taken when a later one of the same thread has come, or several later ones,
+// or when the run is further than the marker's place in the profile by more than `tolerance`.
 //
 // The run may go through count mode between stops (docs/count-mode.md, "Switches"): executions are then added up from
 // the path counts. A marker that was passed while it was only counted is a stop missed.
@@ -131,12 +131,13 @@ class RegionSink {
   OnStop on_stop_;
   OriginOf origin_of_;
   ThreadNames names_;
-  std::map<std::tuple<std::string, std::string, uint64_t>, std::vector<uint32_t>> watches_of_place_;  // process, module, offset
+  std::map<std::tuple<std::string, std::string, uint64_t>, std::vector<uint32_t>>
+      watches_of_place_;  // process, module, offset
   std::vector<uint32_t> watch_of_stop_;
   std::vector<Watch> watches_;
-  std::vector<bool> reached_;       // by stop
+  std::vector<bool> reached_;         // by stop
   std::vector<size_t> last_reached_;  // by owner: one more than the last of its stops that was reached
-  size_t ahead_ = 0;                // stops reached behind next_
+  size_t ahead_ = 0;                  // stops reached behind next_
   std::map<uint32_t, Process> processes_;
   Process* merged_process_ = nullptr;  // the one met last
   uint32_t process_index_ = 0;

@@ -72,7 +72,8 @@ StoredProcess::StoredProcess(const traces::DescriptorTable& table) {
   h.paths_offset = place(std::max(table.paths(), kFirstPath) * sizeof(PathDescriptor));
   h.code_offset = place(code);
   bytes_ = at;
-  void* const memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* const memory =
+      mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) throw UserError("no memory for the code of a recorded process");
   memory_ = static_cast<char*>(memory);
   ProcessHeader& header = *new (memory_) ProcessHeader{};

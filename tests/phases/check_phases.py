@@ -205,6 +205,74 @@ def simpoint_options():
     assert len(open("one.simpoints").readlines()) == 1 and single.stdout == ""
 
 
+def simpoint_saved():
+    """What one run saves and another loads gives the same answer, to the bit."""
+    bbv("a.bb", "--interval", "100k", "--intervals", "loop", rounds=4)
+    def answer(*words, prefix="again", status=0):
+        done = run("simpoint", *words, "-o", prefix, status=status)
+        files = {kind: open(f"{prefix}.{kind}").read() for kind in ("simpoints", "weights", "labels")}
+        return files, [line for line in done.stdout.splitlines() if "<- chosen" in line]
+    save = ("-saveVectorWeights", "vw", "-saveInitCtrs", "ic", "-saveFinalCtrs", "fc", "-saveVectorsTxtFmt", "v.txt",
+            "-saveVectorsBinFmt", "v.bin", "-saveProjMatrixTxtFmt", "m.txt", "-saveProjMatrixBinFmt", "m.bin")
+    first = answer("a.bb", "-fixedLength", "off", *save, prefix="first")
+    assert answer("-loadVectorsTxtFmt", "v.txt", "-fixedLength", "off") == first
+    assert answer("-loadVectorsBinFmt", "v.bin", "-fixedLength", "off") == first
+    assert answer("-loadVectorsBinFmt", "v.bin", "-loadVectorWeights", "vw") == first
+    assert answer("a.bb", "-loadVectorWeights", "vw") == first
+    for form in ("Txt", "Bin"):
+        assert answer("a.bb", "-fixedLength", "off", f"-loadProjMatrix{form}Fmt", f"m.{form.lower()}", "-dim", 15) == first
+    assert answer("a.bb", "-fixedLength", "off", "-loadInitCtrs", "ic", "-saveFinalCtrs", "fc2", "-iters", "off") == first
+    assert open("fc2").read() == open("fc").read()
+    # From the labels k-means begins where it ended, and stays; clusters are numbered as they come.
+    intervals = lambda files: sorted(line.split()[0] for line in files["simpoints"].splitlines())
+    labelled, _ = answer("a.bb", "-fixedLength", "off", "-loadInitLabels", "first.labels")
+    assert intervals(labelled) == intervals(first[0])
+    assert labelled["labels"].startswith("0 ")
+    rows = open("fc").read().splitlines()
+    assert rows[0] == f"{len(rows) - 1}:w" and abs(sum(float(row.split()[0]) for row in rows[1:]) - 1) < 1e-9
+    vectors = sum(line.startswith("T") for line in open("a.bb"))
+    blocks = max(int(block) for line in open("a.bb") if line.startswith("T") for block in re.findall(r":(\d+):", line))
+    assert answer("a.bb", "-fixedLength", "off", "-numFVs", vectors, "-FVDim", blocks) == first
+    # Each k, named as SimPoint names it.
+    run("simpoint", "-q", "a.bb", "-k", "6:-2:2,3", "-saveAll", "-saveSimpoints", "s", "-saveSimpointWeights", "w",
+        "-saveLabels", "l", "-saveInitCtrs", "i", "-saveFinalCtrs", "f", "-coveragePct", 0.5)
+    tried = ((1, 6), (2, 4), (3, 2), (4, 3))
+    names = {f"{name}.run_{r}_k_{k}" for name in ("s", "w", "l", "i", "f", "s.lpt0.5", "w.lpt0.5") for r, k in tried}
+    assert {name for name in os.listdir() if ".run_" in name} == names, os.listdir()
+    for r, k in tried:
+        run("simpoint", "-q", "a.bb", "-k", k, "-saveSimpoints", "one", "-saveFinalCtrs", "one.f")
+        assert open("one").read() == open(f"s.run_{r}_k_{k}").read() and len(open("one").readlines()) == k
+        assert open("one.f").read() == open(f"f.run_{r}_k_{k}").read()
+    # Another seed of the sample, another draw.
+    draws = {run("simpoint", "a.bb", "-sampleSize", 20, "-seedsample", seed, "-k", 4).stdout for seed in (1, 2, 1)}
+    assert len(draws) == 2
+
+
+def simpoint_contradictions():
+    open("a.bb", "w").write("T:1:2 :2:2 \nT:2:5 \nT:1:9 \n")
+    run("simpoint", "-q", "a.bb", "-k", 2, "-saveVectorsTxtFmt", "v", "-saveInitCtrs", "c", "-saveProjMatrixTxtFmt", "m",
+        "-saveVectorWeights", "w", "-saveLabels", "l")
+    for expected, *words in (("is required",), ("is required", "a.bb", "-loadVectorsTxtFmt", "v", "-fixedLength", "on"),
+                             ("--fixed-length on or off", "-loadVectorsTxtFmt", "v"),
+                             ("--dimensions is for profiles", "-loadVectorsTxtFmt", "v", "-fixedLength", "on", "-dim", 3),
+                             ("--max-k does not go", "a.bb", "-loadInitCtrs", "c", "-maxK", 3),
+                             ("not both", "a.bb", "-loadInitCtrs", "c", "-loadInitLabels", "l"),
+                             ("not two", "a.bb", "-loadProjMatrixTxtFmt", "m", "-loadProjMatrixBinFmt", "m"),
+                             ("--seed-proj", "a.bb", "-loadProjMatrixTxtFmt", "m", "-seedproj", 3),
+                             ("all weights the same", "a.bb", "-loadVectorWeights", "w", "-fixedLength", "on"),
+                             ("--sample-size", "a.bb", "-seedsample", 3), ("nothing to write", "-q", "a.bb")):
+        done = run("simpoint", *words, status=2)
+        assert expected in done.stderr, (words, done.stderr)
+    open("two", "w").write("1\n1\n")
+    for expected, *words in (("3 intervals, not 4", "-numFVs", 4, "-FVDim", 2), ("block 2, above 1", "-FVDim", 1),
+                             ("has 15 dimensions, not 7", "-loadProjMatrixTxtFmt", "m", "-dim", 7),
+                             ("2 weights for 3", "-loadVectorWeights", "two"), ("2 labels for 3", "-loadInitLabels", "two"),
+                             ("first centres have 15", "-loadInitCtrs", "c", "-dim", 7),
+                             ("no matrix in SimPoint's binary form", "-loadProjMatrixBinFmt", "m")):
+        done = run("simpoint", "a.bb", *words, status=1)
+        assert expected in done.stderr, (words, done.stderr)
+
+
 def kept():
     """Profiles of real programs (kept/README.md): the choice is today what it was then, with any number of threads, and much
     the same with other seeds."""

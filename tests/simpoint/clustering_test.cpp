@@ -160,7 +160,7 @@ TEST_P(PlantedPhases, AreFound) {
         const auto weights = interval_weights(p.sums, search);
         const ClusteringChoice choice = choose_clustering(
             p.points, weights, {.max_k = 15, .search = search, .initialisation = how, .seeds = search ? 5u : 10u});
-        const Clustering& found = choice.clustering();
+        const Clustering& found = choice.clustering;
         SCOPED_TRACE(::testing::Message()
                      << "noise " << noise << " initialisation " << static_cast<int>(how) << " search " << search);
         ASSERT_EQ(found.k(), phases);
@@ -187,9 +187,9 @@ TEST(Choice, SameAnswerWithAnyNumberOfThreads) {
     EXPECT_EQ(choice.chosen, choices[0].chosen);
     for (size_t i = 0; i < choice.examined.size(); ++i) {
       EXPECT_EQ(choice.examined[i].bic, choices[0].examined[i].bic);  // to the bit
-      EXPECT_EQ(choice.examined[i].clustering.labels, choices[0].examined[i].clustering.labels);
-      EXPECT_EQ(choice.examined[i].clustering.centres, choices[0].examined[i].clustering.centres);
+      EXPECT_EQ(choice.examined[i].centres, choices[0].examined[i].centres);
     }
+    EXPECT_EQ(choice.clustering.labels, choices[0].clustering.labels);
   }
 }
 
@@ -197,8 +197,39 @@ TEST(Choice, TakesTheListedKs) {
   const ProjectedIntervals p = project(plant({.phases = 3, .intervals = 200}));
   const ClusteringChoice choice = choose_clustering(p.points, equal_weights(200), {.ks = {9, 2, 2, 5, 1000}});
   std::vector<uint32_t> ks;
-  for (const auto& scored : choice.examined) ks.push_back(scored.clustering.k());
+  for (const auto& scored : choice.examined) ks.push_back(scored.k());
   EXPECT_EQ(ks, (std::vector<uint32_t>{2, 5, 9, 200}));
+  std::vector<uint32_t> runs;
+  for (const auto& scored : choice.examined) runs.push_back(scored.run);
+  EXPECT_EQ(runs, (std::vector<uint32_t>{2, 3, 1, 4}));
+}
+
+TEST(Choice, FromItsOwnFirstCentresIsTheSame) {
+  const ProjectedIntervals p = project(plant({.phases = 6, .intervals = 3000, .noise = 0.5}));
+  const auto weights = interval_weights(p.sums, false);
+  for (const uint64_t sample : {0u, 400u}) {
+    const ClusteringChoice choice = choose_clustering(p.points, weights, {.max_k = 12, .sample = sample});
+    const ScoredClustering& chosen = choice.examined[choice.chosen];
+    const ClusteringChoice again =
+        choose_clustering(p.points, weights, {.sample = sample, .first_centres = chosen.first_centres});
+    ASSERT_EQ(again.examined.size(), 1u);
+    EXPECT_EQ(again.examined[0].bic, chosen.bic);
+    EXPECT_EQ(again.examined[0].centres, chosen.centres);
+    EXPECT_EQ(again.clustering.labels, choice.clustering.labels);
+    EXPECT_EQ(again.clustering.distances, choice.clustering.distances);
+  }
+}
+
+// What is kept of a k is its centres: the intervals' labels would be thousands of times as much.
+TEST(Choice, KeepsOfEachKWhatLabelsCanBeMadeOfAgain) {
+  const ProjectedIntervals p = project(plant({.phases = 6, .intervals = 3000, .noise = 0.5}));
+  const auto weights = interval_weights(p.sums, true);
+  const ClusteringChoice choice = choose_clustering(p.points, weights, {.ks = {1, 3, 6, 9}});
+  for (const ScoredClustering& scored : choice.examined) {
+    const Clustering made = assign(p.points, weights, scored.centres, false);
+    EXPECT_EQ(made.distortion, scored.distortion);
+    EXPECT_EQ(bic(made, weights, total_distortion(p.points, weights)), scored.bic);
+  }
 }
 
 TEST(Choice, ThresholdIsOfTheRange) {
@@ -213,9 +244,9 @@ TEST(Choice, NoiseIsOnePhaseUnlessAskedAsSimPointDoes) {
   const ProjectedIntervals p = project(plant({.phases = 1, .noise = 0.05, .seed = 101}));
   const auto weights = interval_weights(p.sums, true);
   ClusteringOptions options{.max_k = 15, .initialisation = Initialisation::kSample};
-  EXPECT_EQ(choose_clustering(p.points, weights, options).clustering().k(), 1u);
+  EXPECT_EQ(choose_clustering(p.points, weights, options).clustering.k(), 1u);
   options.least_gain = 0;
-  EXPECT_GT(choose_clustering(p.points, weights, options).clustering().k(), 1u);
+  EXPECT_GT(choose_clustering(p.points, weights, options).clustering.k(), 1u);
 }
 
 TEST(Choice, SampleFindsThePhasesOfAll) {
@@ -223,20 +254,19 @@ TEST(Choice, SampleFindsThePhasesOfAll) {
   const ProjectedIntervals p = project(profile);
   const ClusteringChoice choice =
       choose_clustering(p.points, interval_weights(p.sums, true), {.max_k = 12, .sample = 500});
-  EXPECT_EQ(choice.clustering().k(), 5u);
-  EXPECT_EQ(choice.clustering().labels.size(), 5000u);
+  EXPECT_EQ(choice.clustering.k(), 5u);
+  EXPECT_EQ(choice.clustering.labels.size(), 5000u);
   for (size_t i = 1; i < profile.phase.size(); ++i)
-    ASSERT_EQ(choice.clustering().labels[i] == choice.clustering().labels[i - 1],
-              profile.phase[i] == profile.phase[i - 1]);
+    ASSERT_EQ(choice.clustering.labels[i] == choice.clustering.labels[i - 1], profile.phase[i] == profile.phase[i - 1]);
 }
 
 TEST(Choice, DegenerateInputs) {
   Points same = Points::Constant(50, 3, 0.25);
   const ClusteringChoice choice = choose_clustering(same, equal_weights(50), {.max_k = 5});
-  EXPECT_EQ(choice.clustering().k(), 1u);
+  EXPECT_EQ(choice.clustering.k(), 1u);
   for (const auto& scored : choice.examined) EXPECT_TRUE(std::isfinite(scored.bic));
   const Points one = same.topRows(1);
-  EXPECT_EQ(choose_clustering(one, equal_weights(1), {}).clustering().k(), 1u);
+  EXPECT_EQ(choose_clustering(one, equal_weights(1), {}).clustering.k(), 1u);
 }
 
 TEST(Choice, RefusesWhatMakesNoSense) {
@@ -258,6 +288,8 @@ TEST(Choice, RefusesWhatMakesNoSense) {
               HasSubstr("interval 2: weight nan"));
   EXPECT_THAT(error({.max_k = 0}), HasSubstr("k 0"));
   EXPECT_THAT(error({.ks = {3, 0}}), HasSubstr("k 0"));
+  EXPECT_THAT(error({.first_centres = Points::Zero(2, 3)}), HasSubstr("3 dimensions, the intervals have 2"));
+  EXPECT_THAT(error({.first_centres = Points::Constant(2, 2, NAN)}), HasSubstr("not finite"));
   EXPECT_THAT(error({.seeds = 0}), HasSubstr("seeds"));
   EXPECT_THAT(error({.iterations = 0}), HasSubstr("iteration"));
   EXPECT_THAT(error({.threshold = 1.5}), HasSubstr("threshold 1.5"));

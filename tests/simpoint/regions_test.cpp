@@ -111,7 +111,8 @@ TEST(Regions, AThreadsOwnCountsAreSaidAndHandOversAreKnown) {
   }
   const std::vector<SimulationPoint> points = {{4, 0, 0.5}, {5, 1, 0.5}};
   const std::string csv = pc_count_csv(plan_regions(profile, points, 0), profile);
-  EXPECT_THAT(csv, HasSubstr("\ncluster 0 from interval 4 from execution 104 in thread 0 to execution 105 in thread 0,"));
+  EXPECT_THAT(csv,
+              HasSubstr("\ncluster 0 from interval 4 from execution 104 in thread 0 to execution 105 in thread 0,"));
   EXPECT_THAT(csv, HasSubstr(" from execution 105 in thread 0 to execution 106 in thread 0.1,"));
   EXPECT_THAT(intervals_that_change_hands(profile),
               ElementsAre(false, false, false, false, false, true, false, false, false, false));
