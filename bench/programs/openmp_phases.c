@@ -1,5 +1,5 @@
-// An OpenMP program with three phases, each a parallel loop: `openmp_phases ROUNDS`. Threads:
-// OMP_NUM_THREADS.
+// An OpenMP program with three phases, each a parallel region, the last with a barrier in it: `openmp_phases ROUNDS`.
+// Threads: OMP_NUM_THREADS.
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,8 @@ __attribute__((noinline)) static void relax(int from) {
 #pragma omp parallel for schedule(static)
   for (int y = 1; y < kSide - 1; ++y)
     for (int x = 1; x < kSide - 1; ++x)
-      grids[!from][y][x] = 0.25 * (grids[from][y - 1][x] + grids[from][y + 1][x] + grids[from][y][x - 1] + grids[from][y][x + 1]);
+      grids[!from][y][x] =
+          0.25 * (grids[from][y - 1][x] + grids[from][y + 1][x] + grids[from][y][x - 1] + grids[from][y][x + 1]);
 }
 
 __attribute__((noinline)) static double sum_up(void) {
@@ -24,10 +25,16 @@ __attribute__((noinline)) static double sum_up(void) {
 }
 
 __attribute__((noinline)) static void scatter(uint32_t seed) {
-#pragma omp parallel for schedule(static)
-  for (uint32_t i = 0; i < 200000; ++i) {
-    const uint32_t at = (i * 2654435761u ^ seed) >> 17;
-    __atomic_fetch_add(&bins[at], 1, __ATOMIC_RELAXED);
+#pragma omp parallel
+  {
+#pragma omp for schedule(static) nowait
+    for (uint32_t i = 0; i < 200000; ++i) {
+      const uint32_t at = (i * 2654435761u ^ seed) >> 17;
+      __atomic_fetch_add(&bins[at], 1, __ATOMIC_RELAXED);
+    }
+#pragma omp barrier
+#pragma omp for schedule(static)
+    for (uint32_t i = 0; i < kBins; ++i) bins[i] -= bins[i] / 4;
   }
 }
 

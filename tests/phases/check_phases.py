@@ -138,7 +138,7 @@ def threads():
 
 
 def barriers():
-    """The guest is openmp.c: an interval from each parallel region to the next, and one more where it has a barrier."""
+    """The guest is openmp_phases.c: an interval from each parallel region to the next, and one more where it has a barrier."""
     rounds = 2
     done = run("bbv", "-o", "a.bb", "--interval", "1000", "--intervals", "barrier", "--leave-out", "libgomp*", "--", GUEST, rounds)
     vectors, intervals, rest = read("a.bb")

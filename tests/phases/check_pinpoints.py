@@ -243,7 +243,7 @@ def threads():
 
 @in_one_of_three
 def openmp():
-    """The guest is openmp.c, its threads wait in the kernel: regions between barriers, or between passes of loops."""
+    """The guest is openmp_phases.c, its threads wait in the kernel: regions between barriers, or between passes of loops."""
     kind, length = ("loop", "400k") if os.environ["OMP_NUM_THREADS"] == "4" else ("barrier", "100k")
     # By loops 800k of warm-up would leave level 3 cold: CPI 22 to 37 % off, with 3.2M 1 to 7 %. Barriers have their regions closer together.
     warm_up = "3200k" if kind == "loop" else "800k"
