@@ -10,6 +10,8 @@ import sys
 import tempfile
 
 SIMRUN = GUEST = None
+INTERVAL = re.compile(r"# interval (\d+) start (\d+) length (\d+) count (\d+) (?:process \S+ )?"
+                      r"(?:thread \S+ thread-count \d+ )?pc (\S+) offset (\S+) module (.*)")
 
 
 def run(*words, status=0, program_output=None):
@@ -32,7 +34,7 @@ def read(name):
         if line.startswith("T"):
             pairs = [entry.split(":") for entry in line[1:].split()]
             vectors.append({int(block): int(count) for _, block, count in pairs})
-        elif match := re.match(r"# interval (\d+) start (\d+) length (\d+) count (\d+) (?:process \S+ )?(?:thread \S+ thread-count \d+ )?pc (\S+) offset (\S+) module (.*)", line):
+        elif match := INTERVAL.match(line):
             assert int(match[1]) == len(intervals)
             intervals.append((int(match[2]), int(match[3]), int(match[4]), int(match[5], 16), match[7]))
         elif match := re.match(r"# ([a-z-]+) (.*)", line):
@@ -80,7 +82,8 @@ def counted():
     consistent(*profile)
     total = instructions(rounds=1, threads=3)  # how often a thread asks for a lock depends on the run
     assert rest["threads"] == ["3"] and abs(int(rest["instructions"][0]) - total) < 0.001 * total
-    assert all(320_000 <= interval[1] < 340_000 for interval in intervals[5:-1]), "a thread's report is late by a 32nd at most"
+    # A thread's report is late by a 32nd at most.
+    assert all(320_000 <= interval[1] < 340_000 for interval in intervals[5:-1]), intervals
     of = [int(re.match(r"\d+ thread (\d+)", block)[1]) for block in rest["block"]]
     assert {of[block - 1] for block in vectors[len(vectors) // 2]} == {0, 1, 2}, "an interval is of all threads"
 
@@ -138,9 +141,10 @@ def threads():
 
 
 def barriers():
-    """The guest is openmp_phases.c: an interval from each parallel region to the next, and one more where it has a barrier."""
+    """Of openmp_phases.c an interval from each parallel region to the next, one more where there is a barrier."""
     rounds = 2
-    done = run("bbv", "-o", "a.bb", "--interval", "1000", "--intervals", "barrier", "--leave-out", "libgomp*", "--", GUEST, rounds)
+    done = run("bbv", "-o", "a.bb", "--interval", "1000", "--intervals", "barrier", "--leave-out", "libgomp*",
+               "--", GUEST, rounds)
     vectors, intervals, rest = read("a.bb")
     assert len(intervals) == 1 + rounds * (6 + 6 + 3 * 2), (len(intervals), done.stderr)
     assert rest["threads"] == [os.environ["OMP_NUM_THREADS"]]
@@ -164,7 +168,8 @@ def barriers():
 def left_out():
     total = instructions(rounds=1)
     program = pathlib.Path(GUEST).name
-    message = run("bbv", "-o", "a.bb", "--leave-out", program, "--leave-out", "[[]vdso]", "--", GUEST, 1, status=1).stderr
+    all_of_it = ("--leave-out", program, "--leave-out", "[[]vdso]")
+    message = run("bbv", "-o", "a.bb", *all_of_it, "--", GUEST, 1, status=1).stderr
     assert "no vectors" in message, message
     assert not os.path.exists("a.bb")
     profile = bbv("a.bb", "--leave-out", "no such*", rounds=1)
@@ -191,8 +196,9 @@ def simpoint_files():
 
 def simpoint_options():
     bbv("a.bb", "--interval", "100k")
-    ours = run("simpoint", "a.bb", "--max-k", 7, "--save-simpoints", "s1", "--save-weights", "w1", "--save-labels", "l1",
-               "--init-km", "samp", "--seed-km", 5, "--seed-proj", 6, "--num-init-seeds", 3, "--iters", 50, "--dimensions", 10)
+    ours = run("simpoint", "a.bb", "--max-k", 7, "--save-simpoints", "s1", "--save-weights", "w1",
+               "--save-labels", "l1", "--init-km", "samp", "--seed-km", 5, "--seed-proj", 6, "--num-init-seeds", 3,
+               "--iters", 50, "--dimensions", 10)
     theirs = run("simpoint", "-loadFVFile", "a.bb", "-maxK", 7, "-saveSimpoints", "s2", "-saveSimpointWeights", "w2",
                  "-saveLabels", "l2", "-initkm", "samp", "-seedkm", 5, "-seedproj", 6, "-numInitSeeds", 3, "-iters", 50,
                  "-dim", 10, "-verbose", 1, "-fixedLength", "on", "-k", "search")
@@ -219,9 +225,10 @@ def simpoint_saved():
     assert answer("-loadVectorsBinFmt", "v.bin", "-fixedLength", "off") == first
     assert answer("-loadVectorsBinFmt", "v.bin", "-loadVectorWeights", "vw") == first
     assert answer("a.bb", "-loadVectorWeights", "vw") == first
+    variable = ("a.bb", "-fixedLength", "off")
     for form in ("Txt", "Bin"):
-        assert answer("a.bb", "-fixedLength", "off", f"-loadProjMatrix{form}Fmt", f"m.{form.lower()}", "-dim", 15) == first
-    assert answer("a.bb", "-fixedLength", "off", "-loadInitCtrs", "ic", "-saveFinalCtrs", "fc2", "-iters", "off") == first
+        assert answer(*variable, f"-loadProjMatrix{form}Fmt", f"m.{form.lower()}", "-dim", 15) == first
+    assert answer(*variable, "-loadInitCtrs", "ic", "-saveFinalCtrs", "fc2", "-iters", "off") == first
     assert open("fc2").read() == open("fc").read()
     # From the labels k-means begins where it ended, and stays; clusters are numbered as they come.
     intervals = lambda files: sorted(line.split()[0] for line in files["simpoints"].splitlines())
@@ -250,11 +257,11 @@ def simpoint_saved():
 
 def simpoint_contradictions():
     open("a.bb", "w").write("T:1:2 :2:2 \nT:2:5 \nT:1:9 \n")
-    run("simpoint", "-q", "a.bb", "-k", 2, "-saveVectorsTxtFmt", "v", "-saveInitCtrs", "c", "-saveProjMatrixTxtFmt", "m",
-        "-saveVectorWeights", "w", "-saveLabels", "l")
+    run("simpoint", "-q", "a.bb", "-k", 2, "-saveVectorsTxtFmt", "v", "-saveInitCtrs", "c",
+        "-saveProjMatrixTxtFmt", "m", "-saveVectorWeights", "w", "-saveLabels", "l")
     for expected, *words in (("is required",), ("is required", "a.bb", "-loadVectorsTxtFmt", "v", "-fixedLength", "on"),
                              ("--fixed-length on or off", "-loadVectorsTxtFmt", "v"),
-                             ("--dimensions is for profiles", "-loadVectorsTxtFmt", "v", "-fixedLength", "on", "-dim", 3),
+                             ("--dimensions is for", "-loadVectorsTxtFmt", "v", "-fixedLength", "on", "-dim", 3),
                              ("--max-k does not go", "a.bb", "-loadInitCtrs", "c", "-maxK", 3),
                              ("not both", "a.bb", "-loadInitCtrs", "c", "-loadInitLabels", "l"),
                              ("not two", "a.bb", "-loadProjMatrixTxtFmt", "m", "-loadProjMatrixBinFmt", "m"),
@@ -266,7 +273,8 @@ def simpoint_contradictions():
     open("two", "w").write("1\n1\n")
     for expected, *words in (("3 intervals, not 4", "-numFVs", 4, "-FVDim", 2), ("block 2, above 1", "-FVDim", 1),
                              ("has 15 dimensions, not 7", "-loadProjMatrixTxtFmt", "m", "-dim", 7),
-                             ("2 weights for 3", "-loadVectorWeights", "two"), ("2 labels for 3", "-loadInitLabels", "two"),
+                             ("2 weights for 3", "-loadVectorWeights", "two"),
+                             ("2 labels for 3", "-loadInitLabels", "two"),
                              ("first centres have 15", "-loadInitCtrs", "c", "-dim", 7),
                              ("no matrix in SimPoint's binary form", "-loadProjMatrixBinFmt", "m")):
         done = run("simpoint", "a.bb", *words, status=1)
@@ -274,8 +282,8 @@ def simpoint_contradictions():
 
 
 def kept():
-    """Profiles of real programs (kept/README.md): the choice is today what it was then, with any number of threads, and much
-    the same with other seeds."""
+    """Profiles of real programs (kept/README.md): the choice is today what it was then, with any number of threads, and
+    much the same with other seeds."""
     folder = pathlib.Path(__file__).resolve().parent / "kept"
     profiles = sorted(folder.glob("*.bb.gz"))
     assert len(profiles) == 3
@@ -307,9 +315,10 @@ def errors():
     assert "no/a.h5" in message("bbv", "-o", "no/a.h5", "--", "true")
     message("bbv", "-q", "-o", "a.bb", "--", "/no/such/program", status=127)
     assert not os.listdir()
-    for name, text, expected in (("empty.bb", "", "no frequency vector"), ("bad.bb", "T:1:2 \nT:1 \n", "bad.bb:2: column 4"),
+    for name, text, expected in (("empty.bb", "", "no frequency vector"),
+                                 ("bad.bb", "T:1:2 \nT:1 \n", "bad.bb:2: column 4"),
                                  ("zero.bb", "T:1:0 \n", "zero.bb:1: interval 0: the sum"),
-                                 ("nan.bb", "T:1:2 \nT:1:nan :2:1 \n", "nan.bb:2: column 5: the count nan makes no sense"),
+                                 ("nan.bb", "T:1:2 \nT:1:nan :2:1 \n", "nan.bb:2: column 5: the count nan makes no"),
                                  ("infinite.bb", "T:1:inf \n", "infinite.bb:1: column 5: the count inf makes no sense"),
                                  ("huge.bb", "T:1:1e305 \n", "huge.bb:1: column 5: the count 1e+305 makes no sense"),
                                  ("negative.bb", "T:1:-3 \n", "negative.bb:1: column 5: the count -3 makes no sense")):

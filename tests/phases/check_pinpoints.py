@@ -19,8 +19,9 @@ CONFIG = ("--config", "l3_1core.yaml")
 
 def run(*words, status=0, **streams):
     streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, **streams}
-    done = subprocess.run([SIMRUN, "pinpoints", *map(str, words)], stderr=subprocess.PIPE, text=True, timeout=100, **streams)
-    assert status is None or done.returncode == status, f"{words}: status {done.returncode}, not {status}\n{done.stderr}"
+    done = subprocess.run([SIMRUN, "pinpoints", *map(str, words)], stderr=subprocess.PIPE, text=True, timeout=100,
+                          **streams)
+    assert status in (None, done.returncode), f"{words}: status {done.returncode}, not {status}\n{done.stderr}"
     return done
 
 
@@ -36,7 +37,8 @@ def rows(folder="d", name="regions.csv"):
 
 
 def in_one_of_three(case):
-    """Whose turn it is differs from run to run, the more on a full machine: a region may be lost, aloud, or be another one (decision 23)."""
+    """Whose turn it is differs from run to run, the more on a full machine: a region may be lost, aloud, or be another
+    one (decision 23)."""
     @functools.wraps(case)
     def attempts():
         for left in (2, 1, 0):
@@ -76,7 +78,8 @@ def predicts():
         start, end = (int(row[f"simulation-region-{side}-icount"]) for side in ("start", "end"))
         assert (max(start - 1, 0), end) == (region["start"], region["start"] + region["length"])
     # The whole run is what `simrun run` says it is.
-    subprocess.run([SIMRUN, "-q", *CONFIG, "--json", "whole.json", "--", GUEST, "8"], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([SIMRUN, "-q", *CONFIG, "--json", "whole.json", "--", GUEST, "8"], check=True,
+                   stdout=subprocess.DEVNULL)
     whole = json.load(open("whole.json"))
     level = next(l for l in whole["levels"] if l["name"] == "L1D")
     assert abs(level["mpki"] - figures["L1D MPKI"]["whole"]) < 1e-9, (level, figures["L1D MPKI"])
@@ -113,7 +116,8 @@ def traces():
     first, report = pinpoints(*words)
     assert "traces written" in first.stderr and first.stdout == "done\n" * 2, first.stderr
     names = sorted(os.listdir("d/regions"))
-    assert names == [f"phases_guest_r{r['id']:03}_phase{r['phase']:02}_weight{r['weight']:.5f}.trace" for r in report["regions"]]
+    name_of = lambda r: f"phases_guest_r{r['id']:03}_phase{r['phase']:02}_weight{r['weight']:.5f}.trace"
+    assert names == [name_of(region) for region in report["regions"]]
     stretches = json.load(open("d/regions.json"))["rows"]
     assert len(stretches) >= len(names)
     for name, region in zip(names, report["regions"]):
@@ -133,7 +137,8 @@ def traces():
         figure = report["regions"][0]["figures"][level["name"] + " MPKI"]["with_warm_up"]
         assert abs(level["mpki"] - figure) < 1e-6 * max(1, figure), (level["name"], level["mpki"], figure)
     # Another simulator's format.
-    subprocess.run([SIMRUN, "convert", "-q", f"d/regions/{names[-1]}", "--to", "champsim", "-o", "x.champsimtrace"], check=True)
+    subprocess.run([SIMRUN, "convert", "-q", f"d/regions/{names[-1]}", "--to", "champsim", "-o", "x.champsimtrace"],
+                   check=True)
     assert os.path.getsize("x.champsimtrace") % 64 == 0 and os.path.getsize("x.champsimtrace") >= 64 * 99_000
     # What is complete is kept; one that is missing is made again, and none is wanted with --no-traces.
     assert pinpoints(*words)[0].stdout == ""
@@ -161,9 +166,10 @@ def recorded():
     for ours, theirs in zip(cut["regions"], live["regions"]):
         for name, figure in ours["figures"].items():
             for part in ("region", "with_warm_up"):
-                assert abs(figure[part] - theirs["figures"][name][part]) < 0.01 * max(1, figure[part]), (name, ours, theirs)
+                off = abs(figure[part] - theirs["figures"][name][part])
+                assert off < 0.01 * max(1, figure[part]), (name, ours, theirs)
     for name in os.listdir("cut/regions"):
-        subprocess.run([SIMRUN, "check", f"cut/regions/{name}"], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        subprocess.run([SIMRUN, "check", f"cut/regions/{name}"], check=True, capture_output=True)
     again, same = pinpoints(*words, folder="cut")
     assert same == cut and "is there already" in again.stderr
     assert "full.trace" not in run(*CONFIG, "-o", "cut", "--interval", "100k", "--", *program, status=1).stderr
@@ -174,7 +180,8 @@ def recorded():
 
 def snapshots():
     """From the stored state of the caches a region's trace gives what the whole run had there, without a warm-up."""
-    words = (*CONFIG, "-o", "d", "--interval", "100k", "-k", "4", "--points", "8", "--warm-up", "0", "--snapshots", "--", GUEST, 8)
+    words = (*CONFIG, "-o", "d", "--interval", "100k", "-k", "4", "--points", "8", "--warm-up", "0", "--snapshots",
+             "--", GUEST, 8)
     first, report = run(*words), json.load(open("d/report.json"))
     assert first.stdout == "done\n" * 3 and "replayed" in first.stderr
     for name in ("L1D MPKI", "L2 MPKI", "L3 MPKI", "CPI estimate"):
@@ -223,7 +230,8 @@ def shifts():
     steady = pinpoints("--validate", "--", GUEST, 4, 1, folder="steady")[1]
     for name, figure in report["figures"].items():
         assert figure["error"] < 0.1, (name, figure)
-        assert abs(figure["predicted"] - steady["figures"][name]["predicted"]) < 0.05 * max(1, figure["predicted"]), name
+        off = abs(figure["predicted"] - steady["figures"][name]["predicted"])
+        assert off < 0.05 * max(1, figure["predicted"]), name
     pathlib.Path("large").write_text("10 9000000\n")
     done, _ = pinpoints("--", GUEST, 4, 1, "large", folder="l", status=1)
     assert "not the run that was profiled" in done.stderr, done.stderr
@@ -243,12 +251,14 @@ def threads():
 
 @in_one_of_three
 def openmp():
-    """The guest is openmp_phases.c, its threads wait in the kernel: regions between barriers, or between passes of loops."""
+    """The guest is openmp_phases.c, its threads wait in the kernel: regions between barriers, or passes of loops."""
     kind, length = ("loop", "400k") if os.environ["OMP_NUM_THREADS"] == "4" else ("barrier", "100k")
-    # By loops 800k of warm-up would leave level 3 cold: CPI 22 to 37 % off, with 3.2M 1 to 7 %. Barriers have their regions closer together.
+    # By loops 800k of warm-up would leave level 3 cold: CPI 22 to 37 % off, with 3.2M 1 to 7 %. Barriers have their
+    # regions closer together.
     warm_up = "3200k" if kind == "loop" else "800k"
-    done = run("--config", "l3_8core.yaml", "-o", "d", "--intervals", kind, "--interval", length, "--leave-out", "libgomp*",
-               "--max-k", "8", "--points", "12", "--warm-up", warm_up, "--validate", "--", GUEST, 3)
+    done = run("--config", "l3_8core.yaml", "-o", "d", "--intervals", kind, "--interval", length,
+               "--leave-out", "libgomp*", "--max-k", "8", "--points", "12", "--warm-up", warm_up, "--validate",
+               "--", GUEST, 3)
     report = json.load(open("d/report.json"))
     assert {row["thread-id"] for row in rows()} == {"global"}
     assert len(os.listdir("d/regions")) == len(report["regions"]) > 2
@@ -276,7 +286,7 @@ def processes():
 
 @in_one_of_three
 def side_by_side():
-    """Processes that run at the same time: whose turn it is differs from run to run, what each of them does does not."""
+    """Processes that run at the same time: whose turn it is differs from run to run, their work does not."""
     script = f"'{GUEST}' 6 & '{GUEST}' 4 | cat; wait"
     done = run("--config", "l3_4core.yaml", "-o", "d", "--interval", "200k", "--warm-up", "400k", "--max-k", "8",
                "--validate", "--", "/bin/sh", "-c", script)
@@ -304,7 +314,7 @@ def redirected():
 
 
 def interrupted():
-    """Ctrl-C in the second pass: the profile stays and the regions that are complete; the next call goes on behind them."""
+    """Ctrl-C in the second pass: the profile stays and the regions that are complete; the next call goes on there."""
     options = [*CONFIG, "--interval", "100k", "--warm-up", "100k", "-k", "3", "--points", "20", "--", GUEST, "150"]
     words = [SIMRUN, "pinpoints", "-o", "d", *options]
     process = subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True)
@@ -343,8 +353,8 @@ def errors():
     assert "cannot make the folder file" in message(*CONFIG, "-o", "file", "--", "true", status=1)
     message(*CONFIG, "-o", "d", "--", "/no/such/program", status=127)
     assert "one interval" in run(*CONFIG, "-o", "t", "--", "true").stderr
-    strict = message(*CONFIG, "-o", "s", "--interval", "100k", "--warm-up", "0", "--validate", "--max-error", "1e-9", "--", GUEST, "1",
-                     status=1)
+    strict = message(*CONFIG, "-o", "s", "--interval", "100k", "--warm-up", "0", "--validate", "--max-error", "1e-9",
+                     "--", GUEST, "1", status=1)
     assert "off by" in strict and "--max-k" in strict, strict
 
 

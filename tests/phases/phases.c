@@ -1,6 +1,6 @@
-// Three phases that a profile tells apart, in the order 0 1 2 0 1 2 ...: `phases ROUNDS [THREADS [FILE]]`. Statically linked and
-// without the C library's varying start, so that two runs execute the same instructions; unless FILE holds two numbers, A and
-// B: then it does A rounds of something else first, and leaves A + B and B in FILE.
+// Three phases that a profile tells apart, in the order 0 1 2 0 1 2 ...: `phases ROUNDS [THREADS [FILE]]`. Statically
+// linked and without the C library's varying start, so that two runs execute the same instructions; unless FILE holds
+// two numbers, A and B: then it does A rounds of something else first, and leaves A + B and B in FILE.
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
