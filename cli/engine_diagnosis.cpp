@@ -63,16 +63,18 @@ void EngineDiagnosis::pass_log_on(const host::Target& target, Process& process) 
       reinterpret_cast<const border::LogEntry*>(static_cast<const char*>(target.mapping()) + h.log_offset);
   const uint64_t begun = h.log_lines.load(std::memory_order_acquire);
   if (process.lines > begun) process.lines = 0;  // another image in the same process
+  std::string text;  // one write for each look: standard error, which has no buffer, would delay the reading of the streams
   if (begun - process.lines > border::kLogEntries) {
-    fmt::print(log_, "{}: {} lines lost\n", target.pid(), begun - process.lines - border::kLogEntries);
+    text = fmt::format("{}: {} lines lost\n", target.pid(), begun - process.lines - border::kLogEntries);
     process.lines = begun - border::kLogEntries;
   }
   for (; process.lines < begun; ++process.lines) {
     const border::LogEntry& e = entries[process.lines % border::kLogEntries];
     if (e.number.load(std::memory_order_acquire) != process.lines + 1)
       break;  // not complete, or written over: the next look tells
-    fmt::print(log_, "{} {}: {:.{}}\n", target.pid(), e.tid, e.text, sizeof e.text - 1);
+    fmt::format_to(std::back_inserter(text), "{} {}: {:.{}}\n", target.pid(), e.tid, e.text, sizeof e.text - 1);
   }
+  std::fwrite(text.data(), 1, text.size(), log_);
   std::fflush(log_);
 }
 

@@ -398,6 +398,7 @@ Recovery recover(uint64_t code) {
   result.instructions = point->instruction;
   result.words = point->words;
   result.whole = point->instruction == decoded->count;
+  result.stale = point->comparing ? output.stale : 0;
   result.last_path = s.options.mode != border::Mode::kNull ? last_path_of(superblock.descriptor) : 0;
   return result;
 }

@@ -54,6 +54,7 @@ struct Recovery {
   uint16_t instructions;    // retired in this execution of the superblock
   uint16_t words;           // address words stored
   bool whole;               // all instructions retired: a trap behind the last
+  uint64_t stale;           // in the comparison of changeable code: where it goes on when the code has changed; else 0
 };
 Recovery recover(uint64_t code);
 

@@ -62,6 +62,10 @@ bool take_fault(ThreadContext* c, int number, siginfo_t* info, KernelUcontext* u
     r = recover(u->rip);
   }
   if (!r.found) return false;
+  if (r.stale != 0) {   // code that cannot be read any more is code that has changed; its new translation ends where it cannot be read
+    u->rip = r.stale;
+    return true;
+  }
   if (r.pointer_register != kNoRegister && g_process.counting()) c->retired.store(register_value(*u, r.pointer_register));
   for (uint8_t k = 0; k < 16; ++k)
     if (r.in_spill & bit(k)) set_register(*u, k, c->spill[k]);

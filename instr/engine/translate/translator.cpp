@@ -16,6 +16,7 @@ void TranslationOutput::clear() {
   operands.clear();
   operands_per_instruction.clear();
   recovery.clear();
+  stale = 0;
 }
 
 uint32_t Translator::size_bound(const DecodedSuperblock& superblock) {
@@ -226,6 +227,7 @@ void Translator::compare_code() {
     a.store_gs(offsetof(ThreadContext, spill) + 8 * p, p);
   pointer_lent_ = true;
   mark(bit(p));
+  result_->recovery.back().comparing = true;
   a.mov_imm(p, raw(superblock_->pc));
   uint8_t code[15 * kMaxChangeableInstructions];
   uint32_t size = 0;
@@ -235,6 +237,7 @@ void Translator::compare_code() {
     size += i.length;
   }
   const uint64_t stale = cold_->here();
+  result_->stale = stale;
   leave_from_prologue(ExitKind::kStale);
   for (uint32_t at = 0; at < size;) {
     // Aligned accesses only: the application may have alignment checks on.

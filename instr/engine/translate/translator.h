@@ -44,6 +44,7 @@ struct RecoveryPoint {
   uint16_t words;             // address words stored
   GprSet in_spill;            // registers whose application value is in their spill slot
   bool pointer_in_register;   // the buffer register holds the pointer (else it is in its slot of the context)
+  bool comparing = false;     // at the comparison of changeable code
 };
 
 // What one translation needs beside its code.
@@ -61,6 +62,7 @@ struct TranslationOutput {
     uint16_t instructions, operands, words;
   };
   std::vector<Path> paths;                          // path k has id first_path + k
+  uint64_t stale;                                   // code address where changeable code that has changed goes on; 0: cannot change
   uint32_t entry_counter;                           // count_paths: index of the path whose counter counts entries
   std::vector<border::OperandDescriptor> operands;  // of the whole superblock
   std::vector<uint16_t> operands_per_instruction;
