@@ -132,6 +132,7 @@ std::vector<uint64_t> auxiliary_vector(const RemoteProcess& process, StackBuilde
   v[AT_EXECFN] = stack.string(loader);
   v[AT_PLATFORM] = stack.string("x86_64");
   v.erase(AT_BASE_PLATFORM);
+  v.erase(AT_SYSINFO_EHDR);   // the vdso is the application's, which may move it or take it away
   std::vector<uint64_t> words;
   for (const auto& [type, value] : v) words.insert(words.end(), {type, value});
   words.insert(words.end(), {AT_NULL, 0});

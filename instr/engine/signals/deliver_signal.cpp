@@ -160,31 +160,51 @@ void deliver_signal(ThreadContext* c) {
   set_signal_mask(mask);   // from here on the next signal may come
 }
 
+namespace {
+
+// False: not one that can be restored.
+bool restore_vector_state(ThreadContext* c, uint64_t fpstate) {
+  if (fpstate == 0) {
+    reset_vector_state(c);
+    return true;
+  }
+  alignas(64) uint8_t image[16 * 1024] = {};
+  if (!read_app(image, fpstate, 512)) return false;
+  uint32_t second_mark = 0;
+  const uint32_t size = g_process.xsave_standard_bytes;
+  const bool whole = read_app(image, fpstate, size) && read_app(&second_mark, fpstate + size, sizeof second_mark);
+  return read_vector_frame(c, image, whole && is_extended(image, second_mark));
+}
+
+// SIGSEGV, with what has been restored so far (arch/x86/kernel/signal.c, signal_fault).
+bool refuse_frame(ThreadContext* c, uint64_t mask) {
+  c->app.gpr[kRax] = 0;
+  siginfo_t info{};
+  info.si_signo = SIGSEGV;
+  info.si_code = SI_KERNEL;
+  set_signal_mask(mask);
+  raise_signal_first(c, info, {0, 0, 0});
+  return true;
+}
+
+}  // namespace
+
 // The frame lies where the handler's `ret` to the restorer left rsp.
 bool do_sigreturn(ThreadContext* c) {
+  constexpr uint16_t kUserCode = 0x33;   // arch/x86/include/asm/segment.h
   KernelUcontext u;
   // A signal that came after the dispatcher last looked has the mask that the handler had: it must be delivered before the mask changes.
   const uint64_t mask = block_signals();
   if (c->pending.number.load(std::memory_order_relaxed) != 0) return false;
-  if (!read_app(&u, c->app.gpr[kRsp], sizeof u)) {
-    c->app_mask = mask;
-    end_by_signal(c, SIGSEGV);
-  }
+  if (!read_app(&u, c->app.gpr[kRsp], sizeof u)) return refuse_frame(c, mask);
+  if ((u.cs | 3) != kUserCode)
+    fail("a signal handler returns to code of segment %#x at %#lx; simrun runs 64-bit code of segment %#x only", u.cs, u.rip, kUserCode);
   uint64_t* g = c->app.gpr;
   g[8] = u.r8, g[9] = u.r9, g[10] = u.r10, g[11] = u.r11, g[12] = u.r12, g[13] = u.r13, g[14] = u.r14, g[15] = u.r15;
   g[kRdi] = u.rdi, g[kRsi] = u.rsi, g[kRbp] = u.rbp, g[kRbx] = u.rbx, g[kRdx] = u.rdx, g[kRax] = u.rax, g[kRcx] = u.rcx, g[kRsp] = u.rsp;
   c->app.pc = u.rip;
   c->app.flags = (c->app.flags & ~kUserFlags) | (u.eflags & kUserFlags);
-  alignas(64) uint8_t image[16 * 1024] = {};
-  if (u.fpstate == 0) {
-    reset_vector_state(c);
-  } else if (read_app(image, u.fpstate, 512)) {
-    const bool extended = is_extended(image) && read_app(image, u.fpstate, g_process.xsave_standard_bytes);
-    read_vector_frame(c, image, extended);
-  } else {
-    c->app_mask = mask;
-    end_by_signal(c, SIGSEGV);
-  }
+  if (!restore_vector_state(c, u.fpstate)) return refuse_frame(c, u.mask);
   if (!(u.stack.ss_flags & SS_ONSTACK) || !on_altstack(c, g[kRsp])) {
     if (u.stack.ss_flags & SS_DISABLE)
       c->app_altstack = stack_t{nullptr, SS_DISABLE, 0};

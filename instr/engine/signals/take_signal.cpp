@@ -54,6 +54,12 @@ void go_back_to_trap(Recovery& r) {
   r.whole = false;
 }
 
+// Of a performance counter (perf_event_attr::sigtrap); its si_addr is the counter's.
+bool is_counter_trap(int number, const siginfo_t& info) {
+  constexpr int kTrapPerf = 6;   // include/uapi/asm-generic/siginfo.h: TRAP_PERF
+  return number == SIGTRAP && info.si_code == kTrapPerf;
+}
+
 // A fault at an instruction of the application, in the code cache: make the registers exact and leave.
 bool take_fault(ThreadContext* c, int number, siginfo_t* info, KernelUcontext* u) {
   Recovery r;
@@ -70,7 +76,8 @@ bool take_fault(ThreadContext* c, int number, siginfo_t* info, KernelUcontext* u
   for (uint8_t k = 0; k < 16; ++k)
     if (r.in_spill & bit(k)) set_register(*u, k, c->spill[k]);
   // si_addr is the instruction's own address for these (arch/x86/kernel/traps.c).
-  if (number == SIGILL || number == SIGFPE || (number == SIGTRAP && info->si_code != SI_KERNEL)) info->si_addr = reinterpret_cast<void*>(raw(r.pc));
+  if (number == SIGILL || number == SIGFPE || (number == SIGTRAP && info->si_code != SI_KERNEL && !is_counter_trap(number, *info)))
+    info->si_addr = reinterpret_cast<void*>(raw(r.pc));
   // If a signal waits already, it goes first: the instruction faults again when its handler has returned. A trap (int3, int1) is behind its
   // instruction, and so goes back to it.
   if (c->pending.number.load() == 0)
@@ -86,8 +93,9 @@ bool take_fault(ThreadContext* c, int number, siginfo_t* info, KernelUcontext* u
 
 // Not by a fault, whatever its code says: a siginfo that the program handed on to itself, the SIGILL of a call that punishes its caller. Such
 // signals come when a call of the program returns, or when the mask changes.
-bool was_sent(const siginfo_t* info, const KernelUcontext* u) {
+bool was_sent(int number, const siginfo_t* info, const KernelUcontext* u) {
   constexpr uint64_t kSyscallBytes = 2, kInt80Bytes = 2;
+  if (is_counter_trap(number, *info) && !g_code_cache.contains(u->rip)) return true;   // the engine was counted
   return info->si_code <= 0 || u->rip == g_routines.gate_instruction + kSyscallBytes || u->rip == g_routines.gate32_instruction + kInt80Bytes ||
          is_behind_mask_change(u->rip);
 }
@@ -103,7 +111,7 @@ bool was_sent(const siginfo_t* info, const KernelUcontext* u) {
 
 uint64_t handle_signal(int number, siginfo_t* info, KernelUcontext* u) {
   ThreadContext* c = current_context();
-  if (is_fault_signal(number) && !was_sent(info, u)) {
+  if (is_fault_signal(number) && !was_sent(number, info, u)) {
     if (u->rip == g_routines.copy_instruction) {
       u->rip = g_routines.copy_failed;
       return 1;

@@ -41,6 +41,22 @@ void restore(const void* from, uint64_t mask) {
   asm volatile("xrstor64 (%0)" : : "r"(from), SIMRUN_MASKS : SIMRUN_VECTORS);
 }
 
+// XCR0
+uint64_t enabled_components() {
+  uint32_t low, high;
+  asm("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  return static_cast<uint64_t>(high) << 32 | low;
+}
+
+// SDM vol. 1, 11.6.6
+uint32_t mxcsr_mask() {
+  alignas(16) uint8_t image[512] = {};
+  asm volatile("fxsave64 (%0)" : : "r"(image) : "memory");
+  uint32_t mask;
+  std::memcpy(&mask, image + 28, sizeof mask);
+  return mask == 0 ? 0xffbf : mask;
+}
+
 }  // namespace
 
 uint64_t vector_frame_bytes() { return g_process.xsave_standard_bytes + 4; }
@@ -57,16 +73,23 @@ void write_vector_frame(ThreadContext* c, uint8_t* out) {
   std::memcpy(out + g_process.xsave_standard_bytes, &kMagic2, 4);
 }
 
-void read_vector_frame(ThreadContext* c, const uint8_t* image, bool extended) {
+bool read_vector_frame(ThreadContext* c, uint8_t* image, bool extended) {
   const uint64_t mask = g_process.xsave_mask;
-  alignas(64) uint8_t legacy[576] = {};
-  if (!extended) {   // fxsave format: x87 and SSE only
-    std::memcpy(legacy, image, 512);
-    legacy[512] = 3;
-    image = legacy;
+  uint32_t mxcsr;
+  std::memcpy(&mxcsr, image + 24, sizeof mxcsr);
+  if (mxcsr & ~mxcsr_mask()) return false;
+  uint64_t header[8] = {3};   // fxsave format: x87 and SSE only
+  if (extended) {
+    SoftwareBytes marks;
+    std::memcpy(&marks, image + 464, sizeof marks);
+    std::memcpy(header, image + 512, sizeof header);
+    if ((header[0] & ~enabled_components()) != 0 || header[1] != 0 || header[2] != 0) return false;   // SDM vol. 1, 13.8.1
+    header[0] &= marks.xfeatures;
   }
+  std::memcpy(image + 512, header, sizeof header);
   asm volatile("xrstor64 (%0)\n xsavec64 (%1)\n xrstor64 (%2)"
                : : "r"(image), "r"(c->vector_state), "r"(kInitialImage), SIMRUN_MASKS : SIMRUN_VECTORS);
+  return true;
 }
 
 void reset_vector_state(ThreadContext* c) {
@@ -75,10 +98,10 @@ void reset_vector_state(ThreadContext* c) {
   asm volatile("xsavec64 (%0)" : : "r"(c->vector_state), SIMRUN_MASKS : "memory");
 }
 
-bool is_extended(const uint8_t* image) {
+bool is_extended(const uint8_t* image, uint32_t second_mark) {
   SoftwareBytes marks;
   std::memcpy(&marks, image + 464, sizeof marks);
-  return marks.magic1 == kMagic1 && marks.xstate_size >= 576;
+  return marks.magic1 == kMagic1 && marks.xstate_size == g_process.xsave_standard_bytes && second_mark == kMagic2;
 }
 
 }  // namespace simrun::engine

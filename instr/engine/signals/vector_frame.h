@@ -5,9 +5,11 @@
 
 namespace simrun::engine {
 
-// The thread's vector state becomes what the frame image (64-byte aligned) says.
-void read_vector_frame(ThreadContext* context, const uint8_t* image, bool extended);
-bool is_extended(const uint8_t* image);
+// The thread's vector state becomes what the frame image (64-byte aligned; changed for it) says. False: no processor accepts it; nothing has
+// changed for the thread.
+bool read_vector_frame(ThreadContext* context, uint8_t* image, bool extended);
+// Whether both marks stand around an XSAVE image: `image` has the legacy region, `second_mark` the four bytes behind the whole.
+bool is_extended(const uint8_t* image, uint32_t second_mark);
 // As at the start of a program and of a signal handler.
 void reset_vector_state(ThreadContext* context);
 

@@ -39,17 +39,30 @@ constexpr uint64_t kSyscallInstructionBytes = 2;
 
 void set_result(ThreadContext* c, int64_t result) { c->app.gpr[kRax] = static_cast<uint64_t>(result); }
 
+// Setting a base makes the selector 0 (arch/x86/kernel/process_64.c, do_arch_prctl_64), and on some processors that changes the base.
+void clear_fs_selector() {
+  uint64_t base;
+  asm volatile("rdfsbase %0\n mov %k1, %%fs\n wrfsbase %0" : "=&r"(base) : "r"(0));
+}
+void clear_gs_selector() {
+  uint64_t base;
+  asm volatile("rdgsbase %0\n mov %k1, %%gs\n wrgsbase %0" : "=&r"(base) : "r"(0));
+}
+
 int64_t do_arch_prctl(ThreadContext* c) {
+  constexpr uint64_t kEndOfUserSpace = 0x7ffffffff000;   // TASK_SIZE_MAX
   const uint64_t operation = c->app.gpr[kRdi], value = c->app.gpr[kRsi];
   switch (operation) {
     case ARCH_SET_FS:
-      if (value >> 47) return -EPERM;
+      if (value >= kEndOfUserSpace) return -EPERM;
+      clear_fs_selector();
       c->app_fs_base = value;
       append_event(c, border::Event::kFsBase, {value});
       return 0;
     case ARCH_GET_FS: return write_app(value, &c->app_fs_base, 8) ? 0 : -EFAULT;
     case ARCH_SET_GS:
-      if (value >> 47) return -EPERM;
+      if (value >= kEndOfUserSpace) return -EPERM;
+      clear_gs_selector();
       c->app_gs_base = value;
       append_event(c, border::Event::kGsBase, {value});
       return 0;

@@ -19,7 +19,7 @@ border::AttachedThread* table() {
 }  // namespace
 
 void load_attached_state(ThreadContext* c, uint32_t index) {
-  const border::AttachedThread& from = table()[index];
+  border::AttachedThread& from = table()[index];
   std::memcpy(c->app.gpr, from.gpr, sizeof c->app.gpr);
   c->app.pc = from.pc;
   c->app.flags = from.flags;

@@ -42,6 +42,10 @@ static void local_table(void) {
   CHECK(value == 33 && now == selector);
   uint64_t base;
   CHECK(syscall(SYS_arch_prctl, ARCH_GET_GS, &base) == 0 && base == (uintptr_t)low);
+  CHECK(syscall(SYS_arch_prctl, ARCH_SET_GS, (uintptr_t)low + 4) == 0);
+  asm volatile("mov %%gs:8, %0\n mov %%gs, %1" : "=r"(value), "=r"(now) : : "memory");
+  CHECK(value == 44 && now == 0);
+  CHECK(syscall(SYS_arch_prctl, ARCH_SET_GS, 0x7ffffffff000) == -1 && errno == EPERM);
   asm volatile("mov %0, %%gs" : : "r"(old));
   uint32_t limit = 0;
   char valid;

@@ -1,0 +1,46 @@
+// A performance counter that raises SIGTRAP at each access to a variable: synchronous, with the counter's address and data.
+#include <linux/hw_breakpoint.h>
+#include <linux/perf_event.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+
+#include "tests/guest/guest.h"
+
+enum { kTrapPerf = 6, kData = 0x1234567 };
+
+static volatile int watched;
+static volatile int traps;
+static volatile uint64_t rbx;
+
+static void handler(int number, siginfo_t* info, void* context) {
+  CHECK(number == SIGTRAP && info->si_code == kTrapPerf && info->si_addr == &watched);
+  rbx = (uint64_t)((ucontext_t*)context)->uc_mcontext.gregs[REG_RBX];
+  ++traps;
+}
+
+int main(void) {
+  struct perf_event_attr attributes = {.type = PERF_TYPE_BREAKPOINT, .size = sizeof attributes, .sample_period = 1, .disabled = 1,
+                                       .bp_type = HW_BREAKPOINT_W, .bp_len = HW_BREAKPOINT_LEN_4, .exclude_kernel = 1, .exclude_hv = 1,
+                                       .remove_on_exec = 1, .sigtrap = 1, .sig_data = kData};
+  attributes.bp_addr = (uintptr_t)&watched;
+  struct sigaction action = {.sa_flags = SA_SIGINFO};
+  action.sa_sigaction = handler;
+  CHECK(sigaction(SIGTRAP, &action, NULL) == 0);
+  const int counter = (int)syscall(SYS_perf_event_open, &attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+  skip_unless(counter >= 0, "hardware breakpoints for programs");
+  for (int round = 0; round < 50; ++round) {
+    watched = round;
+    CHECK_EQUAL(traps, 3 * round);
+    CHECK(ioctl(counter, PERF_EVENT_IOC_ENABLE, 0) == 0);
+    watched = round;
+    CHECK_EQUAL(traps, 3 * round + 1);
+    uint64_t count = 0;
+    __asm__ volatile("mov %[round], %%rbx\n\tincl %[watched]\n\tmov $77, %%ebx\n\taddl $1, %[watched]\n\tmov %[traps], %k[count]"
+                     : [watched] "+m"(watched), [count] "=&r"(count) : [round] "r"((uint64_t)round), [traps] "m"(traps) : "rbx", "cc", "memory");
+    CHECK(count == (uint64_t)(3 * round + 3) && rbx == 77);
+    CHECK(ioctl(counter, PERF_EVENT_IOC_DISABLE, 0) == 0);
+  }
+  return finish();
+}
