@@ -167,7 +167,7 @@ void BlockProfiler::cut(Thread& thread, uint64_t word, uint32_t instructions) {
 }
 
 void BlockProfiler::take_part(Thread& thread, const channel::PathCode& code, uint32_t from, uint32_t to) {
-  for (uint32_t i = from; i < to; ++i) ++thread.parts[thread.process->paths.block_of(code, i)];
+  for (uint32_t i = from; i < to; ++i) add_part(thread, thread.process->paths.block_of(code, i), 1);
 }
 
 // Whether the thread has just left a barrier, or begins a parallel region.
@@ -248,19 +248,32 @@ void BlockProfiler::flush(Thread& thread) {
     const uint64_t times = std::exchange(thread.executions[word], 0);
     add_executions(process.executions, word, times);
     add_executions(thread.before, word, times);
-    for (const BlockPiece& piece : process.paths.find(word)->pieces)
-      thread.parts[process.paths.block_of(piece)] += times * piece.instructions;
+    for (BlockPiece& piece : process.paths.find(word)->pieces)
+      add_part(thread, process.paths.block_of(piece), times * piece.instructions);
   }
   thread.touched.clear();
-  for (const auto& [block, instructions] : thread.parts) {
-    const auto [dimension, is_new] =
-        thread.dimensions.emplace(block, static_cast<uint32_t>(profile_.blocks.size() + 1));
-    if (is_new) profile_.blocks.push_back({process.modules.place(block), thread.index});
-    entries_.push_back({dimension->second, static_cast<double>(instructions)});
+  name_new_blocks(thread);
+  for (const uint32_t block : thread.parts_touched) {
+    const uint64_t instructions = std::exchange(thread.parts[block], 0);
+    entries_.push_back({thread.dimensions[block], static_cast<double>(instructions)});
     interval_.length += instructions;
   }
-  thread.parts.clear();
+  thread.parts_touched.clear();
   thread.last.reset();
+}
+
+// Dimensions of the blocks that the thread has executed for the first time, in the order of their addresses.
+void BlockProfiler::name_new_blocks(Thread& thread) {
+  const Process& process = *thread.process;
+  thread.dimensions.resize(std::max(thread.dimensions.size(), thread.parts.size()));
+  std::vector<std::pair<uint64_t, uint32_t>> met;
+  for (const uint32_t block : thread.parts_touched)
+    if (thread.dimensions[block] == 0) met.emplace_back(process.paths.address_of(block), block);
+  std::sort(met.begin(), met.end());
+  for (const auto& [address, block] : met) {
+    profile_.blocks.push_back({process.modules.place(address), thread.index});
+    thread.dimensions[block] = static_cast<uint32_t>(profile_.blocks.size());
+  }
 }
 
 void BlockProfiler::end_interval() {

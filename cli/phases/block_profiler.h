@@ -100,8 +100,9 @@ class BlockProfiler {
     Executions cut_executions;
     std::vector<uint64_t> executions;  // by word, in this interval
     std::vector<uint32_t> touched;
-    std::map<uint64_t, uint64_t> parts;                  // instructions of blocks, in split and cut paths
-    std::unordered_map<uint64_t, uint32_t> dimensions;   // of a block
+    std::vector<uint64_t> parts;                         // by block: instructions in this interval, while it ends
+    std::vector<uint32_t> parts_touched;                 // blocks of which there are any
+    std::vector<uint32_t> dimensions;                    // of a block; 0: none yet
     std::optional<channel::PathCode::Instruction> last;  // executed last; only while looking for an end
   };
 
@@ -136,6 +137,13 @@ class BlockProfiler {
   void begin_interval(const Thread& thread, const channel::PathCode& code, uint32_t at);
   void end_interval();
   void flush(Thread& thread);
+  void name_new_blocks(Thread& thread);
+  static void add_part(Thread& thread, uint32_t block, uint64_t instructions) {
+    if (block >= thread.parts.size()) [[unlikely]]
+      thread.parts.resize(2 * size_t{block} + 1);
+    if (thread.parts[block] == 0) thread.parts_touched.push_back(block);
+    thread.parts[block] += instructions;
+  }
   // A barrier: the others wait for the leader until one of them has passed several.
   bool may_end_at_barrier(Thread& thread) const {
     return begun_ && quiet_ == 0 && (leads(thread, overdue_) || ++thread.passed > kMostPassed);

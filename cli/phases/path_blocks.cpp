@@ -34,6 +34,8 @@ PathBlocks& PathBlockTable::learn(uint64_t word, const channel::PathCode& code) 
   }
   made.pieces.push_back(piece);
   std::reverse(made.pieces.begin(), made.pieces.end());
+  for (BlockPiece& each : made.pieces)
+    if (each.resolved) each.index = index_of(each.block);
   return made;
 }
 
@@ -47,15 +49,24 @@ PathBlockTable::Link PathBlockTable::follow(uint64_t pc) const {
   }
 }
 
-uint64_t PathBlockTable::block_of(const BlockPiece& piece) const {
-  return piece.resolved ? piece.block : follow(piece.block).to;
+uint32_t PathBlockTable::index_of(uint64_t block) {
+  const auto [found, is_new] = index_of_block_.emplace(block, static_cast<uint32_t>(blocks_.size()));
+  if (is_new) blocks_.push_back(block);
+  return found->second;
 }
 
-uint64_t PathBlockTable::block_of(const channel::PathCode& code, uint32_t i) const {
+void PathBlockTable::resolve(BlockPiece& piece) {
+  const Link end = follow(piece.block);
+  piece.block = end.to;
+  piece.index = index_of(end.to);
+  piece.resolved = end.final;
+}
+
+uint32_t PathBlockTable::block_of(const channel::PathCode& code, uint32_t i) {
   for (; i < code.instructions.size(); ++i)
-    if (ends_block(code.instructions[i])) return code.instructions[i].pc;
+    if (ends_block(code.instructions[i])) return index_of(code.instructions[i].pc);
   const auto& last = code.instructions.back();
-  return follow(last.pc + last.length).to;
+  return index_of(follow(last.pc + last.length).to);
 }
 
 std::vector<uint32_t> PathBlockTable::paths_around(uint64_t pc) const {
