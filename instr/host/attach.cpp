@@ -174,7 +174,7 @@ TakenOver attach(pid_t pid, const LaunchOptions& options) {
     }
     std::memcpy(static_cast<void*>(table), states.data(), states.size() * sizeof states[0]);
     threads.release(threads.all()[0]);
-    first.detach(injected.entry.pc, injected.entry.sp, true);
+    start_engine(first, injected, true);
     wait_for_engine(pid, h);
     for (size_t k = 1; k < states.size(); ++k) {
       threads.release(threads.all()[k]);

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/user_error.h"
+#include "instr/host/lent_files.h"
 #include "instr/host/resource_limits.h"
 #include "instr/host/shared_mapping.h"
 
@@ -84,6 +85,12 @@ Injected inject(RemoteProcess& process, const LaunchOptions& options, const std:
   record_mappings(mapping, mapped);
   const EntryPoint entry = prepare_engine(process, engine, mapping.header().target_base, stack);
   return {std::move(mapping), entry};
+}
+
+void start_engine(RemoteProcess& process, const Injected& injected, bool block_signals) {
+  process.prepare_start(injected.entry.pc, injected.entry.sp, block_signals);
+  if (injected.entry.lends_files) lend_files(process, injected.mapping.header(), injected.mapping.header().engine_stack_base);
+  process.detach();
 }
 
 }  // namespace simrun::host

@@ -28,11 +28,14 @@ LimitsBefore make_room_in(pid_t pid, const LaunchOptions& options);
 
 struct Injected {
   LocalMapping mapping;
-  EntryPoint entry;   // of the private loader, to be started by the caller
+  EntryPoint entry;   // of the private loader
 };
 // `blanket`: the mmap area is kept free for the application, and what covers it is put there; null: it is not. The scratch memory that the
 // caller may use until the loader starts is at engine_stack_base of the header. Throws UserError.
 Injected inject(RemoteProcess& process, const LaunchOptions& options, const std::string& engine, const LimitsBefore& limits,
                 Blanket* blanket, uint32_t added_personality);
+
+// Lets the process run, from the private loader's entry on; it is no longer traced. `block_signals`: with all signals blocked. Throws UserError.
+void start_engine(RemoteProcess& process, const Injected& injected, bool block_signals);
 
 }  // namespace simrun::host

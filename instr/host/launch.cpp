@@ -41,7 +41,7 @@ TakenOver take_over(pid_t pid, const LaunchOptions& options, const std::string& 
   try {
     Injected injected = inject(process, options, engine, limits, &blanket, added_personality(options));
     if (!options.aslr) fix_random_bytes(process);
-    process.detach(injected.entry.pc, injected.entry.sp);
+    start_engine(process, injected, false);
     return {std::move(injected.mapping), std::move(files)};
   } catch (...) {
     uncover(process, blanket);

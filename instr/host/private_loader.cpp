@@ -16,6 +16,7 @@
 #include "base/user_error.h"
 #include "instr/host/elf_file.h"
 #include "instr/host/file_descriptor.h"
+#include "instr/host/lent_files.h"
 
 namespace simrun::host {
 namespace {
@@ -59,17 +60,13 @@ void map_segment(RemoteProcess& process, uint64_t base, const ElfSegment& s, uin
 }
 
 // Returns the load base. The whole span is reserved first so that the segments keep their distances.
-uint64_t map_loader(RemoteProcess& process, const std::string& path, const ElfFile& elf, uint64_t scratch) {
-  process.write(scratch, path.c_str(), path.size() + 1);
-  const uint64_t descriptor = process.must_call(fmt::format("open {}", path), SYS_openat,
-                                                {static_cast<uint64_t>(AT_FDCWD), scratch, O_RDONLY | O_CLOEXEC, 0});
+uint64_t map_loader(RemoteProcess& process, const ElfFile& elf, uint64_t descriptor) {
   const uint64_t low = page_down(elf.segments.front().address);
   const uint64_t high = page_up(elf.segments.back().address + elf.segments.back().memory_bytes);
   const uint64_t at = process.must_call("map the engine's loader", SYS_mmap,
                                         {0, high - low, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, ~0ull, 0});
   const uint64_t base = at - low;
   for (const ElfSegment& s : elf.segments) map_segment(process, base, s, descriptor);
-  process.must_call("close a descriptor", SYS_close, {descriptor});
   return base;
 }
 
@@ -158,7 +155,13 @@ EntryPoint prepare_engine(RemoteProcess& process, const std::string& engine_path
   const ElfFile engine = read_x86_64(engine_path);
   if (engine.interpreter.empty()) throw UserError(fmt::format("{} is statically linked: not simrun's engine", engine_path));
   const ElfFile loader = read_x86_64(engine.interpreter);
-  const uint64_t base = map_loader(process, engine.interpreter, loader, stack.base);
+  const int64_t own_engine = open_same(process, engine_path, stack.base);
+  int64_t descriptor = own_engine < 0 ? own_engine : open_same(process, engine.interpreter, stack.base);
+  const bool lends = descriptor < 0;
+  if (own_engine >= 0) process.must_call("close a descriptor", SYS_close, {static_cast<uint64_t>(own_engine)});
+  if (lends) descriptor = static_cast<int64_t>(lend_file(process, engine.interpreter, stack.base));
+  const uint64_t base = map_loader(process, loader, static_cast<uint64_t>(descriptor));
+  process.must_call("close a descriptor", SYS_close, {static_cast<uint64_t>(descriptor)});
 
   StackBuilder builder(stack.base + stack.bytes);
   const std::vector<uint64_t> vector = auxiliary_vector(process, builder, loader, base, engine.interpreter);
@@ -169,7 +172,7 @@ EntryPoint prepare_engine(RemoteProcess& process, const std::string& engine_path
   words.insert(words.end(), vector.begin(), vector.end());
   const uint64_t sp = builder.words(words);
   process.write(sp, builder.contents().data(), builder.contents().size());
-  return {base + loader.entry, sp};
+  return {base + loader.entry, sp, lends};
 }
 
 }  // namespace simrun::host

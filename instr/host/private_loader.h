@@ -17,6 +17,7 @@ border::AddressRange map_engine_stack(RemoteProcess& process);
 
 struct EntryPoint {
   uint64_t pc, sp;
+  bool lends_files;   // the process cannot open the engine's files: lend_files (lent_files.h) while the loader runs
 };
 
 // Maps the loader (PT_INTERP) of the engine and builds its stack: argv = {loader, engine, mapping address in hexadecimal}, an environment

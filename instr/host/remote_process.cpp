@@ -54,13 +54,18 @@ void RemoteProcess::put_instruction() {
   if (ptrace(PTRACE_POKETEXT, pid_, initial_.rip, syscall_instruction) != 0) throw_access_error("PTRACE_POKETEXT");
 }
 
+int RemoteProcess::wait_for_stop() {
+  int status = 0;
+  while (waitpid(pid_, &status, __WALL) < 0)
+    if (errno != EINTR) throw_access_error("waitpid");
+  if (!WIFSTOPPED(status)) throw UserError(fmt::format("the program (process {}) was killed before it started", pid_));
+  return status;
+}
+
 void RemoteProcess::run_to_syscall_stop() {
   for (;;) {
     if (ptrace(PTRACE_SYSCALL, pid_, nullptr, nullptr) != 0) throw_access_error("PTRACE_SYSCALL");
-    int status = 0;
-    while (waitpid(pid_, &status, __WALL) < 0)
-      if (errno != EINTR) throw_access_error("waitpid");
-    if (!WIFSTOPPED(status)) throw UserError(fmt::format("the program (process {}) was killed before it started", pid_));
+    const int status = wait_for_stop();
     if (WSTOPSIG(status) == kSyscallStop) return;
     if (status >> 16 == 0) held_signal_ = WSTOPSIG(status);
   }
@@ -100,6 +105,21 @@ void RemoteProcess::write(uint64_t address, const void* bytes, size_t count) {
   if (process_vm_writev(pid_, &local, 1, &remote, 1, 0) != static_cast<ssize_t>(count)) throw_access_error("process_vm_writev");
 }
 
+std::string RemoteProcess::read_string(uint64_t address) {
+  constexpr uint64_t kPage = 4096;
+  std::string result;
+  for (;;) {
+    char part[kPage];
+    const iovec local{part, kPage - (address + result.size()) % kPage};
+    const iovec remote{reinterpret_cast<void*>(address + result.size()), local.iov_len};
+    const ssize_t n = process_vm_readv(pid_, &local, 1, &remote, 1, 0);
+    if (n <= 0) return result;
+    const size_t length = strnlen(part, static_cast<size_t>(n));
+    result.append(part, length);
+    if (length < static_cast<size_t>(n)) return result;
+  }
+}
+
 void RemoteProcess::give_back() noexcept {
   ptrace(PTRACE_POKETEXT, pid_, initial_.rip, saved_text_);
   user_regs_struct r = initial_;
@@ -108,7 +128,7 @@ void RemoteProcess::give_back() noexcept {
   ptrace(PTRACE_SETSIGMASK, pid_, sizeof signal_mask_, &signal_mask_);
 }
 
-void RemoteProcess::detach(uint64_t pc, uint64_t sp, bool block_signals) {
+void RemoteProcess::prepare_start(uint64_t pc, uint64_t sp, bool block_signals) {
   if (ptrace(PTRACE_POKETEXT, pid_, initial_.rip, saved_text_) != 0) throw_access_error("PTRACE_POKETEXT");
   user_regs_struct r{};
   r.cs = initial_.cs, r.ss = initial_.ss, r.ds = initial_.ds, r.es = initial_.es, r.fs = initial_.fs, r.gs = initial_.gs;
@@ -119,6 +139,26 @@ void RemoteProcess::detach(uint64_t pc, uint64_t sp, bool block_signals) {
   set_registers(r);
   const uint64_t mask = block_signals ? ~uint64_t{0} : signal_mask_;
   if (ptrace(PTRACE_SETSIGMASK, pid_, sizeof mask, &mask) != 0) throw_access_error("PTRACE_SETSIGMASK");
+}
+
+void RemoteProcess::run_to_call_boundary() {
+  for (int signal = 0, request = PTRACE_SYSCALL;;) {
+    if (ptrace(static_cast<__ptrace_request>(request), pid_, nullptr, signal) != 0) throw_access_error("PTRACE_SYSCALL");
+    const int status = wait_for_stop();
+    if (WSTOPSIG(status) == kSyscallStop) return;
+    const bool group_stop = status >> 16 == PTRACE_EVENT_STOP && WSTOPSIG(status) != SIGTRAP;
+    request = group_stop ? PTRACE_LISTEN : PTRACE_SYSCALL;
+    signal = status >> 16 == 0 ? WSTOPSIG(status) : 0;
+  }
+}
+
+user_regs_struct RemoteProcess::registers() {
+  user_regs_struct r;
+  if (ptrace(PTRACE_GETREGS, pid_, nullptr, &r) != 0) throw_access_error("PTRACE_GETREGS");
+  return r;
+}
+
+void RemoteProcess::detach() {
   if (ptrace(PTRACE_DETACH, pid_, nullptr, held_signal_) != 0) throw_access_error("PTRACE_DETACH");
 }
 

@@ -37,17 +37,25 @@ class RemoteProcess {
 
   // Copies into memory that is writable for the child.
   void write(uint64_t address, const void* bytes, size_t count);
+  // The string at `address`; as much of it as can be read.
+  std::string read_string(uint64_t address);
 
   // Puts everything back; the child stays stopped and traced, with the registers that the kernel gave it. A child that is gone is no error.
   void give_back() noexcept;
-  // Puts everything back and lets the child run from `pc` on stack `sp` with all other registers zero; it is no longer traced. Its signal mask
-  // is its own, or all with `block_signals`.
-  void detach(uint64_t pc, uint64_t sp, bool block_signals = false);
+  // Puts everything back but the registers: it is to go on from `pc` on stack `sp` with all others zero. Its signal mask is its own, or all with
+  // `block_signals`.
+  void prepare_start(uint64_t pc, uint64_t sp, bool block_signals = false);
+  // Lets it run to where its next system call begins or, from there, ends, stopping and taking signals as it would without us.
+  void run_to_call_boundary();
+  user_regs_struct registers();
+  void set_registers(const user_regs_struct& registers);
+  // It runs and is no longer traced.
+  void detach();
 
  private:
   void block_signals();
   void put_instruction();
-  void set_registers(const user_regs_struct& registers);
+  int wait_for_stop();
   void run_to_syscall_stop();
 
   pid_t pid_;

@@ -173,7 +173,7 @@ bool restore_vector_state(ThreadContext* c, uint64_t fpstate) {
   uint32_t second_mark = 0;
   const uint32_t size = g_process.xsave_standard_bytes;
   const bool whole = read_app(image, fpstate, size) && read_app(&second_mark, fpstate + size, sizeof second_mark);
-  return read_vector_frame(c, image, whole && is_extended(image, second_mark));
+  return read_vector_frame(c, image, whole ? components_of_frame(image, second_mark) : 0);
 }
 
 // SIGSEGV, with what has been restored so far (arch/x86/kernel/signal.c, signal_fault).

@@ -5,11 +5,12 @@
 
 namespace simrun::engine {
 
-// The thread's vector state becomes what the frame image (64-byte aligned; changed for it) says. False: no processor accepts it; nothing has
-// changed for the thread.
-bool read_vector_frame(ThreadContext* context, uint8_t* image, bool extended);
-// Whether both marks stand around an XSAVE image: `image` has the legacy region, `second_mark` the four bytes behind the whole.
-bool is_extended(const uint8_t* image, uint32_t second_mark);
+// The thread's vector state becomes what the image (64-byte aligned; changed for it) says of these components; others are as at the start.
+// No components: the image is FXSAVE's. False: no processor accepts it; nothing has changed for the thread.
+bool read_vector_frame(ThreadContext* context, uint8_t* image, uint64_t components);
+// What a signal frame's image holds: none unless both marks stand around an XSAVE image. `image` has the legacy region, `second_mark` the four
+// bytes behind the whole.
+uint64_t components_of_frame(const uint8_t* image, uint32_t second_mark);
 // As at the start of a program and of a signal handler.
 void reset_vector_state(ThreadContext* context);
 

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "base/check.h"
 #include "instr/engine/context/process.h"
 #include "instr/engine/context/raw_syscall.h"
 #include "instr/engine/signals/signals.h"
@@ -30,7 +31,7 @@ void load_attached_state(ThreadContext* c, uint32_t index) {
                             from.alternate_stack[2]};
   c->call_to_restart = from.call_to_restart;
   c->parent_slot = ~0u;
-  read_vector_frame(c, from.vectors, true);
+  CHECK(read_vector_frame(c, from.vectors, ~0ull));
 }
 
 bool adopt_other_threads() {
