@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace simrun::cli {
 
@@ -16,14 +17,22 @@ std::string escape(const std::string& text) {
   return safe;
 }
 
-// Hues a golden angle apart: neighbours in number are far apart in colour.
+// Hues a golden angle apart: neighbours in number are far apart in colour. As red, green and blue, because not every
+// reader of SVG knows hsl().
 std::string colour(uint32_t cluster) {
-  return fmt::format("hsl({:.0f},65%,{}%)", cluster * 137.508, cluster % 2 ? 45 : 62);
+  const double hue = std::fmod(cluster * 137.508, 360.0) / 30, light = cluster % 2 ? 0.45 : 0.62;
+  const double amplitude = 0.65 * std::min(light, 1 - light);
+  const auto part = [&](double n) {
+    const double k = std::fmod(n + hue, 12.0);
+    return static_cast<int>(std::lround(255 * (light - amplitude * std::clamp(std::min(k - 3, 9 - k), -1.0, 1.0))));
+  };
+  return fmt::format("#{:02x}{:02x}{:02x}", part(0), part(8), part(4));
 }
 
+// The elements, without the <svg> around them: kWidth x kStrip + 12.
 std::string strip(std::span<const uint32_t> labels, const simpoint::RegionPlan& plan) {
   const double step = kWidth / static_cast<double>(labels.size());
-  std::string svg = fmt::format("<svg viewBox='0 0 {} {}'>", kWidth, kStrip + 12);
+  std::string svg;
   for (size_t i = 0; i < labels.size();) {
     size_t end = i;
     while (end < labels.size() && labels[end] == labels[i]) ++end;
@@ -38,21 +47,28 @@ std::string strip(std::span<const uint32_t> labels, const simpoint::RegionPlan& 
     svg += fmt::format("<path d='M{:.2f} {} l-4 10 h8 z'><title>region {}, weight {:.3g}</title></path>", x, kStrip + 1,
                        r.id, r.weight);
   }
-  return svg + "</svg>\n";
+  return svg + "\n";
 }
 
-std::string curve(const PlotLine& line) {
+double most_of(const PlotLine& line) {
   double most = 1e-9;
   for (const double value : line.by_interval) most = std::max(most, value);
+  return most;
+}
+
+// Likewise: kWidth x kHeight.
+std::string curve(const PlotLine& line) {
+  const double most = most_of(line);
   std::string points;
   const double step = kWidth / static_cast<double>(std::max<size_t>(line.by_interval.size(), 1));
   for (size_t i = 0; i < line.by_interval.size(); ++i)
     points += fmt::format("{:.2f},{:.2f} ", step * (static_cast<double>(i) + 0.5),
                           kHeight - kHeight * line.by_interval[i] / most);
-  return fmt::format(
-      "<h3>{} <small>up to {:.4g}</small></h3><svg viewBox='0 -2 {} {}'><polyline points='{}' fill='none' "
-      "stroke='#234' stroke-width='1'/></svg>\n",
-      escape(line.name), most, kWidth, kHeight + 4, points);
+  return fmt::format("<polyline points='{}' fill='none' stroke='#234' stroke-width='1'/>\n", points);
+}
+
+std::string label(double y, const std::string& text) {
+  return fmt::format("<text x='0' y='{}'>{}</text>\n", y, escape(text));
 }
 
 }  // namespace
@@ -66,9 +82,35 @@ std::string phase_plot(const std::string& title, std::span<const uint32_t> label
       ".2em}}small{{color:#777}}</style></head><body>\n"
       "<h1>{0}</h1><h3>phases <small>by interval; triangles are the regions</small></h3>\n",
       escape(title));
-  html += strip(labels, plan);
-  for (const PlotLine& line : lines) html += curve(line);
+  html += fmt::format("<svg viewBox='0 0 {} {}'>{}</svg>\n", kWidth, kStrip + 12, strip(labels, plan));
+  for (const PlotLine& line : lines)
+    html += fmt::format("<h3>{} <small>up to {:.4g}</small></h3><svg viewBox='0 -2 {} {}'>{}</svg>\n",
+                        escape(line.name), most_of(line), kWidth, kHeight + 4, curve(line));
   return html + "<pre>" + escape(table) + "</pre></body></html>\n";
+}
+
+std::string phase_picture(const std::string& title, std::span<const uint32_t> labels, const simpoint::RegionPlan& plan,
+                          std::span<const PlotLine> lines) {
+  constexpr double kText = 20, kEdge = 10;
+  double y = 2 * kText;
+  std::string body =
+      label(kText - 4, title) +
+      label(2 * kText - 4, fmt::format("phases of {} intervals; triangles are the regions", labels.size()));
+  const auto place = [&](double height, const std::string& elements) {
+    body += fmt::format("<g transform='translate(0,{})'>{}</g>\n", y, elements);
+    y += height;
+  };
+  place(kStrip + 12, strip(labels, plan));
+  for (const PlotLine& line : lines) {
+    y += kText;
+    body += label(y - 4, fmt::format("{}, up to {:.4g}", line.name, most_of(line)));
+    place(kHeight, curve(line));
+  }
+  return fmt::format(
+      "<svg xmlns='http://www.w3.org/2000/svg' width='{0}' height='{1}' viewBox='{2} {2} {0} {1}' "
+      "font-family='sans-serif' font-size='14'>\n<rect x='{2}' y='{2}' width='100%' height='100%' fill='white'/>\n"
+      "{3}</svg>\n",
+      kWidth + 2 * kEdge, y + 2 * kEdge, -kEdge, body);
 }
 
 }  // namespace simrun::cli

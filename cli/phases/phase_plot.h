@@ -1,5 +1,5 @@
-// Phases over time as one HTML file without anything outside it: a strip of clusters, the regions, and figures by
-// interval where the whole run was simulated.
+// Phases over time as one HTML file without anything outside it, and as one picture (SVG): a strip of clusters, the
+// regions, and figures by interval where the whole run was simulated.
 #pragma once
 
 #include <span>
@@ -17,5 +17,8 @@ struct PlotLine {
 
 std::string phase_plot(const std::string& title, std::span<const uint32_t> labels, const simpoint::RegionPlan& plan,
                        std::span<const PlotLine> lines, const std::string& table);
+
+std::string phase_picture(const std::string& title, std::span<const uint32_t> labels, const simpoint::RegionPlan& plan,
+                          std::span<const PlotLine> lines);
 
 }  // namespace simrun::cli

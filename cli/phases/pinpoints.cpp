@@ -373,6 +373,7 @@ int PinPoints::report() {
   simpoint::write_whole(path("report.json"), made.document.dump(1) + "\n");
   simpoint::write_whole(path("report.txt"), made.table);
   simpoint::write_whole(path("report.html"), made.page);
+  simpoint::write_whole(path("report.svg"), made.picture);
   if (!o_.program.quiet) print_error("{}", made.table);
   if (o_.max_error == 0 || 100 * made.worst <= o_.max_error) return 0;
   print_error(

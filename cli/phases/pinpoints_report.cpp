@@ -105,7 +105,7 @@ json regions_json(const RegionCounts& counts, const std::vector<Figure>& figures
   return list;
 }
 
-std::string page_of(const Findings& found, const std::vector<Figure>& figures, const std::string& table) {
+std::vector<PlotLine> plot_lines(const Findings& found, const std::vector<Figure>& figures) {
   std::vector<PlotLine> lines;
   for (const Figure& figure : figures) {
     if (found.whole.empty()) break;
@@ -113,7 +113,7 @@ std::string page_of(const Findings& found, const std::vector<Figure>& figures, c
     for (const Counts& row : found.whole) line.by_interval.push_back(row[0] > 0 ? figure.value(row) : 0);
     lines.push_back(std::move(line));
   }
-  return phase_plot(found.profile.command, found.labels, found.plan, lines, table);
+  return lines;
 }
 
 std::string foot(const Findings& found) {
@@ -186,7 +186,9 @@ PinPointsReport make_report(const Findings& found) {
                      {"regions", regions_json(counts, figures)},
                      {"lost", counts.lost},
                      {"remarks", found.plan.remarks}};
-  report.page = page_of(found, figures, report.table);
+  const std::vector<PlotLine> lines = plot_lines(found, figures);
+  report.page = phase_plot(found.profile.command, found.labels, found.plan, lines, report.table);
+  report.picture = phase_picture(found.profile.command, found.labels, found.plan, lines);
   return report;
 }
 

@@ -24,8 +24,8 @@ struct Findings {
 struct PinPointsReport {
   std::string table;
   nlohmann::json document;
-  std::string page;  // HTML
-  double worst = 0;  // relative error, of all figures; from the stored states if there are any
+  std::string page, picture;  // HTML, SVG
+  double worst = 0;           // relative error, of all figures; from the stored states if there are any
   std::string worst_name;
 };
 

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import xml.etree.ElementTree
 
 SIMRUN = GUEST = None
 CONFIG = ("--config", "l3_1core.yaml")
@@ -83,6 +84,8 @@ def predicts():
     whole = json.load(open("whole.json"))
     level = next(l for l in whole["levels"] if l["name"] == "L1D")
     assert abs(level["mpki"] - figures["L1D MPKI"]["whole"]) < 1e-9, (level, figures["L1D MPKI"])
+    picture = xml.etree.ElementTree.parse("d/report.svg").getroot()
+    assert len(picture.findall(".//{*}polyline")) == len(figures) and len(picture.findall(".//{*}path")) == len(regions)
     page = pathlib.Path("d/report.html").read_text()
     assert "<polyline" in page and "http" not in page
 
