@@ -191,7 +191,7 @@ TEST_F(RecordCommand, RegionsOfChildren) {
 
 // What was recorded without a machine is put on cores as a live run puts it there. These are two runs: the shell works
 // long enough between two children that one has ended in any case when the next one begins (docs/order.md, "What
-// repeats"), and its own instructions depend a little on where its stack lies.
+// repeats"), and its own instructions depend on how many digits its parent's process number has.
 TEST_F(RecordCommand, CoresAreThoseOfALiveRun) {
   const std::string program =
       "/bin/sh -c 'for k in 1 2 3 4 5 6 7 8 9 10; do /bin/true; i=0; while [ $i -lt 50 ]; do i=$((i+1)); done; done'";
