@@ -13,6 +13,7 @@ struct FixedRoutines {
   uint64_t leave;           // from the code cache: all registers are the application's; ends in dispatch()
   uint64_t enter;           // rax: code address to go on at
   uint64_t indirect_miss;   // r11: target not in the table; r11 and rcx in their spill slots
+  uint64_t indirect_miss_of[3];   // by mode: the same from a translation, which hands its buffer pointer on (translate/translator.h)
 
   // The gate: does the system call of `context->app` with the application's registers. Returns 0 when a signal is pending and the call was
   // not made. `abort` is where a signal handler sends a thread that it finds in [begin, instruction].

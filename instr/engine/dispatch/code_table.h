@@ -53,6 +53,7 @@ struct Recovery {
   uint32_t last_path;       // path id of the whole superblock (not in null mode)
   uint16_t instructions;    // retired in this execution of the superblock
   uint16_t words;           // address words stored
+  uint16_t counted;         // count mode: what the pointer has of them already, or too much
   bool whole;               // all instructions retired: a trap behind the last
   uint64_t stale;           // in the comparison of changeable code: where it goes on when the code has changed; else 0
 };

@@ -10,7 +10,6 @@
 namespace simrun::engine {
 namespace {
 
-constexpr uint64_t kLongest = 64;                 // instructions of a superblock (translate/superblock.h)
 constexpr uint64_t kSlice = 16u << 20;            // so that `retired` is seen to move
 constexpr uint64_t kHarvest = 1u << 31;           // counters have 32 bits, and a path is an instruction at least
 constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
@@ -101,12 +100,12 @@ void start_budget(ThreadContext* c) {
 
 uint64_t budget_limit(const ThreadContext* c) {
   if (cut_length(c) != 0) return 0;
-  return std::min(c->next_stop - kLongest + 1, retired(c) + kSlice);
+  return std::min(c->next_stop - kMostBetweenChecks + 1, retired(c) + kSlice);
 }
 
 uint32_t cut_length(const ThreadContext* c) {
   const uint64_t left = c->next_stop - retired(c);
-  return left < kLongest ? static_cast<uint32_t>(left) : 0;
+  return left < kMostBetweenChecks ? static_cast<uint32_t>(std::min(left, kLongestSuperblock)) : 0;
 }
 
 namespace {
@@ -212,10 +211,10 @@ void end_budget(ThreadContext* c) {
   append_event(c, border::Event::kInterval, {retired(c), 0});
 }
 
-void count_cut(ThreadContext* c, uint32_t last_path, uint32_t instructions, bool whole) {
+void count_cut(ThreadContext* c, uint32_t last_path, uint32_t instructions, uint32_t counted, bool whole) {
   const border::PathDescriptor* const p = paths();
   const uint32_t done = whole ? p[last_path].instructions : instructions;
-  c->retired.store(retired(c) + done, std::memory_order_relaxed);
+  c->retired.store(retired(c) + done - counted, std::memory_order_relaxed);
   if (g_process.header->count_paths == 0) return;
   const uint32_t superblock = p[last_path].superblock;
   uint32_t first = last_path;

@@ -8,14 +8,18 @@
 
 namespace simrun::engine {
 
+// Instructions (dispatch/code_table.cpp compares them with what the translator does).
+inline constexpr uint64_t kLongestSuperblock = 64;
+inline constexpr uint64_t kMostBetweenChecks = kLongestSuperblock + 256;   // from one limit check to the next
+
 // For a new thread, before its first report.
 void start_budget(ThreadContext* context);
 
-// `limit` for emitted code: below it a superblock of the greatest length does not pass the next stop. 0: that is too near, and the thread
+// `limit` for emitted code: below it the way to the next check does not pass the next stop. 0: that is too near, and the thread
 // goes on through superblocks that are cut to what is left.
 uint64_t budget_limit(const ThreadContext* context);
 
-// Instructions to the next stop if it is that near, else 0.
+// Instructions to the next stop, or of the longest superblock, if it is that near, else 0.
 uint32_t cut_length(const ThreadContext* context);
 
 // Reports an interval that ends here, harvests counters that might wrap, finds the next stop. Before anything else is done about a
@@ -36,7 +40,8 @@ void report_paths(ThreadContext* context);
 // The last report of a thread.
 void end_budget(ThreadContext* context);
 
-// A fault after `instructions` of the superblock whose longest path is `last_path`; `whole`: a trap behind the last of them.
-void count_cut(ThreadContext* context, uint32_t last_path, uint32_t instructions, bool whole);
+// A fault after `instructions` of the superblock whose longest path is `last_path`, of which `retired` has `counted` already; `whole`: a trap
+// behind the last of them.
+void count_cut(ThreadContext* context, uint32_t last_path, uint32_t instructions, uint32_t counted, bool whole);
 
 }  // namespace simrun::engine

@@ -7,6 +7,7 @@
 #include "instr/engine/signals/signals.h"
 #include "instr/engine/threads/child_process.h"
 #include "instr/engine/threads/threads.h"
+#include "instr/engine/translate/translator.h"
 
 namespace simrun::engine {
 
@@ -99,9 +100,14 @@ class FixedEmitter {
     a_.jmp_gs(offsetof(ThreadContext, jump_target));
   }
 
-  // app.pc = r11; r11, rcx = the application's; exit_id = indirect; leave
+  // counting: retired = handed; tracing: handed = the application's; miss: app.pc = r11; r11, rcx = the application's; exit_id = indirect; leave
   void indirect_miss() {
-    g_routines.indirect_miss = a_.here();
+    const auto of = [](border::Mode mode) -> uint64_t& { return g_routines.indirect_miss_of[static_cast<uint32_t>(mode)]; };
+    of(border::Mode::kCount) = a_.here();
+    a_.store_gs(offsetof(ThreadContext, retired), kHandedOn);
+    of(border::Mode::kTrace) = a_.here();
+    a_.load_gs(kHandedOn, spill_slot(kHandedOn));
+    g_routines.indirect_miss = of(border::Mode::kNull) = a_.here();
     a_.store_gs(offsetof(ThreadContext, app.pc), kR11);
     a_.load_gs(kR11, spill_slot(kR11));
     a_.load_gs(kRcx, spill_slot(kRcx));

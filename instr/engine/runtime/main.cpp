@@ -73,6 +73,14 @@ bool has_feature(uint32_t leaf, char reg, int bit_number) {
   return ((reg == 'b' ? b : c) >> bit_number & 1) != 0;
 }
 
+// Zen and its relatives; elsewhere `loop` takes several cycles.
+bool loop_is_fast() {
+  constexpr uint32_t kHygo = 0x6f677948, kUine = 0x656e6975;   // HygonGenuine
+  uint32_t a = 0, b = 0, c = 0, d = 0;
+  if (!__get_cpuid(0, &a, &b, &c, &d)) return false;
+  return (b == signature_AMD_ebx && c == signature_AMD_ecx) || (b == kHygo && c == kUine);
+}
+
 // All components that the kernel enabled but the tiles (8 KiB that the engine never touches) and the protection keys (its memory
 // accesses obey the application's).
 void read_vector_layout() {
@@ -159,7 +167,7 @@ void remove_blanket() {
   start_descriptor_tables();
   start_code_table({h.mode, h.elide_words != 0, std::clamp(h.max_superblock_instructions, 1u, kMaxSuperblockInstructions),
                     has_feature(7, 'b', 30), has_feature(7, 'b', 8), g_routines.leave, h.watch_calls == 1 ? &h.watched : nullptr,
-                    h.count_paths != 0, g_routines.indirect_miss});
+                    h.count_paths != 0, g_routines.indirect_miss, loop_is_fast()});
   start_signals();
   make_first_identity();
   forget_private_library();

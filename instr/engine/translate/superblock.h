@@ -13,6 +13,14 @@ inline constexpr uint32_t kMaxSuperblockInstructions = 64;
 inline constexpr uint32_t kMaxConditionalExits = 8;
 inline constexpr uint32_t kMaxChangeableInstructions = 12;   // of a superblock whose bytes are compared at each entry
 
+// Links that go forwards in the application's code enter their targets behind the limit check: along them the addresses of the transfers
+// increase, so a thread comes to a check in the end. Where the number of instructions until then must be known (count mode), superblock
+// and target lie in one aligned window of so many bytes: on the way each instruction of it is executed once at most, then one superblock.
+inline constexpr uint32_t kForwardWindow = 256;
+constexpr bool is_forward(AppAddress superblock, AppAddress from, AppAddress to, bool within_window) {
+  return raw(to) > raw(from) && (!within_window || (raw(to) ^ raw(superblock)) < kForwardWindow);
+}
+
 enum class ExitKind : uint8_t {
   kDirect,       // to `target`, can be linked
   kSyscall,      // the system call before `target`
@@ -31,6 +39,7 @@ struct Exit {
   uint32_t patch_same_buffer;   // trace mode: displacement of the jump taken when the target keeps the buffer pointer in the same register
   uint32_t superblock;
   ExitKind kind;
+  bool forward;                 // is_forward: linked to the target's `body`
   bool linked;
   uint32_t next_waiting = ~0u;  // another exit that waits for the same target
 };
@@ -46,9 +55,11 @@ enum class Purpose : uint8_t {
 struct Superblock {
   AppAddress pc;
   AppAddress end;               // one past its last application byte
-  uint32_t entry;               // code offset: all registers are the application's
-  uint32_t check;               // code offset: the buffer register is set up already (trace mode; else equals entry)
-  uint32_t code_end;            // hot code: [entry, code_end)
+  uint32_t start;               // code offset of its hot code: [start, code_end)
+  uint32_t entry;               // code offset: all registers are the application's (null mode: in the hot code, else in the cold)
+  uint32_t check;               // code offset: the buffer register is set up already (null mode: equals entry)
+  uint32_t body;                // code offset: as at `check`, and the limit is checked; equals `check` when more than that is done there
+  uint32_t code_end;
   uint32_t cold;                // code offset of its cold code
   uint32_t first_exit;
   uint32_t indirect_entry;      // verifies the target in r11; 0 when it was never an indirect target
@@ -57,7 +68,6 @@ struct Superblock {
   uint16_t instructions;
   uint8_t buffer_register;      // kNoRegister in null mode
   bool flags_dead;              // the arithmetic flags are overwritten before they are read
-  uint8_t lead;                 // bytes of its code before `entry`
   AppAddress looked_from, looked_to;   // application code that it depends on: its own, and what the liveness of flags was read off
   Purpose purpose;
 };

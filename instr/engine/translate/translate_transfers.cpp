@@ -7,19 +7,29 @@ namespace {
 constexpr uint32_t spill_slot(uint8_t r) { return static_cast<uint32_t>(offsetof(ThreadContext, spill)) + 8u * r; }
 }  // namespace
 
-// jcc side exit
+// jcc side exit. Where there is nothing to do on the way out the jump itself is the one to be linked:
+//   null mode:   jcc target                               to the stub until linked
+//   count mode:  jcc target's `check`                     to what follows in the cold area until linked
+//                  retired = B; B = spill[B]; jmp target's `entry`, to the stub until linked
 void Translator::conditional(const Instruction& i) {
   const uint32_t exit = new_exit(i.target, ExitKind::kDirect);
   const uint32_t path = new_path();
-  if (!has_pointer() && !anchor_in_use_) {
-    // Nothing to do on the way out: the jump itself is the one to be linked.
+  if (!anchor_in_use_ && (!has_pointer() || counts_inline())) {
+    TranslationOutput::ExitSite& site = result_->exits[exit];
     out_->align_patchable(2);
-    result_->exits[exit].patch = out_->size() + 2;
+    (has_pointer() ? site.patch_same_buffer : site.patch) = out_->size() + 2;
     out_->jcc(i.condition, cold_->here());
+    if (has_pointer()) {
+      store_pointer(*cold_);
+      cold_->load_gs(buffer_, spill_slot(buffer_));
+      cold_->align_patchable(1);
+      site.patch = static_cast<uint32_t>(cold_->here() + 1 - (out_->here() - out_->size()));
+      cold_->jmp(cold_->here() + 5);
+    }
     leave_for(exit, *cold_);
     return;
   }
-  side_exits_.push_back({out_->jcc_forward(i.condition), exit, path, anchor_in_use_, words_.words()});
+  side_exits_.push_back({out_->jcc_forward(i.condition), exit, path, anchor_in_use_, words_.words(), counted_});
 }
 
 // loop/jrcxz: their displacement has 8 bits: they jump over a jump.
@@ -44,7 +54,7 @@ void Translator::counted_jump(const Instruction& i) {
     a.store_gs(spill_slot(kRcx), kRcx);
     load_pointer(a);
   }
-  side_exits_.push_back({a.jmp_forward(), exit, path, anchor_in_use_, words_.words()});
+  side_exits_.push_back({a.jmp_forward(), exit, path, anchor_in_use_, words_.words(), counted_});
   a.bind(around);
 }
 
@@ -132,19 +142,22 @@ void Translator::return_(const Instruction& i) {
   jump_indirect();
 }
 
-// commit; rcx = index of the target (indirect_index); jump through the table. The code there verifies the target (dispatch/code_table.cpp), so
+// commit; hand B on; rcx = index of the target (indirect_index); jump through the table. The code there verifies the target (dispatch/code_table.cpp), so
 // that nothing need be compared here, where the flags may be live. Each site has its own jump for the processor's predictor.
 void Translator::jump_indirect() {
   Assembler& a = *out_;
   const uint32_t path = new_path();
   commit(path, words_.words());
   restore_anchor(anchor_in_use_);
-  if (has_pointer()) {
+  const bool leaves = purpose_ == Purpose::kStep;
+  if (has_pointer() && leaves) {
     store_pointer(a);
     a.load_gs(buffer_, spill_slot(buffer_));
+  } else if (has_pointer() && buffer_ != kHandedOn) {
+    hand_on(a, buffer_, kHandedOn);
   }
   a.store_gs(spill_slot(kRcx), kRcx);
-  if (purpose_ == Purpose::kStep) return a.jmp(options_.indirect_miss);
+  if (leaves) return a.jmp(options_.indirect_miss);
   if (options_.bmi2) {
     a.rorx_ecx_r11d(kIndirectShift);
     a.movzx_ecx_cx();

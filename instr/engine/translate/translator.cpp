@@ -7,7 +7,14 @@
 namespace simrun::engine {
 
 namespace {
+constexpr uint32_t spill_slot(uint8_t r) { return static_cast<uint32_t>(offsetof(ThreadContext, spill)) + 8u * r; }
 constexpr uint8_t kSlowJump = 5;   // bytes: the jump that limit_check_without_flags takes
+}
+
+void hand_on(Assembler& a, uint8_t from, uint8_t to) {
+  a.store_gs(spill_slot(to), to);
+  a.mov(to, from);
+  a.load_gs(from, spill_slot(from));
 }
 
 void TranslationOutput::clear() {
@@ -38,13 +45,17 @@ void Translator::translate(const DecodedSuperblock& superblock, Purpose purpose,
   anchor_in_use_ = ended_ = false;
   pointer_lent_ = flags_kept_ = false;
   constant_use_ = nullptr;
+  counted_ = 0;
   side_exits_.clear();
   result.clear();
   flags_dead_ = flags_dead;
   result.entry_counter = entry_counter_ = choose_entry_counter();
   choose_scratch();
   prologue();
-  for (current_ = 0; current_ < superblock.count; ++current_) instruction(superblock.instructions[current_]);
+  for (current_ = 0; current_ < superblock.count; ++current_) {
+    if (counts_inline() && current_ >= counted_) count_to_next_exit();
+    instruction(superblock.instructions[current_]);
+  }
   const Instruction& last = superblock.instructions[superblock.count - 1];
   if (ended_) {
     // nothing follows
@@ -53,6 +64,7 @@ void Translator::translate(const DecodedSuperblock& superblock, Purpose purpose,
     end_at(last.pc + last.length, ExitKind::kDirect);
   for (const SideExit& e : side_exits_) {
     out.bind(e.jump);
+    counted_ = e.counted;
     direct_exit(e.exit, e.path, e.words, e.anchor_in_use);
   }
   place_constant();
@@ -63,7 +75,8 @@ void Translator::translate(const DecodedSuperblock& superblock, Purpose purpose,
 // The buffer register is one that the superblock does not touch, in a fixed order of preference, so that many superblocks
 // agree and can be linked without giving it back. If every register is used, the one used least.
 void Translator::choose_scratch() {
-  static constexpr uint8_t kPreference[] = {kR15, kR14, kR13, kR12, kR10, kR9, kR8, kRbp, kRbx, kRdi, kRsi, kRdx, kRax, kR11, kRcx};
+  // The one in which it is handed on comes first.
+  static constexpr uint8_t kPreference[] = {kR10, kR9, kR11, kR8, kR15, kR14, kR13, kR12, kRbp, kRbx, kRdi, kRsi, kRdx, kRax, kRcx};
   uint32_t uses[16] = {};
   for (uint32_t k = 0; k < superblock_->count; ++k) {
     const Instruction& i = superblock_->instructions[k];
@@ -78,7 +91,7 @@ void Translator::choose_scratch() {
     if (last.flow != Flow::kNext && touches(last, r)) uses[r] += 1u << 16;
   buffer_ = anchor_ = kNoRegister;
   if (has_pointer()) {
-    buffer_ = kR15;
+    buffer_ = kPreference[0];
     for (uint8_t r : kPreference)
       if (uses[r] < uses[buffer_]) buffer_ = r;
   }
@@ -98,7 +111,15 @@ uint32_t Translator::choose_entry_counter() const {
   return two_paths && raw(last.target) > raw(last.pc) ? path + 1 : path;
 }
 
-// entry: spill[B] = B; B = buffer
+uint8_t Translator::buffer_register(const DecodedSuperblock& superblock) {
+  TranslationOutput unused;
+  superblock_ = &superblock;
+  result_ = &unused;
+  choose_scratch();
+  return buffer_;
+}
+
+// entry: spill[B] = B; B = buffer; goto check                             in the cold area: who has B already goes to `check`
 // check: [keep the flags if they are live]; [compare the application's bytes]; if (limit <= B) goto slow; [count]; [flags back]
 //        (null mode: if (limit == 0) goto slow)
 // Where flags are live and nothing else needs them changed, the check goes without: limit_check_without_flags.
@@ -106,24 +127,32 @@ void Translator::prologue() {
   Assembler& a = *out_;
   const bool checks_limit = purpose_ == Purpose::kOrdinary, counts = counting() && options_.count_paths;
   const bool without_flags = checks_limit && !flags_dead_ && !counts && !superblock_->changeable && buffer_ != kRcx;
+  uint8_t* slow = nullptr;
   current_ = 0;
   if (without_flags) {
     a.jmp_short(kSlowJump);   // for the verification of an indirect target, which comes right before this
-    a.jmp(cold_->here());
+    slow = a.jmp_forward();
   }
-  result_->entry = a.size();
-  mark(0);
+  result_->entry = result_->check = result_->body = a.size();
   if (has_pointer()) {
-    a.store_gs(offsetof(ThreadContext, spill) + 8 * buffer_, buffer_);
-    a.load_gs(buffer_, pointer_slot());
+    result_->entry = static_cast<uint32_t>(cold_->here() - (a.here() - a.size()));
+    cold_->store_gs(offsetof(ThreadContext, spill) + 8 * buffer_, buffer_);
+    cold_->load_gs(buffer_, pointer_slot());
+    cold_->jmp(a.here());
   }
-  result_->check = a.size();
-  if (without_flags) return limit_check_without_flags();
+  mark(held());
+  if (without_flags) {
+    a.bind(slow, cold_->here());
+    limit_check_without_flags();
+    result_->body = a.size();
+    return;
+  }
   const bool pops_flags = is_one_byte(superblock_->instructions[0], kPopFlagsOpcode);
   if (!checks_limit && !counts && !superblock_->changeable && !pops_flags) return;
   keep_flags(a);
   if (superblock_->changeable) compare_code();
   if (checks_limit) limit_check();
+  if (checks_limit && !flags_kept_ && !pops_flags) result_->body = a.size();
   if (counts) a.inc_gs32(counter_of(entry_counter_));
   give_back_flags(a);
   if (pops_flags) test_trap_flag();
@@ -164,7 +193,7 @@ void Translator::limit_check_without_flags() {
   } else {
     a.load_gs(kRcx, offsetof(ThreadContext, limit));
   }
-  a.jrcxz_back(a.size() - result_->entry + kSlowJump + 2);
+  a.jrcxz_back(a.size() - result_->check + kSlowJump + 2);
   a.load_gs(kRcx, rcx_slot);
   cold_->load_gs(kRcx, rcx_slot);
   leave_from_prologue(ExitKind::kCheck);
@@ -276,7 +305,7 @@ GprSet Translator::held() const {
 
 void Translator::mark(GprSet in_spill) {
   const bool pointer = has_pointer() && !pointer_lent_ && (in_spill & bit(buffer_)) != 0;
-  result_->recovery.push_back({out_->size(), current_, words_.words(), in_spill, pointer});
+  result_->recovery.push_back({out_->size(), current_, words_.words(), counted_, in_spill, pointer});
 }
 
 void Translator::instruction(const Instruction& i) {
@@ -313,7 +342,9 @@ void Translator::instruction(const Instruction& i) {
 }
 
 uint32_t Translator::new_exit(AppAddress target, ExitKind kind) {
-  result_->exits.push_back({target, 0, 0, kind});
+  const AppAddress from = superblock_->instructions[current_ < superblock_->count ? current_ : current_ - 1u].pc;
+  const bool forward = !tracing() && kind == ExitKind::kDirect && is_forward(superblock_->pc, from, target, counting());
+  result_->exits.push_back({target, 0, 0, kind, forward});
   return static_cast<uint32_t>(result_->exits.size() - 1);
 }
 
@@ -326,11 +357,24 @@ uint32_t Translator::new_path() {
   return static_cast<uint32_t>(result_->paths.size() - 1);
 }
 
+// B += instructions up to and with the next conditional exit, so that nothing is left to be done on the way out. Not right before it: that
+// would part the comparison from its jump, which processors do as one. A fault in between takes back what is too much.
+void Translator::count_to_next_exit() {
+  uint32_t exit = current_;
+  while (exit < superblock_->count && superblock_->instructions[exit].flow != Flow::kConditional &&
+         superblock_->instructions[exit].flow != Flow::kCountedJump)
+    ++exit;
+  if (exit == superblock_->count) return;   // commit counts the rest
+  out_->lea(buffer_, buffer_, static_cast<int32_t>(exit + 1) - counted_);
+  counted_ = static_cast<uint16_t>(exit + 1);
+}
+
 // [B] = path id; B += 8 * (1 + words); buffer = B             count mode: B += instructions of the path
 void Translator::commit(uint32_t path, uint16_t words) {
   Assembler& a = *out_;
   if (counting()) {
-    a.lea(buffer_, buffer_, result_->paths[path].instructions);
+    const int32_t rest = result_->paths[path].instructions - counted_;
+    if (rest != 0) a.lea(buffer_, buffer_, rest);
     if (options_.count_paths && path != entry_counter_) count_path(path);
   }
   if (!tracing()) return;

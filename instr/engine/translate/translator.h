@@ -28,7 +28,13 @@ struct TranslationOptions {
   const border::WatchedEntries* watched = nullptr;   // null: calls are not watched
   bool count_paths = false;   // kCount: a counter for each path
   uint64_t indirect_miss = 0;
+  bool loop_is_fast = false;
 };
+
+// Indirect transfers hand the buffer pointer on in this register, whose own value is in its spill slot then: the two sides do not know each
+// other, and through memory it would be late (measured, count mode).
+inline constexpr uint8_t kHandedOn = kR10;
+void hand_on(Assembler& a, uint8_t from, uint8_t to);   // spill[to] = to; to = from; from = spill[from]
 
 // The entry of the table of indirect targets for `pc`. Shifted where that costs no flags: neighbouring targets then share cache lines of
 // the table, and its reach is four times as long.
@@ -42,6 +48,7 @@ struct RecoveryPoint {
   uint32_t offset;
   uint16_t instruction;       // the application is before this instruction (== count: behind the last)
   uint16_t words;             // address words stored
+  uint16_t counted;           // count mode: how many instructions of this execution the register or slot has already
   GprSet in_spill;            // registers whose application value is in their spill slot
   bool pointer_in_register;   // the buffer register holds the pointer (else it is in its slot of the context)
   bool comparing = false;     // at the comparison of changeable code
@@ -49,13 +56,14 @@ struct RecoveryPoint {
 
 // What one translation needs beside its code.
 struct TranslationOutput {
-  uint32_t entry, check, size;                      // offsets from the superblock's first hot byte (entry: some have a jump before it)
+  uint32_t entry, check, body, size;                      // offsets from the superblock's first hot byte (entry: some have a jump before it)
   uint32_t cold_size;
   uint8_t buffer_register;
   struct ExitSite {
     AppAddress target;
     uint32_t patch, patch_same_buffer;              // offsets, 0: none
     ExitKind kind;
+    bool forward;
   };
   std::vector<ExitSite> exits;
   struct Path {
@@ -77,6 +85,9 @@ class Translator {
   // Upper bound of the code bytes of a superblock, hot and cold each.
   static uint32_t size_bound(const DecodedSuperblock& superblock);
 
+  // The register that it will choose.
+  uint8_t buffer_register(const DecodedSuperblock& superblock);
+
   // In count mode the buffer register holds the number of retired instructions, and `limit` is a number of instructions.
   //
   // Emits at `out` and `cold`, whose positions are the superblock's first bytes. `first_path`: id of the first path, `first_exit`: exit id of
@@ -93,6 +104,7 @@ class Translator {
     uint32_t path;
     bool anchor_in_use;
     uint16_t words;
+    uint16_t counted;
   };
 
   void choose_scratch();
@@ -152,6 +164,8 @@ class Translator {
 
   uint32_t new_exit(AppAddress target, ExitKind kind);
   uint32_t new_path();
+  bool counts_inline() const { return counting() && !options_.count_paths; }
+  void count_to_next_exit();
   void commit(uint32_t path, uint16_t words);
   void restore_anchor(bool in_use);
   void direct_exit(uint32_t exit, uint32_t path, uint16_t words, bool anchor_in_use);
@@ -176,6 +190,7 @@ class Translator {
   Purpose purpose_ = Purpose::kOrdinary;
   uint8_t buffer_ = kNoRegister;       // trace: holds the buffer pointer; count: the number of retired instructions
   bool pointer_lent_ = false;          // the buffer register holds something else for a while
+  uint16_t counted_ = 0;               // count mode: instructions of this execution that the buffer register has already
   uint32_t entry_counter_ = 0;         // count_paths: which path's counter counts entries
   uint8_t anchor_ = kNoRegister;       // free for the whole superblock: base of unreachable rip-relative operands
   bool ended_ = false;                 // the last instruction's exit is emitted already

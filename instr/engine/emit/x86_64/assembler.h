@@ -141,6 +141,15 @@ class Assembler {
     byte(0xe3);
     byte(static_cast<uint8_t>(-static_cast<int32_t>(distance)));
   }
+  void jrcxz_over(uint8_t distance) {
+    byte(0xe3);
+    byte(distance);
+  }
+  void loop_back(uint32_t distance) {    // rcx -= 1; if (rcx != 0) goto what lies so many bytes before the next instruction
+    CHECK(distance <= 128);
+    byte(0xe2);
+    byte(static_cast<uint8_t>(-static_cast<int32_t>(distance)));
+  }
   void jmp_short(uint8_t distance) {
     byte(0xeb);
     byte(distance);
@@ -221,13 +230,16 @@ class Assembler {
     word32(0);
     return p_ - 4;
   }
-  void bind(uint8_t* displacement) {
-    const auto distance = static_cast<int32_t>(p_ - (displacement + 4));
+  void bind(uint8_t* displacement) { bind(displacement, here()); }
+  void bind(uint8_t* displacement, uint64_t target) {
+    const auto distance = static_cast<int32_t>(target - (execute_ + static_cast<uint64_t>(displacement + 4 - start_)));
     std::memcpy(displacement, &distance, 4);
   }
   // Pads with nops so that a 4-byte displacement `ahead` bytes from here does not cross a cache line: it will be patched while others run it.
   void align_patchable(uint32_t ahead) {
-    while (((here() + ahead) & 63) > 60) byte(0x90);
+    static constexpr uint8_t kNops[3][3] = {{0x90}, {0x66, 0x90}, {0x0f, 0x1f, 0x00}};
+    const auto place = static_cast<uint32_t>((here() + ahead) & 63);
+    if (place > 60) bytes(kNops[63 - place], 64 - place);
   }
 
  private:

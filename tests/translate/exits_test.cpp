@@ -1,0 +1,103 @@
+// What of a translation is not in the golden code: where links may enter it, and which exits go there.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "instr/engine/translate/translator.h"
+
+namespace simrun::engine {
+namespace {
+
+constexpr uint64_t kPc = 0x401000;
+
+struct Translated {
+  TranslationOutput output;
+  std::vector<uint8_t> hot, cold;
+};
+
+Translated translate(const std::vector<uint8_t>& code, border::Mode mode, bool flags_dead, bool count_paths = false, bool changeable = false) {
+  DecodedSuperblock superblock{};
+  superblock.pc = AppAddress{kPc};
+  superblock.changeable = changeable;
+  for (uint32_t at = 0; at < code.size();) {
+    Instruction& i = superblock.instructions[superblock.count++];
+    EXPECT_TRUE(decode(code.data() + at, static_cast<uint32_t>(code.size() - at), AppAddress{kPc + at}, i));
+    at += i.length;
+  }
+  Translator translator({mode, true, 64, true, true, 0x7ffff8000040, nullptr, count_paths});
+  Translated t;
+  t.hot.resize(Translator::size_bound(superblock)), t.cold.resize(t.hot.size());
+  Assembler out(t.hot.data(), 0x7ffff8010000), cold(t.cold.data(), 0x7ffffa000000);
+  translator.translate(superblock, Purpose::kOrdinary, flags_dead, 1000, 16, out, cold, t.output);
+  return t;
+}
+
+// test %eax, %eax ; jz +3 ; test %ecx, %ecx ; jz -8 (to the start)
+const std::vector<uint8_t> kThereAndBack = {0x85, 0xc0, 0x74, 0x03, 0x85, 0xc9, 0x74, 0xf8};
+
+TEST(Exits, ForwardOnesGoBehindTheCheck) {
+  for (const auto mode : {border::Mode::kNull, border::Mode::kCount}) {
+    const Translated t = translate(kThereAndBack, mode, true);
+    ASSERT_EQ(t.output.exits.size(), 4u);                    // the check; there; back; the fall-through
+    EXPECT_TRUE(t.output.exits[1].forward);
+    EXPECT_FALSE(t.output.exits[2].forward);
+    EXPECT_TRUE(t.output.exits[3].forward);
+    EXPECT_GE(t.output.body, t.output.check + 5);            // room for the jump of a superblock that is dropped
+  }
+}
+
+TEST(Exits, EveryLinkMeetsTheCheckWhileTracing) {
+  for (const auto& exit : translate(kThereAndBack, border::Mode::kTrace, true).output.exits) EXPECT_FALSE(exit.forward);
+}
+
+TEST(Exits, NothingElseIsPassedBy) {
+  // Flags that are live, with a counter that changes them; code that can change.
+  const Translated live = translate(kThereAndBack, border::Mode::kCount, false, true);
+  EXPECT_EQ(live.output.body, live.output.check);
+  const Translated changeable = translate(kThereAndBack, border::Mode::kNull, true, false, true);
+  EXPECT_EQ(changeable.output.body, changeable.output.check);
+  // The count of entries is not passed by either: it comes behind the check.
+  const Translated dead = translate(kThereAndBack, border::Mode::kCount, true, true);
+  EXPECT_GT(dead.output.body, dead.output.check);
+  EXPECT_EQ(dead.hot[dead.output.body], 0x65);               // inc dword gs:[counter]
+  EXPECT_EQ(dead.hot[dead.output.body + 1], 0xff);
+}
+
+TEST(Exits, CountingGoesForwardsWithinAWindow) {
+  const auto at = [](uint64_t address) { return AppAddress{address}; };
+  EXPECT_TRUE(is_forward(at(0x1000), at(0x1010), at(0x1020), true));
+  EXPECT_FALSE(is_forward(at(0x1000), at(0x10f0), at(0x1000 + kForwardWindow), true));
+  EXPECT_TRUE(is_forward(at(0x1000), at(0x10f0), at(0x1000 + kForwardWindow), false));
+  EXPECT_FALSE(is_forward(at(0x1000), at(0x1010), at(0x1010), false));
+  EXPECT_FALSE(is_forward(at(0x1000), at(0x1010), at(0x1008), false));
+}
+
+// Between two instructions the register has what was counted, and a fault finds how much of it had not happened yet.
+TEST(Exits, CountsAreAheadOfTheInstructionsUpToTheNextExit) {
+  const Translated t = translate(kThereAndBack, border::Mode::kCount, true);
+  std::vector<int> ahead;
+  for (const auto& p : t.output.recovery)
+    if (p.offset > t.output.body) ahead.push_back(p.counted - p.instruction);
+  EXPECT_EQ(ahead, (std::vector<int>{2, 1, 2, 1}));          // before and behind each `test`: it and its jump; the jump
+}
+
+// A return hands the buffer pointer on in one register, whichever the superblock had it in.
+TEST(Exits, IndirectTransfersHandThePointerOn) {
+  const auto ends_with_table_jump = [](const Translated& t, const std::vector<uint8_t>& before) {
+    const std::vector<uint8_t> hot(t.hot.begin(), t.hot.begin() + t.output.size);
+    return std::search(hot.begin(), hot.end(), before.begin(), before.end()) != hot.end();
+  };
+  const std::vector<uint8_t> move{0x4d, 0x89, 0xca};                         // mov r10, r9
+  EXPECT_EQ(translate({0xc3}, border::Mode::kCount, true).output.buffer_register, kHandedOn);
+  EXPECT_FALSE(ends_with_table_jump(translate({0xc3}, border::Mode::kCount, true), move));
+  const std::vector<uint8_t> uses_r10{0x49, 0xff, 0xc2, 0xc3};               // inc %r10 ; ret
+  for (const auto mode : {border::Mode::kCount, border::Mode::kTrace}) {
+    const Translated t = translate(uses_r10, mode, true);
+    EXPECT_EQ(t.output.buffer_register, kR9);
+    EXPECT_TRUE(ends_with_table_jump(t, move));
+  }
+}
+
+}  // namespace
+}  // namespace simrun::engine
