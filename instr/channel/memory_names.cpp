@@ -255,8 +255,8 @@ void MemoryNames::move(uint32_t process, std::span<const uint64_t> payload) {
   const uint64_t name = (region.name + (from - std::prev(p.regions.upper_bound(from))->first)) % kPages;
   const bool leaves_old = (payload[5] & MREMAP_DONTUNMAP) != 0 || old_pages == 0;
   std::vector<uint64_t> written;
-  for (uint64_t page = from; page < from + std::min(old_pages, pages) && !p.written.empty(); ++page)
-    if (p.written.contains(page)) written.push_back(page - from);
+  for (const auto& [page, ignored] : p.written)
+    if (page >= from && page - from < std::min(old_pages, pages)) written.push_back(page - from);
   if (to == from) {
     if (pages < old_pages) return set_own(process, from + pages, from + old_pages);
     if (region.object.device != 0)

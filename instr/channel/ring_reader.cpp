@@ -83,8 +83,11 @@ void RingReader::next_chunk() {
   wake_producer();
 }
 
+// A producer that is ahead would be woken for each chunk, fill it and sleep again. So not before half of the ring is
+// free: it has words until then, and whoever reads all of them comes by here with the ring empty.
 void RingReader::wake_producer() {
   if (slot_.ring.producer_sleeps.load(std::memory_order_seq_cst) == 0) return;
+  if (slot_.ring.produced.load(std::memory_order_acquire) - sequence_ > ring_chunks_ / 2) return;
   if (slot_.ring.producer_sleeps.exchange(0, std::memory_order_seq_cst) != 0)
     futex_wake_all(slot_.ring.producer_sleeps);
 }

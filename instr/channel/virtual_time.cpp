@@ -455,9 +455,11 @@ void VirtualTime::drop_child(MergeThread& thread, uint64_t slot) {
   schedule_.forget(child);
 }
 
+// A child may have run and ended meanwhile, and its slot belong to one that nobody has been heard to create yet.
 void VirtualTime::release_children(MergeThread& thread) {
   for (uint32_t slot : thread.unborn)
-    if (const auto& child = processes_[thread.process]->by_slot[slot]; child != nullptr && child->stage == Stage::kHeld)
+    if (const auto& child = processes_[thread.process]->by_slot[slot];
+        child != nullptr && child->created && child->stage == Stage::kHeld)
       start(*child);
   thread.unborn.clear();
 }
