@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <limits>
+#include <optional>
 #include <set>
 
 #include "base/user_error.h"
@@ -22,6 +23,7 @@ struct ConvertOptions {
   std::string input, output, to, from, region;
   int64_t thread = -1, process = -1;
   bool quiet = false;
+  std::optional<int> level;
   traces::ExportOptions format;
 };
 
@@ -47,9 +49,13 @@ ConvertOptions parse(const Words& words) {
   line.app().add_option("--region", o.region, "Only instructions A up to B of the trace")->type_name("A..B");
   line.app().add_flag("--count-iterations", o.format.count_iterations,
                       "champsim: a record for each iteration of a repeated string instruction");
+  line.app()
+      .add_option("--level", o.level, "How hard to compress: .xz 0 to 9 (6), .gz 1 to 9 (6), .zst 1 to 19 (3)")
+      ->type_name("N");
   line.app().add_flag("-q,--quiet", o.quiet, "No progress line and no report");
   line.parse(words);
   if (o.to.empty() == o.from.empty()) line.usage_error("give --to FORMAT or --from FORMAT");
+  if (o.level && o.to.empty()) line.usage_error("--level goes with --to");
   return o;
 }
 
@@ -123,7 +129,7 @@ int export_trace(const ConvertOptions& o) {
   const traces::WalkOptions walk = walk_options(o);
   const traces::Reader trace(o.input);
   check_thread(o, format, trace);
-  traces::CompressedOutput out(o.output);
+  traces::CompressedOutput out(o.output, o.level);
   const auto exporter = format.make(out, o.format);
   Progress progress(!o.quiet);
   Progressing visitor(*exporter, progress);
@@ -144,7 +150,8 @@ int export_trace(const ConvertOptions& o) {
 int import_trace(const ConvertOptions& o) {
   const traces::ImportFormat& format = find_format(traces::import_formats(), o.from);
   if (o.output == "-") throw UserError("a trace cannot be written to standard output", 2);
-  traces::Writer writer(o.output, {{"format", "simrun-trace-2"}, {"imported_from", format.name}, {"command", {o.input}}});
+  traces::Writer writer(o.output,
+                        {{"format", "simrun-trace-3"}, {"imported_from", format.name}, {"command", {o.input}}});
   format.read(o.input, writer);
   writer.finish({{"threads", nlohmann::ordered_json::array()}});
   if (const std::string why = writer.stopped(); !why.empty())

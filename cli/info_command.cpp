@@ -24,6 +24,8 @@ const char* name_of(traces::SectionType type) {
     case traces::SectionType::kSummary: return "summary";
     case traces::SectionType::kIndex: return "index";
     case traces::SectionType::kProcesses: return "processes";
+    case traces::SectionType::kMemory:
+      return "memory";
   }
   return "other";
 }

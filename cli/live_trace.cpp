@@ -42,17 +42,52 @@ std::unique_ptr<LiveTrace::Process> LiveTrace::make_process(uint32_t index) {
     process->modules = TraceModules(index, target.pid(), target.header().app_pc);
   }
   process->mapped.emplace(target.mapping());
-  process->descriptors.emplace(*process->mapped, writer_.process(writer_.add_process(record)));
+  const uint32_t number = writer_.add_process(record);
+  if (code_ == Code::kUsed) process->all = std::make_unique<traces::DescriptorTable>();
+  process->descriptors.emplace(*process->mapped, process->all ? *process->all : writer_.process(number));
+  if (!birth.is_copy) writer_.add_first_files(index, first_files(index));
   return process;
 }
 
-void LiveTrace::start_thread(const channel::ThreadReport& report) {
+std::vector<traces::MappedFile> LiveTrace::first_files(uint32_t index) const {
+  std::vector<traces::MappedFile> files;
+  for (const border::MappedFile& f : family_.first_files(index))
+    files.push_back({f.begin, f.end, f.offset, f.device, f.number, f.shared});
+  return files;
+}
+
+void LiveTrace::start_thread(const channel::ThreadReport& report, bool written) {
   while (processes_.size() <= report.process) {  // one that ended before it had a thread is numbered too
     processes_.push_back(make_process(static_cast<uint32_t>(processes_.size())));
     for (const traces::Module& module : processes_.back()->modules.all()) tell(module);
   }
   if (core_of_.size() <= report.index) core_of_.resize(report.index + 1, kNobody);
   writer_.start_thread(report.index, report.process, report.tid, 0, 0);
+  Process& process = *processes_[report.process];
+  if (process.thread) return;
+  process.thread = report.index;
+  put_event(report.index, traces::Event::kProcessStart, family_.birth(report.process).is_copy ? 1 : 0, written);
+}
+
+std::span<const uint64_t> LiveTrace::renumbered(const channel::MergeThread& thread, std::span<const uint64_t> words) {
+  Process& process = *processes_[thread.process];
+  words_.assign(words.begin(), words.end());
+  process.used.renumber(words_, *process.mapped, writer_.process(thread.process));
+  return words_;
+}
+
+void LiveTrace::forget_process(uint32_t process, bool written) {
+  if (process >= processes_.size() || !processes_[process]->thread) return;
+  put_event(*processes_[process]->thread, traces::Event::kProcessEnd, {}, written);
+}
+
+void LiveTrace::put_event(uint32_t thread, traces::Event event, std::optional<uint64_t> payload, bool written) {
+  const uint64_t words[] = {static_cast<uint64_t>(event) | uint64_t{payload ? 1u : 0u} << 32, payload.value_or(0)};
+  const std::span<const uint64_t> all(words, payload ? 2 : 1);
+  if (written)
+    writer_.add_event(thread, all);
+  else
+    writer_.note_event(thread, all);
 }
 
 void LiveTrace::look_at(const channel::MergeThread& thread, std::span<const uint64_t> event) {

@@ -19,14 +19,20 @@ namespace simrun::cli {
 
 class LiveTrace {
  public:
+  // Which descriptions of code the file gets: those of all code that was translated, or of what is executed in it,
+  // found path by path.
+  enum class Code { kAll, kUsed };
+
   // The program must have been started with watch_mappings; the writer must be new. Both must outlive this.
-  LiveTrace(host::Family& family, traces::Writer& writer) : family_(family), writer_(writer) {}
+  LiveTrace(host::Family& family, traces::Writer& writer, Code code) : family_(family), writer_(writer), code_(code) {}
 
   // Called for each new module.
   void set_on_module(std::function<void(const traces::Module&)> on_module) { on_module_ = std::move(on_module); }
 
   // As the sink's.
-  void start_thread(const channel::ThreadReport& report);
+  // `written`: what it does from here on is in the file.
+  void start_thread(const channel::ThreadReport& report, bool written = true);
+  void forget_process(uint32_t process, bool written = true);
   // `written`: the thread has items in the file, and goes on there. Returns whether another one ran on that core since.
   bool run_on(const channel::ThreadReport& report, bool written = true);
 
@@ -36,17 +42,17 @@ class LiveTrace {
   const traces::DescriptorTable& code_of(const channel::MergeThread& thread) {
     Process& process = *processes_[thread.process];
     process.descriptors->update();
-    return writer_.process(thread.process);
+    return process.all ? *process.all : writer_.process(thread.process);
   }
 
-  // What is written. An event also has to be looked at, before.
+  // What is written; with Code::kUsed one path at a time. An event also has to be looked at, before.
   void add_paths(const channel::MergeThread& thread, std::span<const uint64_t> words, uint64_t paths, uint64_t instructions) {
     code_of(thread);
-    writer_.add_paths(thread.report.index, words, paths, instructions);
+    writer_.add_paths(thread.report.index, in_file(thread, words), paths, instructions);
   }
   void add_event(const channel::MergeThread& thread, std::span<const uint64_t> event) {
     code_of(thread);
-    writer_.add_event(thread.report.index, event, instructions_of(event));
+    writer_.add_event(thread.report.index, in_file(thread, event), instructions_of(event));
   }
   // An event that lies outside what is recorded.
   void pass_over(const channel::MergeThread& thread, std::span<const uint64_t> event) {
@@ -64,16 +70,27 @@ class LiveTrace {
   static constexpr uint32_t kNobody = ~uint32_t{0};
   struct Process {
     std::optional<channel::MappedProcess> mapped;  // none: it was gone before it did anything
-    std::optional<DescriptorCopier> descriptors;
+    std::unique_ptr<traces::DescriptorTable> all;  // Code::kUsed
+    std::optional<DescriptorCopier> descriptors;   // into `all` or into the file
+    DescriptorSelection used;
     TraceModules modules;
     std::string command;
+    std::optional<uint32_t> thread;  // its first one
   };
+  std::span<const uint64_t> in_file(const channel::MergeThread& thread, std::span<const uint64_t> words) {
+    return code_ == Code::kAll ? words : renumbered(thread, words);
+  }
+  std::span<const uint64_t> renumbered(const channel::MergeThread& thread, std::span<const uint64_t> words);
   std::unique_ptr<Process> make_process(uint32_t index);
+  std::vector<traces::MappedFile> first_files(uint32_t index) const;
   void tell(const traces::Module& module);
   void put_core(uint32_t thread, bool is_new_there);
+  void put_event(uint32_t thread, traces::Event event, std::optional<uint64_t> payload, bool written);
 
   host::Family& family_;
   traces::Writer& writer_;
+  const Code code_;
+  std::vector<uint64_t> words_;
   std::function<void(const traces::Module&)> on_module_;
   std::vector<std::unique_ptr<Process>> processes_;  // by index; all up to the last that had a thread
   std::vector<uint32_t> core_of_;                    // by index of the thread

@@ -50,10 +50,17 @@ class BasicModelSink {
         line_shift_(static_cast<uint32_t>(std::countr_zero(model.line_bytes()))),
         watch_(watch),
         memory_(family) {}
+  // `names`: of the memory, kept up to date by the caller, who calls look_at_names() after each change.
+  BasicModelSink(Model& model, channel::MemoryNames& names)
+      : model_(model),
+        line_shift_(static_cast<uint32_t>(std::countr_zero(model.line_bytes()))),
+        watch_(nullptr),
+        memory_(names) {}
+  void look_at_names() { names_ = memory_.names(); }
 
   uint32_t start_thread(const channel::ThreadReport& thread) {
     memory_.start_thread(thread);
-    names_ = memory_.names();
+    look_at_names();
     return core_of_thread(thread.core, model_.cores()) | thread.process << kCoreBits;
   }
   uint32_t run_on(const channel::ThreadReport& thread) {
@@ -62,7 +69,7 @@ class BasicModelSink {
   }
   void event(uint32_t handle, border::Event event, std::span<const uint64_t> payload) {
     memory_.event(process(handle), event, payload);
-    names_ = memory_.names();
+    look_at_names();
   }
   void forget_process(uint32_t process) { memory_.forget_process(process); }
   void fetch(uint32_t handle, uint64_t line) {
@@ -187,6 +194,11 @@ class DetailedModelSink final {
       : model_(model), memory_(family) {
     model_.keep_details();
   }
+  // As BasicModelSink.
+  DetailedModelSink(sim::Hierarchy& model, channel::MemoryNames& names) : model_(model), memory_(names) {
+    model_.keep_details();
+  }
+  void look_at_names() {}
 
   uint32_t start_thread(const channel::ThreadReport& thread) {
     memory_.start_thread(thread);

@@ -17,6 +17,9 @@ class NamedMemory {
   // every process has memory of its own.
   explicit NamedMemory(const host::Family* family) : family_(family) {}
 
+  // `names`: kept up to date by somebody else.
+  explicit NamedMemory(channel::MemoryNames& names) : family_(nullptr), kept_(&names) {}
+
   void start_thread(const channel::ThreadReport& thread) {
     if (family_ == nullptr || names_.knows(thread.process)) return;
     const host::Family::Birth& birth = family_->birth(thread.process);
@@ -31,10 +34,14 @@ class NamedMemory {
   void forget_process(uint32_t process) { names_.forget(process); }
 
   // Null while names and addresses are the same, or there is no family.
-  channel::MemoryNames* names() { return family_ == nullptr || names_.is_plain() ? nullptr : &names_; }
+  channel::MemoryNames* names() {
+    if (kept_ != nullptr) return kept_->is_plain() ? nullptr : kept_;
+    return family_ == nullptr || names_.is_plain() ? nullptr : &names_;
+  }
 
  private:
   const host::Family* family_;
+  channel::MemoryNames* kept_ = nullptr;
   channel::MemoryNames names_;
 };
 

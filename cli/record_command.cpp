@@ -62,6 +62,7 @@ RecordOptions parse(const Words& words) {
       ->check(CLI::Range(0, 64).description(""))->type_name("N")->capture_default_str();
   line.app().add_option("--chunk-size", o.chunk_bytes, "Uncompressed bytes of what can be decoded by itself")
       ->transform(CLI::AsSizeValue(false).description(""))->type_name("SIZE")->default_str("32MiB");
+  add_order_options(line.app(), o.program);
   add_program_options(line.app(), o.program);
   o.program.command = line.parse_with_program(words);
   if (!region.empty()) {
@@ -72,6 +73,8 @@ RecordOptions parse(const Words& words) {
   }
   if (o.stop && o.to.empty()) line.usage_error("--stop needs the end of a region (--to)");
   if (o.config.empty() && !o.json_file.empty()) line.usage_error("--json goes with --config");
+  if (o.config.empty() && !o.program.pins.empty())
+    line.usage_error("--pin goes with --config: without a machine there are no cores");
   if (o.chunk_bytes < 64u << 10 || o.chunk_bytes > traces::kMaxChunkWords * 4)
     line.usage_error("--chunk-size: from 64KiB to 256MiB");
   o.writer.chunk_words = o.chunk_bytes / 8;
@@ -89,13 +92,16 @@ struct Recording {
   bool stopped = false;           // by us, as asked
 };
 
-// Runs the program with its references going into `inner`.
-template <class Inner>
-Recording record(const RecordOptions& o, traces::Writer& writer, Inner& inner, uint32_t line_bytes, uint32_t cores) {
+// Runs the program with its references going into the sink that `make_inner` makes for its processes.
+template <class MakeInner>
+Recording record(const RecordOptions& o, traces::Writer& writer, MakeInner&& make_inner, uint32_t line_bytes,
+                 uint32_t cores) {
   Recording recording;
   std::optional<traces::RegionTracker> region;
   if (o.has_region()) region.emplace(bound(o.from), bound(o.to), traces::functions_named);
   ProgramRun run(o.program, border::Mode::kTrace);
+  auto inner = make_inner(&run.family());
+  using Inner = decltype(inner);
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the limit fails instead; not before the launch, programs inherit it
   if (!region) {
     WholeRecorder<Inner> sink(writer, run.family(), inner);
@@ -128,12 +134,15 @@ Recording record(const RecordOptions& o, traces::Writer& writer, Inner& inner, u
 
 Recording simulate_and_record(const RecordOptions& o, std::optional<sim::MachineConfig> machine, traces::Writer& writer) {
   if (!machine) {
-    channel::CountingSink sink;
-    return record(o, writer, sink, channel::MergeOptions{}.line_bytes, 0);
+    const auto none = [](const host::Family*) { return channel::CountingSink(); };
+    return record(o, writer, none, channel::MergeOptions{}.line_bytes, 0);
   }
   sim::Hierarchy model(*machine);
-  const auto record_into = [&](auto sink) { return record(o, writer, sink, model.line_bytes(), model.cores()); };
-  Recording recording = model.wants_pc() ? record_into(PcModelSink<sim::Hierarchy>(model)) : record_into(ModelSink(model));
+  const auto record_into = [&](auto make) { return record(o, writer, make, model.line_bytes(), model.cores()); };
+  Recording recording =
+      model.wants_pc()
+          ? record_into([&](const host::Family* f) { return PcModelSink<sim::Hierarchy>(model, nullptr, f); })
+          : record_into([&](const host::Family* f) { return ModelSink(model, nullptr, f); });
   recording.result.machine = std::move(machine);
   recording.result.caches = model.statistics();
   return recording;
@@ -160,6 +169,7 @@ int record_command(const Words& words) {
   if (!options.json_file.empty()) json.emplace(options.json_file);
   std::optional<sim::MachineConfig> machine;
   if (!options.config.empty()) machine = configs::read_machine(options.config);
+  if (machine) check_pins(options.program, machine->cores);
   traces::Writer writer(options.output, trace_information(options.program, machine ? machine->cores : 0), options.writer);
   Recording recording = simulate_and_record(options, std::move(machine), writer);
   RunResult& result = recording.result;

@@ -111,16 +111,22 @@ uint64_t instruction_bound(const std::string& text, uint64_t otherwise) {
   return bound.count;
 }
 
+struct Memory {
+  TraceMemory& of;
+  bool is_there;
+};
+
 struct Span {
   uint64_t from, to;  // instructions of the trace
 };
 
-// A trace's references in `span` into `model`. What was counted goes into `result`, if there is one.
+// A trace's references in `span` into `model`, with the memory as it is there
+// or before its first chunk. What was counted goes into `result`, if there is one.
 template <class Inner>
 void replay_into(const SimOptions& o, const traces::Reader& trace, const Span& span, sim::Hierarchy& model,
-                 Progress& progress, RunResult* result) {
-  Inner model_sink(model);
-  TraceModelSink<Inner> sink(model_sink, trace, model.cores());
+                 Memory memory, Progress& progress, RunResult* result) {
+  Inner model_sink(model, memory.of.names());
+  TraceModelSink<Inner> sink(model_sink, trace, model.cores(), memory.of, memory.is_there);
   traces::Replay<TraceModelSink<Inner>> replay(trace, sink, model.line_bytes(), o.selection);
   sink.set_instructions([&](uint32_t thread) { return replay.threads().at(thread).counts.instructions; });
   replay_all(trace, replay, span.from, span.to, progress);
@@ -135,13 +141,13 @@ void replay_into(const SimOptions& o, const traces::Reader& trace, const Span& s
 
 // The same for any machine. Prefetchers that go by instruction see the pc of each reference, as in a live run.
 void simulate_span(const SimOptions& o, const traces::Reader& trace, const Span& span, sim::Hierarchy& model,
-                   Progress& progress, RunResult* result) {
+                   Memory memory, Progress& progress, RunResult* result) {
   if (o.details)
-    replay_into<DetailedModelSink>(o, trace, span, model, progress, result);
+    replay_into<DetailedModelSink>(o, trace, span, model, memory, progress, result);
   else if (model.wants_pc())
-    replay_into<PcModelSink<sim::Hierarchy>>(o, trace, span, model, progress, result);
+    replay_into<PcModelSink<sim::Hierarchy>>(o, trace, span, model, memory, progress, result);
   else
-    replay_into<ModelSink>(o, trace, span, model, progress, result);
+    replay_into<ModelSink>(o, trace, span, model, memory, progress, result);
 }
 
 void check_selection(const traces::Reader& trace, const traces::ReplaySelection& s) {
@@ -180,15 +186,17 @@ RunResult simulate(const SimOptions& o) {
   sim::MachineConfig machine = configs::read_machine(o.config);
   sim::Hierarchy model(machine);
   Progress progress(!o.quiet);
+  const bool warms_up = o.state.empty() && spans.warm_up.from != spans.warm_up.to;
+  TraceMemory memory(trace, trace.chunk_of(warms_up ? spans.warm_up.from : spans.counted.from));
   if (!o.state.empty()) {
     read_state(o.state, model);
-  } else if (spans.warm_up.from != spans.warm_up.to) {
+  } else if (warms_up) {
     sim::Hierarchy before(machine);
-    simulate_span(o, trace, spans.warm_up, before, progress, nullptr);
+    simulate_span(o, trace, spans.warm_up, before, {memory, false}, progress, nullptr);
     model.set_state(before.state());
   }
   RunResult result;
-  simulate_span(o, trace, spans.counted, model, progress, &result);
+  simulate_span(o, trace, spans.counted, model, {memory, warms_up}, progress, &result);
   progress.clear();
   if (o.details) {
     TraceSymbols symbols(trace);

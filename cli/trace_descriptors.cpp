@@ -93,4 +93,40 @@ void DescriptorCopier::copy(uint32_t paths) {
   }
 }
 
+uint32_t DescriptorSelection::add(uint32_t path, const channel::MappedProcess& process,
+                                  traces::DescriptorTable& table) {
+  const uint32_t paths = process.paths();
+  if (path < border::kFirstPath || path >= paths) throw channel::StreamError(fmt::format("no path {}", path));
+  const uint32_t source = process.path(path).superblock;
+  if (source >= process.superblock_capacity()) throw channel::StreamError("superblock of a path out of range");
+  // All paths of a superblock were published at once, one after the other.
+  uint32_t first = path, end = path, words = 0;
+  while (first > border::kFirstPath && process.path(first - 1).superblock == source) --first;
+  for (; end < paths && process.path(end).superblock == source; ++end) {
+  }
+  for (uint32_t k = first; k < end; ++k) words = std::max<uint32_t>(words, process.path(k).words);
+  try {
+    const uint32_t superblock = table.add_superblock(copied_superblock(process, process.superblocks()[source], words));
+    if (numbers_.size() < end) numbers_.resize(2 * end);
+    for (uint32_t k = first; k < end; ++k) {
+      const border::PathDescriptor& p = process.path(k);
+      numbers_[k] = table.add_path({superblock, p.instructions, p.operands, p.words});
+    }
+  } catch (const traces::FormatError& error) {
+    throw channel::StreamError(fmt::format("path {}: {}", path, error.what()));
+  }
+  return numbers_[path];
+}
+
+void DescriptorSelection::renumber(std::span<uint64_t> words, const channel::MappedProcess& process,
+                                   traces::DescriptorTable& table) {
+  const auto id = static_cast<uint32_t>(words[0]);
+  if (id >= border::kFirstPath) {
+    words[0] = number(id, process, table);
+  } else if (static_cast<border::Event>(id) == border::Event::kCut) {
+    if (words.size() < 4) throw channel::StreamError("a cut without words");
+    words[1] = number(static_cast<uint32_t>(words[1]), process, table);
+  }
+}
+
 }  // namespace simrun::cli

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "instr/channel/mapped_process.h"
@@ -30,6 +31,24 @@ class DescriptorCopier {
   void copy(uint32_t paths);
   const channel::MappedProcess& process_;
   traces::DescriptorTable& table_;
+};
+
+// The descriptions of the code that is used, under numbers of their own: for files that hold a small part of a run.
+class DescriptorSelection {
+ public:
+  // The number of a path in `table`, which gets its superblock with all its paths when that is new. One selection for
+  // each process and table. Throws channel::StreamError.
+  uint32_t number(uint32_t path, const channel::MappedProcess& process, traces::DescriptorTable& table) {
+    if (path < numbers_.size() && numbers_[path] != 0) [[likely]]
+      return numbers_[path];
+    return add(path, process, table);
+  }
+  // The words of a path or an event with the number that they name in `table`.
+  void renumber(std::span<uint64_t> words, const channel::MappedProcess& process, traces::DescriptorTable& table);
+
+ private:
+  uint32_t add(uint32_t path, const channel::MappedProcess& process, traces::DescriptorTable& table);
+  std::vector<uint32_t> numbers_;  // by path of the process; 0: not in the table
 };
 
 }  // namespace simrun::cli

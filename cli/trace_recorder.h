@@ -24,13 +24,24 @@ uint32_t handle_on(Inner& inner, const channel::ThreadReport& report) {
     return inner.start_thread(report);
 }
 
+// What happens to the memory of processes, for a sink that may not care.
+template <class Inner>
+void tell(Inner& inner, uint32_t handle, border::Event event, std::span<const uint64_t> payload) {
+  if constexpr (requires { inner.event(handle, event, payload); }) inner.event(handle, event, payload);
+}
+template <class Inner>
+void forget_in(Inner& inner, uint32_t process) {
+  if constexpr (requires { inner.forget_process(process); }) inner.forget_process(process);
+}
+
 // The whole execution. `Inner` is a sink; it gets every call.
 template <class Inner>
 class WholeRecorder final {
  public:
   static constexpr bool kWantsReferences = Inner::kWantsReferences;
   static constexpr bool kWantsPc = channel::kSinkWantsPc<Inner>;
-  WholeRecorder(traces::Writer& writer, host::Family& family, Inner& inner) : live_(family, writer), inner_(inner) {}
+  WholeRecorder(traces::Writer& writer, host::Family& family, Inner& inner)
+      : live_(family, writer, LiveTrace::Code::kAll), inner_(inner) {}
 
   uint32_t start_thread(const channel::ThreadReport& report) {
     live_.start_thread(report);
@@ -49,6 +60,13 @@ class WholeRecorder final {
     live_.add_event(thread, words);
   }
   // `pc`: one, if kWantsPc.
+  void event(uint32_t handle, border::Event event, std::span<const uint64_t> payload) {
+    tell(inner_, handle, event, payload);
+  }
+  void forget_process(uint32_t process) {
+    live_.forget_process(process);
+    forget_in(inner_, process);
+  }
   void fetch(uint32_t handle, uint64_t line, auto... pc) { inner_.fetch(handle, line, pc...); }
   void data(uint32_t handle, channel::ReferenceKind kind, uint64_t address, uint32_t bytes, auto... pc) {
     inner_.data(handle, kind, address, bytes, pc...);
@@ -66,7 +84,7 @@ class RegionRecorder final {
   static constexpr bool kWantsReferences = Inner::kWantsReferences;
   static constexpr bool kWantsPc = channel::kSinkWantsPc<Inner>;
   RegionRecorder(traces::Writer& writer, host::Family& family, traces::RegionTracker& region, Inner& inner)
-      : live_(family, writer), region_(region), inner_(inner) {
+      : live_(family, writer, LiveTrace::Code::kUsed), region_(region), inner_(inner) {
     live_.set_on_module([this](const traces::Module& module) { region_.add_module(module); });
   }
 
@@ -74,8 +92,16 @@ class RegionRecorder final {
   void set_on_end(std::function<void()> on_end) { on_end_ = std::move(on_end); }
 
   uint32_t start_thread(const channel::ThreadReport& report) {
-    live_.start_thread(report);
+    live_.start_thread(report, region_.inside());
     return inner_.start_thread(report);
+  }
+  // What the memory of processes is, is known from the start of the program on.
+  void event(uint32_t handle, border::Event event, std::span<const uint64_t> payload) {
+    tell(inner_, handle, event, payload);
+  }
+  void forget_process(uint32_t process) {
+    live_.forget_process(process, region_.inside());
+    forget_in(inner_, process);
   }
   uint32_t run_on(const channel::ThreadReport& report) {
     Part& part = part_of(report.index);

@@ -42,9 +42,10 @@ Reader::Reader(const std::string& path) : file_(path) {
 void Reader::read_section(const Section& section) {
   if (section.type == SectionType::kChunk) {
     chunks_.push_back({section, {}});
+    memory_before_.push_back(memory_changes_.size());
     return;
   }
-  const bool known = section.type >= SectionType::kInformation && section.type <= SectionType::kProcesses;
+  const bool known = section.type >= SectionType::kInformation && section.type <= SectionType::kMemory;
   if (!known) return;  // of a later minor version: nothing that we need
   const Bytes bytes = file_.read(section);
   ByteReader from(bytes);
@@ -65,6 +66,9 @@ void Reader::read_section(const Section& section) {
       case SectionType::kProcesses:
         read_processes(from, records_);
         tables_.resize(records_.size(), no_code_);
+        break;
+      case SectionType::kMemory:
+        read_memory(from, first_files_, memory_changes_);
         break;
       case SectionType::kIndex:
         read_index(from);
@@ -145,6 +149,11 @@ size_t Reader::chunk_of(uint64_t instruction) const {
     return c.section.first_instruction + c.section.instructions <= instruction;
   });
   return static_cast<size_t>(after - chunks_.begin());
+}
+
+std::span<const MappedFile> Reader::first_files(uint32_t process) const {
+  const auto found = first_files_.find(process);
+  return found == first_files_.end() ? std::span<const MappedFile>() : found->second;
 }
 
 const Module* Reader::module_of(uint32_t process, uint64_t address) const {

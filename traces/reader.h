@@ -10,6 +10,7 @@
 
 #include "traces/chunk_codec.h"
 #include "traces/descriptor_table.h"
+#include "traces/memory_records.h"
 #include "traces/record.h"
 #include "traces/section_file.h"
 
@@ -58,6 +59,12 @@ class Reader {
   const ProcessRecord& process_record(uint32_t number) const { return records_[number]; }
   const DescriptorTable& process(uint32_t number) const { return *tables_[number]; }
   const std::vector<Module>& modules() const { return modules_; }
+  // What an image had mapped when it started; nothing for a copy of its parent, or when the file does not say.
+  std::span<const MappedFile> first_files(uint32_t process) const;
+  // What changed in the memory of processes before the first item of this chunk, from the start of the program on.
+  std::span<const MemoryChange> memory_before(size_t chunk) const {
+    return std::span(memory_changes_).first(chunk < memory_before_.size() ? memory_before_[chunk] : 0);
+  }
   // The module that holds `address`, or nullptr; of several the one that was mapped last.
   const Module* module_of(uint32_t process, uint64_t address) const;
 
@@ -76,6 +83,9 @@ class Reader {
   std::vector<ProcessRecord> records_;
   std::vector<PathShapes> shapes_;  // by process
   std::vector<Module> modules_;
+  FirstFiles first_files_;
+  std::vector<MemoryChange> memory_changes_;
+  std::vector<size_t> memory_before_;  // of each chunk: how many of them
   std::vector<ChunkInfo> chunks_;
 };
 

@@ -105,7 +105,10 @@ enum class Event : uint32_t {
   kExecFailed = 13,
   kProcessFork = 14,
   kMappingChange = 15,
-  kCore = 200,  // made by the recorder: core, 1 if another thread ran there since. From here on the thread is on that core
+  // Made by the recorder:
+  kCore = 200,          // core, 1 if another thread ran there since. From here on the thread is on that core
+  kProcessStart = 201,  // 1 if its memory is from here on a copy of its parent's, 0 if it has an image of its own
+  kProcessEnd = 202,    // it uses no memory any more
 };
 
 // One image in one process: an exec makes a new one.
@@ -142,6 +145,26 @@ struct Turn {
   uint32_t part = 0;  // index into Chunk::threads
   uint32_t items = 0;
 };
+
+// What a process has mapped of files when it starts.
+struct MappedFile {
+  uint64_t begin = 0, end = 0;  // addresses
+  uint64_t offset = 0;          // in the file, bytes
+  uint64_t device = 0, number = 0;
+  bool shared = false;
+  bool operator==(const MappedFile&) const = default;
+};
+
+// An event that changes what a process has mapped: kMappingChange, kProcessStart, kProcessEnd.
+struct MemoryChange {
+  uint32_t process = 0;
+  std::vector<uint64_t> words;  // of the event, its first one included
+  bool operator==(const MemoryChange&) const = default;
+};
+constexpr bool changes_memory(uint32_t event) {
+  return event == static_cast<uint32_t>(Event::kMappingChange) ||
+         event == static_cast<uint32_t>(Event::kProcessStart) || event == static_cast<uint32_t>(Event::kProcessEnd);
+}
 
 // What is encoded at once and decoded without anything but the descriptions.
 struct Chunk {

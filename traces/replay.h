@@ -1,16 +1,21 @@
-// A trace into a sink: the same calls, in the same order, that the live run made. The sink is a template argument, so that no
-// virtual call stands between a word and a model. It has
+// A trace into a sink: the same calls, in the same order, that the live run made. The sink is a template argument, so
+// that no virtual call stands between a word and a model. It has
 //   uint32_t start_thread(uint32_t thread, uint32_t process, uint32_t tid);   in order of first appearance
-//   std::optional<uint32_t> run_on(uint32_t thread, uint32_t process, uint32_t core, bool is_new_there);   kCore: the thread's
+//   std::optional<uint32_t> run_on(uint32_t thread, uint32_t process, uint32_t core, bool is_new_there);   kCore: the
+//   thread's
 //       new handle; nothing: it stays where it is. May be left out
+//   void begin_chunk(const Chunk&), void change_memory(uint32_t process, std::span<const uint64_t> event, bool started)
+//   of every
+//       process, selected or not; `started`: behind the start of what is replayed. May be left out
 //   void fetch(uint32_t handle, uint64_t line);
 //   void data(uint32_t handle, ReferenceKind kind, uint64_t address, uint32_t bytes);
-// with what start_thread returned as the handle. With a constant kWantsPc = true, fetch() and data() get the address of the
-// instruction too, as their last argument.
+// with what start_thread returned as the handle. With a constant kWantsPc = true, fetch() and data() get the address of
+// the instruction too, as their last argument.
 #pragma once
 
 #include <map>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "traces/path_references.h"
@@ -49,6 +54,7 @@ class Replay {
   // Replays from the first path that starts at instruction `from` of the recorded order, or later, up to the first that
   // starts at `to` or later. Chunks must come in order.
   void run(const Chunk& chunk, uint64_t from, uint64_t to) {
+    if constexpr (kFollowsMemory) sink_.begin_chunk(chunk);
     std::vector<Position> positions;
     for (const ThreadPart& part : chunk.threads) positions.push_back({&part, part.words.data(), selection_.has(part)});
     now_ = chunk.first_instruction;
@@ -65,6 +71,7 @@ class Replay {
 
  private:
   static constexpr bool kWantsPc = requires { requires Sink::kWantsPc; };
+  static constexpr bool kFollowsMemory = requires(Sink & s, const Chunk& c) { s.begin_chunk(c); };
   struct Position {
     const ThreadPart* part;
     const uint64_t* at;
@@ -89,6 +96,14 @@ class Replay {
         over_ = true;
         return;
       }
+      if (!is_path && changes_memory(id)) {
+        const std::span<const uint64_t> event(words, 1 + (words[0] >> 32));
+        if constexpr (kFollowsMemory) sink_.change_memory(position.part->process, event, started_);
+        if (static_cast<Event>(id) != Event::kMappingChange) {  // not a word of the program's
+          position.at += event.size();
+          continue;
+        }
+      }
       const bool wanted = started_ && position.selected;
       if (wanted && position.thread == nullptr) position.thread = &thread_of(position);
       if (!is_path) {
@@ -103,11 +118,12 @@ class Replay {
   }
 
   ReplayThread& thread_of(const Position& position) {
-    ReplayThread& thread = threads_[position.part->thread];
-    if (thread.counts.words == 0 && thread.counts.instructions == 0) {
+    const auto [at, is_new] = threads_.try_emplace(position.part->thread);
+    ReplayThread& thread = at->second;
+    if (position.part->tid != 0) thread.tid = position.part->tid;  // 0: it has not said yet
+    if (is_new) {
       thread.thread = position.part->thread;
       thread.process = position.part->process;
-      thread.tid = position.part->tid;
       thread.handle = sink_.start_thread(thread.thread, thread.process, thread.tid);
     }
     thread.bases = position.bases;

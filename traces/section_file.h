@@ -13,8 +13,8 @@
 
 namespace simrun::traces {
 
-// 1: of one process, no kProcesses, no kCore (docs/trace-format.md, "Versions"). It is still read.
-inline constexpr uint32_t kFormatVersion = 2, kOldestFormatVersion = 1;
+// docs/trace-format.md, "Versions", has what was different. The older ones are still read.
+inline constexpr uint32_t kFormatVersion = 3, kOldestFormatVersion = 1;
 
 enum class SectionType : uint32_t {
   kInformation = 1,  // JSON: what was recorded, where and how
@@ -24,6 +24,7 @@ enum class SectionType : uint32_t {
   kSummary = 5,  // JSON: how it ended, statistics
   kIndex = 6,
   kProcesses = 7,
+  kMemory = 8,
 };
 
 // Bytes before compression that a section may have: so a damaged one cannot ask for all memory.

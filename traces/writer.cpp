@@ -32,7 +32,7 @@ struct Writer::Task {
   std::map<uint32_t, PathShapes> shapes;
   Bytes processes;
   std::vector<Bytes> descriptors;
-  Bytes modules;
+  Bytes modules, memory;
   std::vector<SealedSection> sections;  // made by a worker
 };
 
@@ -53,6 +53,10 @@ uint32_t Writer::add_process(const ProcessRecord& process) {
 
 void Writer::add_module(const Module& module) { new_modules_.push_back(module); }
 
+void Writer::add_first_files(uint32_t process, std::vector<MappedFile> files) {
+  new_files_[process] = std::move(files);
+}
+
 void Writer::start_thread(uint32_t thread, uint32_t process_number, uint32_t tid, uint64_t fs, uint64_t gs) {
   CHECK(process_number < processes_.size());
   if (thread >= threads_.size()) threads_.resize(thread + 1);
@@ -70,6 +74,10 @@ void Writer::set_tid(uint32_t thread, uint32_t tid) {
 ThreadPart& Writer::part_of(uint32_t thread) {
   ThreadState& state = threads_[thread];
   if (state.part >= 0) return open_.threads[static_cast<size_t>(state.part)];
+  if (open_.threads.empty()) {
+    changes_before_.insert(changes_before_.end(), new_changes_.begin(), new_changes_.end());
+    new_changes_.clear();
+  }
   state.part = static_cast<int64_t>(open_.threads.size());
   ThreadPart part;
   part.thread = thread;
@@ -117,7 +125,12 @@ void Writer::add_event(uint32_t thread, std::span<const uint64_t> words, uint64_
   add_items(thread, words, 1, instructions);
 }
 
+void Writer::note_memory(uint32_t thread, std::span<const uint64_t> words) {
+  new_changes_.push_back({threads_[thread].process, {words.begin(), words.end()}});
+}
+
 void Writer::note_event(uint32_t thread, std::span<const uint64_t> words) {
+  if (changes_memory(static_cast<uint32_t>(words[0]))) note_memory(thread, words);
   ThreadState& state = threads_[thread];
   const auto id = static_cast<Event>(static_cast<uint32_t>(words[0]));
   if (id == Event::kThreadStart && words.size() > 3) {
@@ -160,6 +173,9 @@ void Writer::close_chunk() {
     task->processes = write_processes(static_cast<uint32_t>(processes_.size() - new_processes_.size()), new_processes_);
     new_processes_.clear();
   }
+  if (!new_files_.empty() || !changes_before_.empty()) task->memory = write_memory(new_files_, changes_before_);
+  new_files_.clear();
+  changes_before_.clear();
   if (!new_modules_.empty()) task->modules = write_modules(new_modules_);
   new_modules_.clear();
   submit(std::move(task));
@@ -196,6 +212,7 @@ void Writer::run(Task& task, ChunkEncoder& encoder) const {
     task.sections.push_back(seal_section(SectionType::kProcesses, task.processes, kDescriptorLevel));
   for (const Bytes& descriptors : task.descriptors)
     task.sections.push_back(seal_section(SectionType::kDescriptors, descriptors, kDescriptorLevel));
+  if (!task.memory.empty()) task.sections.push_back(seal_section(SectionType::kMemory, task.memory, kDescriptorLevel));
   if (!task.modules.empty())
     task.sections.push_back(seal_section(SectionType::kModules, task.modules, kDescriptorLevel));
   if (task.chunk.threads.empty()) return;

@@ -15,6 +15,7 @@
 
 #include "traces/chunk_codec.h"
 #include "traces/descriptor_table.h"
+#include "traces/memory_records.h"
 #include "traces/record.h"
 #include "traces/section_file.h"
 
@@ -41,6 +42,9 @@ class Writer {
   DescriptorTable& process(uint32_t process) { return *processes_[process].table; }
   void add_module(const Module& module);
 
+  // What the image has mapped, before its kProcessStart.
+  void add_first_files(uint32_t process, std::vector<MappedFile> files);
+
   // Threads are numbered by the caller, in order of creation; `fs` and `gs` as of now.
   void start_thread(uint32_t thread, uint32_t process, uint32_t tid, uint64_t fs, uint64_t gs);
   void set_tid(uint32_t thread, uint32_t tid);
@@ -49,7 +53,7 @@ class Writer {
   // One event with its first word. `instructions`: that it retired (kCut).
   void add_event(uint32_t thread, std::span<const uint64_t> words, uint64_t instructions = 0);
 
-  // The same outside what is recorded: only what later words depend on (segment bases) is taken from it.
+  // The same outside what is recorded: only what later words depend on (segment bases, memory) is taken from it.
   void note_event(uint32_t thread, std::span<const uint64_t> words);
 
   // Not empty: nothing more is written, and why (the disk is full, say).
@@ -78,6 +82,7 @@ class Writer {
   };
 
   ThreadPart& part_of(uint32_t thread);
+  void note_memory(uint32_t thread, std::span<const uint64_t> words);
   void add_items(uint32_t thread, std::span<const uint64_t> words, uint64_t items, uint64_t instructions);
   void close_chunk();
   void seal_descriptors(Task& task);
@@ -98,6 +103,9 @@ class Writer {
   std::vector<ThreadState> threads_;
   std::vector<ProcessRecord> new_processes_;
   std::vector<Module> new_modules_;
+  FirstFiles new_files_;
+  std::vector<MemoryChange> new_changes_;     // of memory, since the open chunk was begun
+  std::vector<MemoryChange> changes_before_;  // before it, and in no section yet
   Chunk open_;
   uint64_t open_words_ = 0;
   uint64_t instructions_ = 0;

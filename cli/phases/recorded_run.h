@@ -120,6 +120,8 @@ class RecordedStreams {
       change_core(thread, payload);
       return size;
     }
+    if (id > static_cast<uint32_t>(traces::Event::kCore) && traces::changes_memory(id))
+      return size;  // not the program's
     sink_.event(thread, {words, size}, *paths_[thread.process]);
     if (id == static_cast<uint32_t>(Event::kThreadStart) && payload.size() >= 3) thread.replay.bases.fs = payload[2];
     if (id == static_cast<uint32_t>(Event::kFsBase) && !payload.empty()) thread.replay.bases.fs = payload[0];

@@ -33,22 +33,15 @@ class RegionTraces::File {
   void add_path(const channel::MergeThread& thread, std::span<const uint64_t> words, uint32_t instructions,
                 const channel::MappedProcess& process) {
     meet(thread);
-    words_.assign(words.begin(), words.end());
-    words_[0] = path(process_of(thread), static_cast<uint32_t>(words[0]), process);
-    writer_.add_paths(thread.report.index, words_, 1, instructions);
+    writer_.add_paths(thread.report.index, in_file(thread, words, process), 1, instructions);
   }
 
   void add_event(const channel::MergeThread& thread, std::span<const uint64_t> words,
                  const channel::MappedProcess& process) {
     meet(thread);
-    words_.assign(words.begin(), words.end());
-    uint64_t instructions = 0;
-    if (static_cast<border::Event>(static_cast<uint32_t>(words[0])) == border::Event::kCut) {
-      if (words.size() < 4) throw channel::StreamError("a cut without words");
-      words_[1] = path(process_of(thread), static_cast<uint32_t>(words[1]), process);
-      instructions = words[2];
-    }
-    writer_.add_event(thread.report.index, words_, instructions);
+    const std::span<const uint64_t> event = in_file(thread, words, process);
+    const bool is_cut = static_cast<border::Event>(static_cast<uint32_t>(words[0])) == border::Event::kCut;
+    writer_.add_event(thread.report.index, event, is_cut ? words[2] : 0);
   }
 
   // As long as it was in this run: with several threads the profile's may be another.
@@ -78,39 +71,21 @@ class RegionTraces::File {
     while (writer_.processes() <= index) writer_.add_process({});
   }
 
-  // The number of a path in this file.
-  uint32_t path(uint32_t process_index, uint32_t id, const channel::MappedProcess& process) {
-    if (process_index >= paths_.size()) paths_.resize(process_index + 1);
-    std::vector<uint32_t>& numbers = paths_[process_index];
-    if (id < numbers.size() && numbers[id] != 0) return numbers[id];
-    const uint32_t paths = process.paths();
-    if (id < border::kFirstPath || id >= paths) throw channel::StreamError(fmt::format("no path {}", id));
-    const uint32_t source = process.path(id).superblock;
-    if (source >= process.superblock_capacity()) throw channel::StreamError("superblock of a path out of range");
-    // All paths of a superblock were published at once, one after the other.
-    uint32_t first = id, end = id, words = 0;
-    while (first > border::kFirstPath && process.path(first - 1).superblock == source) --first;
-    for (end = first; end < paths && process.path(end).superblock == source; ++end)
-      words = std::max<uint32_t>(words, process.path(end).words);
-    try {
-      traces::DescriptorTable& table = writer_.process(process_index);
-      const uint32_t superblock =
-          table.add_superblock(copied_superblock(process, process.superblocks()[source], words));
-      if (numbers.size() < end) numbers.resize(2 * end);
-      for (uint32_t k = first; k < end; ++k)
-        numbers[k] =
-            table.add_path({superblock, process.path(k).instructions, process.path(k).operands, process.path(k).words});
-    } catch (const traces::FormatError& error) {
-      throw channel::StreamError(fmt::format("path {}: {}", id, error.what()));
-    }
-    return numbers[id];
+  // The words with the numbers that paths have in this file.
+  std::span<const uint64_t> in_file(const channel::MergeThread& thread, std::span<const uint64_t> words,
+                                    const channel::MappedProcess& process) {
+    const uint32_t index = process_of(thread);
+    if (index >= used_.size()) used_.resize(index + 1);
+    words_.assign(words.begin(), words.end());
+    used_[index].renumber(words_, process, writer_.process(index));
+    return words_;
   }
 
   RegionTrace trace_;
   uint64_t first_;
   traces::Writer writer_;
   std::vector<bool> threads_;                 // met, by index
-  std::vector<std::vector<uint32_t>> paths_;  // by process and id; 0: not yet in this file
+  std::vector<DescriptorSelection> used_;     // by process
   std::vector<uint64_t> words_;
 };
 

@@ -11,6 +11,8 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <optional>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -57,7 +59,10 @@ class ConvertCommand : public ::testing::Test {
       instructions_.push_back(i);
     }
   }
-  static void TearDownTestSuite() { fs::remove_all(directory_); }
+  static void TearDownTestSuite() {
+    fs::remove_all(directory_);
+    instructions_.clear();
+  }
 
   static std::string file(const std::string& name) { return directory_ + "/" + name; }
   static std::string simrun(const std::string& arguments) {
@@ -128,6 +133,84 @@ std::string branch_of(const std::string& code) {
   if (opcode == 0xff && (next >> 3 & 7) == 2) return "indirect call";
   if (opcode == 0xff && (next >> 3 & 7) == 4) return "indirect jump";
   return "none";
+}
+
+// Registers that an instruction reads and writes as ChampSim's tracer numbers them here (docs/trace-conversion.md), by
+// a decoder of its own that knows the commonest: moves, arithmetic, addresses, with registers or memory. Nothing:
+// another.
+struct RegisterSets {
+  std::set<int> read, written;
+};
+std::optional<RegisterSets> registers_of(const std::string& code) {
+  std::vector<int> bytes;
+  for (size_t k = 0; k + 1 < code.size(); k += 2) bytes.push_back(std::stoi(code.substr(k, 2), nullptr, 16));
+  size_t at = 0;
+  const int rex = (bytes[0] & 0xf0) == 0x40 ? bytes[at++] : 0;
+  if (at + 1 >= bytes.size()) return {};
+  const int opcode = bytes[at], modrm = bytes[at + 1], mode = modrm >> 6;
+  const bool is_arithmetic = opcode < 0x40 && ((opcode & 7) == 1 || (opcode & 7) == 3);
+  const int operation = opcode >> 3;  // 2 and 3 read the carry, 7 compares
+  if (!is_arithmetic && opcode != 0x89 && opcode != 0x8b && opcode != 0x8d) return {};
+  const auto id = [](int number) { return number == 4 ? 6 : 32 + number; };
+  const int in_reg = id((modrm >> 3 & 7) | (rex & 4) << 1), in_rm = id((modrm & 7) | (rex & 1) << 3);
+  RegisterSets sets;
+  if (mode != 3 && (modrm & 7) == 4) {
+    if (at + 2 >= bytes.size()) return {};
+    const int sib = bytes[at + 2], base = (sib & 7) | (rex & 1) << 3, index = (sib >> 3 & 7) | (rex & 2) << 2;
+    if (mode != 0 || (sib & 7) != 5) sets.read.insert(id(base));
+    if (index != 4) sets.read.insert(id(index));
+  } else if (mode != 3 && (mode != 0 || (modrm & 7) != 5)) {
+    sets.read.insert(in_rm);
+  }
+  const bool to_reg = opcode == 0x8d || (opcode & 2) != 0;
+  if (opcode != 0x8d && (to_reg ? mode == 3 : true)) sets.read.insert(to_reg ? in_rm : in_reg);
+  const bool writes_register = (to_reg || mode == 3) && !(is_arithmetic && operation == 7);
+  if (writes_register) sets.written.insert(to_reg ? in_reg : in_rm);
+  if (!is_arithmetic) return sets;
+  if (to_reg || mode == 3) sets.read.insert(to_reg ? in_reg : in_rm);
+  sets.written.insert(25);
+  if (operation == 2 || operation == 3) sets.read.insert(25);
+  return sets;
+}
+
+TEST_F(ConvertCommand, ChampsimRegisters) {
+  const std::string bytes = convert("champsim", "c.champsimtrace");
+  ASSERT_EQ(bytes.size(), 64 * instructions_.size());
+  std::map<int, int> seen;  // by opcode
+  for (size_t k = 0; k < instructions_.size(); ++k) {
+    const std::string& code = instructions_[k].code;
+    const auto expected = registers_of(code);
+    if (!expected) continue;
+    ChampsimRecord r;
+    std::memcpy(&r, bytes.data() + 64 * k, 64);
+    RegisterSets found{{std::begin(r.source_registers), std::end(r.source_registers)},
+                       {std::begin(r.destination_registers), std::end(r.destination_registers)}};
+    found.read.erase(0);
+    found.written.erase(0);
+    ASSERT_EQ(found.read, expected->read) << code;
+    ASSERT_EQ(found.written, expected->written) << code;
+    ++seen[std::stoi(code.substr((code[0] == '4') ? 2 : 0, 2), nullptr, 16)];
+  }
+  int all = 0;
+  for (const auto& [opcode, count] : seen) all += count;
+  EXPECT_GT(all, 1000);
+  EXPECT_GE(seen.size(), 4u);
+}
+
+TEST_F(ConvertCommand, CompressesAsHardAsAsked) {
+  const auto size = [&](const std::string& ending, int level) {
+    const std::string name = fmt::format("level{}.champsimtrace.{}", level, ending);
+    EXPECT_EQ(simrun(fmt::format("convert -q {} --to champsim --level {} -o {}", file("t"), level, file(name))), "");
+    return contents(name).size();
+  };
+  EXPECT_LT(size("xz", 6), size("xz", 0));
+  EXPECT_LT(size("gz", 9), size("gz", 1));
+  EXPECT_LT(size("zst", 19), size("zst", 1));
+  EXPECT_THAT(simrun("convert " + file("t") + " --to din --level 12 -o " + file("x.gz")),
+              HasSubstr(".gz has levels 1 to 9"));
+  EXPECT_EQ(status_, 2);
+  EXPECT_THAT(simrun("convert " + file("t") + " --to din --level 3 -o " + file("x")), HasSubstr("is not compressed"));
+  EXPECT_EQ(status_, 2);
 }
 
 // ChampSim's inc/trace_instruction.h.

@@ -11,6 +11,8 @@ namespace {
 
 const std::string kMarked = MARKED_PROGRAM;
 const std::string kForking = FORKING_PROGRAM;
+// Prefetchers by instruction and by stream, TLBs.
+const std::string kWithPrefetchers = "amd_ryzen_7950x.yaml";
 
 TEST_F(RecordCommand, SimulationEqualsTheLiveRun) {
   const json results = record_and_simulate("--chunk-size 64KiB", kMarked + " 40");
@@ -24,8 +26,27 @@ TEST_F(RecordCommand, SimulationEqualsTheLiveRunOfThreads) {
   EXPECT_EQ(results["threads"].size(), 4u);
 }
 
-// Prefetchers by instruction and by stream, TLBs.
-const std::string kWithPrefetchers = "amd_ryzen_7950x.yaml";
+// The order in which the host ran the threads is the trace's too, and so for a region.
+TEST_F(RecordCommand, SimulationEqualsTheLiveRunInRecordedOrder) {
+  const json results = record_and_simulate("--order recorded --chunk-size 64KiB", kMarked + " 30 3");
+  EXPECT_EQ(results["order"], "recorded");
+  EXPECT_EQ(results["threads"].size(), 4u);
+  record_and_simulate("--order recorded --region 200k..400k", kMarked + " 30 3", kWithPrefetchers);
+  record_and_simulate("--order recorded --pin 1,0 --region marker:1..marker:2", kMarked + " 40 2");
+  EXPECT_THAT(simrun("record -o " + file("t") + " --pin 1 -- true"), HasSubstr("--pin goes with --config"));
+  EXPECT_EQ(status_, 2);
+}
+
+// A region's file describes the code that ran in it, not all of the program's.
+TEST_F(RecordCommand, RegionsHoldTheCodeThatRan) {
+  simrun("record -q -o " + file("whole") + " -- " + kMarked + " 40");
+  record_and_simulate("--region 200k..400k", kMarked + " 40");
+  const auto superblocks = [&](const std::string& name) {
+    return info(name)["processes"][0]["superblocks"].get<double>();
+  };
+  EXPECT_GT(superblocks("t"), 0);
+  EXPECT_LT(superblocks("t"), superblocks("whole") / 4);
+}
 
 uint64_t prefetches_issued(const json& results) {
   uint64_t sum = 0;

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -70,6 +71,60 @@ TEST(TraceFile, ReadsVersion1) {
   for (size_t k = 0; k < trace.chunks().size(); ++k) instructions += trace.read_chunk(k).instructions;
   EXPECT_GT(instructions, 0u);
   EXPECT_EQ(instructions, trace.instructions());
+}
+
+// Before files said what memory processes share.
+TEST(TraceFile, ReadsVersion2) {
+  const Reader trace(TRACES_TESTS "/version_2.trace");
+  EXPECT_EQ(trace.incomplete(), "");
+  ASSERT_EQ(trace.processes(), 2u);
+  EXPECT_EQ(trace.process_record(1).origin, ProcessRecord::Origin::kForked);
+  EXPECT_EQ(trace.instructions(), 2430u);
+  EXPECT_TRUE(trace.first_files(0).empty());
+  EXPECT_TRUE(trace.memory_before(0).empty());
+}
+
+// Each chunk has before it what happened to memory before its first item, recorded or not.
+TEST(TraceFile, MemoryBeforeChunks) {
+  const ScratchDirectory scratch;
+  MadeTrace made(4, 6);
+  const auto event = [](Event e, std::vector<uint64_t> payload) {
+    payload.insert(payload.begin(), static_cast<uint64_t>(e) | uint64_t{payload.size()} << 32);
+    return payload;
+  };
+  const std::vector<uint64_t> start = event(Event::kProcessStart, {0}), end = event(Event::kProcessEnd, {});
+  const std::vector<uint64_t> first = event(Event::kMappingChange, std::vector<uint64_t>(11, 1));
+  const std::vector<uint64_t> second = event(Event::kMappingChange, std::vector<uint64_t>(11, ~uint64_t{0}));
+  const std::vector<MappedFile> files = {{0x1000, 0x3000, 0x5000, 7, 9, false}, {0x8000, 0x9000, 0, 7, 10, true}};
+  {
+    Writer writer(scratch.file("t"), {{"command", {"made"}}}, {.workers = 2, .chunk_words = 200});
+    writer.add_process({});
+    made.describe(writer.process(0));
+    writer.start_thread(0, 0, 100, 0, 0);
+    writer.add_first_files(0, files);
+    writer.note_event(0, start);
+    writer.note_event(0, first);
+    const auto fill = [&] {
+      uint64_t instructions = 0;
+      const auto paths = made.paths(200, &instructions);
+      writer.add_paths(0, paths, 200, instructions);
+    };
+    writer.add_event(0, second);
+    fill();
+    fill();
+    writer.add_event(0, end);
+    writer.finish({{"threads", nlohmann::ordered_json::array()}});
+  }
+  const Reader trace(scratch.file("t"));
+  EXPECT_TRUE(std::ranges::equal(trace.first_files(0), files));
+  ASSERT_EQ(trace.chunks().size(), 3u);
+  const auto changes = [&](size_t chunk) {
+    const auto span = trace.memory_before(chunk);
+    return std::vector<MemoryChange>(span.begin(), span.end());
+  };
+  EXPECT_EQ(changes(0), (std::vector<MemoryChange>{{0, start}, {0, first}}));
+  EXPECT_EQ(changes(1), (std::vector<MemoryChange>{{0, start}, {0, first}, {0, second}}));
+  EXPECT_EQ(changes(2), changes(1));
 }
 
 TEST(TraceFile, SameBytesWithAnyNumberOfWorkers) {

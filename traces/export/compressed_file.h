@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -11,8 +12,8 @@ namespace simrun::traces {
 
 class CompressedOutput {
  public:
-  // "-": standard output, uncompressed. Throws UserError.
-  explicit CompressedOutput(const std::string& path);
+  // "-": standard output, uncompressed. `level`: none is xz 6, gzip 6, zstd 3. Throws UserError.
+  explicit CompressedOutput(const std::string& path, std::optional<int> level = {});
   ~CompressedOutput();  // not finished: the temporary file goes
   CompressedOutput(const CompressedOutput&) = delete;
   CompressedOutput& operator=(const CompressedOutput&) = delete;

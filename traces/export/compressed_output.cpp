@@ -37,9 +37,9 @@ struct Plain final : CompressedOutput::Codec {
 };
 
 struct Gzip final : CompressedOutput::Codec {
-  explicit Gzip(std::FILE* to) : Codec(to) {
+  Gzip(std::FILE* to, int level) : Codec(to) {
     constexpr int kGzipFormat = 15 + 16;
-    deflateInit2(&stream, 6, Z_DEFLATED, kGzipFormat, 8, Z_DEFAULT_STRATEGY);
+    deflateInit2(&stream, level, Z_DEFLATED, kGzipFormat, 8, Z_DEFAULT_STRATEGY);
   }
   ~Gzip() override { deflateEnd(&stream); }
   void take(std::string_view bytes, bool end) override {
@@ -56,10 +56,10 @@ struct Gzip final : CompressedOutput::Codec {
 };
 
 struct Xz final : CompressedOutput::Codec {
-  explicit Xz(std::FILE* to) : Codec(to) {
+  Xz(std::FILE* to, int level) : Codec(to) {
     lzma_mt options{};
     options.threads = std::min(lzma_cputhreads(), 8u);
-    options.preset = 6;
+    options.preset = static_cast<uint32_t>(level);
     options.check = LZMA_CHECK_CRC64;
     if (lzma_stream_encoder_mt(&stream, &options) != LZMA_OK) throw UserError("cannot start the xz encoder");
   }
@@ -81,7 +81,7 @@ struct Xz final : CompressedOutput::Codec {
 };
 
 struct Zstd final : CompressedOutput::Codec {
-  explicit Zstd(std::FILE* to) : Codec(to) {}
+  Zstd(std::FILE* to, int level) : Codec(to) { ZSTD_CCtx_setParameter(stream, ZSTD_c_compressionLevel, level); }
   ~Zstd() override { ZSTD_freeCStream(stream); }
   void take(std::string_view bytes, bool end) override {
     ZSTD_inBuffer in{bytes.data(), bytes.size(), 0};
@@ -96,23 +96,41 @@ struct Zstd final : CompressedOutput::Codec {
   ZSTD_CStream* stream = ZSTD_createCStream();
 };
 
-std::unique_ptr<CompressedOutput::Codec> make_codec(const std::string& path, std::FILE* file) {
-  if (path.ends_with(".gz")) return std::make_unique<Gzip>(file);
-  if (path.ends_with(".xz")) return std::make_unique<Xz>(file);
-  if (path.ends_with(".zst")) return std::make_unique<Zstd>(file);
+struct Levels {
+  std::string_view ending;
+  int usual, least, most;
+};
+constexpr Levels kLevels[] = {{".gz", 6, 1, 9}, {".xz", 6, 0, 9}, {".zst", 3, 1, 19}};
+
+int level_for(const std::string& path, std::optional<int> wanted) {
+  for (const Levels& l : kLevels) {
+    if (!path.ends_with(l.ending)) continue;
+    if (wanted && (*wanted < l.least || *wanted > l.most))
+      throw UserError(fmt::format("{}: {} has levels {} to {}, not {}", path, l.ending, l.least, l.most, *wanted), 2);
+    return wanted.value_or(l.usual);
+  }
+  if (wanted) throw UserError(fmt::format("{} is not compressed (.gz, .xz, .zst are): it has no level", path), 2);
+  return 0;
+}
+
+std::unique_ptr<CompressedOutput::Codec> make_codec(const std::string& path, std::FILE* file, int level) {
+  if (path.ends_with(".gz")) return std::make_unique<Gzip>(file, level);
+  if (path.ends_with(".xz")) return std::make_unique<Xz>(file, level);
+  if (path.ends_with(".zst")) return std::make_unique<Zstd>(file, level);
   return std::make_unique<Plain>(file);
 }
 
 }  // namespace
 
-CompressedOutput::CompressedOutput(const std::string& path) : path_(path) {
+CompressedOutput::CompressedOutput(const std::string& path, std::optional<int> level) : path_(path) {
+  const int checked = level_for(path, level);
   std::FILE* file = stdout;
   if (path != "-") {
     temporary_ = path + ".partial";
     file = std::fopen(temporary_.c_str(), "wb");
     if (file == nullptr) throw UserError(fmt::format("cannot write {}: {}", temporary_, std::strerror(errno)));
   }
-  codec_ = make_codec(path, file);
+  codec_ = make_codec(path, file, checked);
 }
 
 CompressedOutput::~CompressedOutput() {

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <iterator>
+#include <string_view>
 
 #include "traces/export/formats.h"
 
@@ -9,45 +10,37 @@ namespace simrun::traces {
 
 namespace {
 
-// LABEL ADDRESS: 0 read, 1 write, 2 instruction fetch, hexadecimal without 0x. A read-modify-write is both.
-class DinExporter final : public Exporter {
- public:
-  explicit DinExporter(CompressedOutput& out) : out_(out) {}
-  bool on_instruction(const InstructionRecord& i) override {
-    line_.clear();
-    fmt::format_to(std::back_inserter(line_), "2 {:x}\n", i.pc);
-    for (const MemoryReference& r : i.references) {
-      if (reads(r.kind)) fmt::format_to(std::back_inserter(line_), "0 {:x}\n", r.address);
-      if (writes(r.kind)) fmt::format_to(std::back_inserter(line_), "1 {:x}\n", r.address);
-      left_out_ += !reads(r.kind) && !writes(r.kind);
-    }
-    out_.write(line_);
-    return true;
-  }
-
- private:
-  CompressedOutput& out_;
-  std::string line_;
+// What stands before a hexadecimal address; empty: the format has no such line.
+struct Labels {
+  std::string_view fetch, read, write;
 };
+constexpr Labels kDin{"2 ", "0 ", "1 "};
+constexpr Labels kRamulatorLoadStore{"", "LD 0x", "ST 0x"};
 
-// LD ADDRESS or ST ADDRESS, hexadecimal with 0x.
-class LoadStoreExporter final : public Exporter {
+// A line for each fetch, read and write. A read-modify-write is both.
+class ListExporter final : public Exporter {
  public:
-  explicit LoadStoreExporter(CompressedOutput& out) : out_(out) {}
+  ListExporter(CompressedOutput& out, const Labels& labels) : out_(out), labels_(labels) {}
   bool on_instruction(const InstructionRecord& i) override {
-    line_.clear();
+    lines_.clear();
+    if (!labels_.fetch.empty()) put(labels_.fetch, i.pc);
     for (const MemoryReference& r : i.references) {
-      if (reads(r.kind)) fmt::format_to(std::back_inserter(line_), "LD {:#x}\n", r.address);
-      if (writes(r.kind)) fmt::format_to(std::back_inserter(line_), "ST {:#x}\n", r.address);
+      if (reads(r.kind)) put(labels_.read, r.address);
+      if (writes(r.kind)) put(labels_.write, r.address);
       left_out_ += !reads(r.kind) && !writes(r.kind);
     }
-    out_.write(line_);
+    out_.write(lines_);
     return true;
   }
 
  private:
+  void put(std::string_view label, uint64_t address) {
+    fmt::format_to(std::back_inserter(lines_), "{}{:x}\n", label, address);
+  }
+
   CompressedOutput& out_;
-  std::string line_;
+  const Labels labels_;
+  std::string lines_;
 };
 
 // BUBBLES LOAD [STORE], decimal: instructions without references, then a load, then what is written. A store that follows
@@ -97,10 +90,10 @@ class O3Exporter final : public Exporter {
 }  // namespace
 
 std::unique_ptr<Exporter> make_din_exporter(CompressedOutput& out, const ExportOptions&) {
-  return std::make_unique<DinExporter>(out);
+  return std::make_unique<ListExporter>(out, kDin);
 }
 std::unique_ptr<Exporter> make_ramulator_load_store_exporter(CompressedOutput& out, const ExportOptions&) {
-  return std::make_unique<LoadStoreExporter>(out);
+  return std::make_unique<ListExporter>(out, kRamulatorLoadStore);
 }
 std::unique_ptr<Exporter> make_ramulator_o3_exporter(CompressedOutput& out, const ExportOptions&) {
   return std::make_unique<O3Exporter>(out);
