@@ -90,15 +90,20 @@ class BasicModelSink {
                        model_.access_further_line(core(handle), access, line);
                    });
   }
-  // The references [at, end) of one execution of a path at once; `counts` says how many of them are what.
-  void plain(uint32_t handle, const channel::Reference* at, const channel::Reference* end, const uint64_t* words,
-             const channel::PlainCounts& counts) requires HasHits<Model>;
+  // Many references of one execution of a path at once.
+  void plain(uint32_t handle, const channel::PlainReferences& path) requires HasHits<Model> {
+    take_path(*this, handle, path);
+  }
   template <class Thread>
   void words(Thread&, const uint64_t*, const uint64_t*, uint64_t /*paths*/, uint64_t instructions) {
     if (watch_ != nullptr) watch_->advance(instructions);
   }
 
  protected:
+  // `self`: this, as who knows whether the model wants to know of instructions.
+  template <class Self>
+  void take_path(Self& self, uint32_t handle, const channel::PlainReferences& path);
+
   Model& model_;
 
  private:
@@ -110,12 +115,30 @@ class BasicModelSink {
     hits_of_ = handle;
     if constexpr (HasHits<Model>) hits_ = model_.hits(core(handle));
   }
-  // A reference to several lines, or of a rare kind. Loads, stores and modifications have been counted.
-  [[gnu::noinline]] void rare(uint32_t handle, channel::ReferenceKind kind, uint64_t address, uint32_t bytes) {
-    const sim::Access access = access_of(kind);
+  template <bool kSeesAll, bool kPc>
+  void simulate(uint32_t handle, const channel::Reference* at, const channel::Reference* end, const uint64_t* words,
+                const uint64_t* pc, const channel::PlainCounts& counts);
+  // References that need more than a look; loads, stores and modifications have been counted, those up to `end` too.
+  [[gnu::noinline]] void access_line(uint32_t handle, const channel::Reference* at, const channel::Reference* end,
+                                     uint64_t line) {
+    model_.access_counted_line(core(handle), access_of(at->kind), line, ahead(at + 1, end));
+  }
+  // To several lines, or of a rare kind.
+  [[gnu::noinline]] void access_bytes(uint32_t handle, const channel::Reference* at, const channel::Reference* end,
+                                      uint64_t address) {
+    const sim::Access access = access_of(at->kind);
     if (access == sim::Access::kPrefetch || access == sim::Access::kFlush)
-      return model_.access(core(handle), access, address, bytes);
-    model_.access_counted(core(handle), access, address, bytes);
+      return model_.access_amid(core(handle), access, address, at->bytes, ahead(at + 1, end));
+    model_.access_counted(core(handle), access, address, at->bytes, ahead(at + 1, end));
+  }
+  uint64_t ahead(const channel::Reference* at, const channel::Reference* end) const {
+    uint64_t ahead = 0;
+    if (!hits_.has_prefetchers()) return ahead;
+    for (; at != end; ++at) {
+      const sim::Access access = access_of(at->kind);
+      ahead += access != sim::Access::kPrefetch && access != sim::Access::kFlush;
+    }
+    return ahead;
   }
 
   uint32_t line_shift_;
@@ -127,40 +150,62 @@ class BasicModelSink {
 };
 
 template <class Model>
-inline void BasicModelSink<Model>::plain(uint32_t handle, const channel::Reference* at, const channel::Reference* end,
-                                         const uint64_t* words,
-                                         const channel::PlainCounts& counts) requires HasHits<Model> {
-  using Kind = channel::ReferenceKind;
+template <class Self>
+[[gnu::always_inline]] inline void BasicModelSink<Model>::take_path(Self& self, uint32_t handle,
+                                                                    const channel::PlainReferences& path) {
+  constexpr bool kPc = channel::kSinkWantsPc<Self>;
   if (handle != hits_of_) [[unlikely]]
     look_at_hits(handle);
-  const sim::Hierarchy::Hits hits = hits_;  // a copy, which nothing that is stored to can be part of
-  if (names_ != nullptr || !hits.usable()) [[unlikely]] {
-    for (; at != end; ++at)
-      if (at->kind == Kind::kFetch)
-        fetch(handle, channel::evaluate(*at, words));
-      else
-        data(handle, at->kind, channel::evaluate(*at, words), at->bytes);
-    return;
+  if (names_ == nullptr && hits_.usable()) [[likely]] {
+    const channel::Reference *begin = path.references, *end = begin + path.size;
+    if (kPc || hits_.sees_all()) return simulate<true, kPc>(handle, begin, end, path.words, path.pcs, path.counts);
+    return simulate<false, false>(handle, begin, end, path.words, path.pcs, path.counts);
   }
+  for (size_t i = 0; i < path.size; ++i) {
+    const channel::Reference& r = path.references[i];
+    channel::put(self, handle, r.kind, channel::evaluate(r, path.words), r.bytes, path.pcs[i]);
+  }
+}
+
+// The loop that a simulation's time goes into.
+template <class Model>
+template <bool kSeesAll, bool kPc>
+[[gnu::noinline]] void BasicModelSink<Model>::simulate(uint32_t handle, const channel::Reference* at,
+                                                       const channel::Reference* end, const uint64_t* words,
+                                                       const uint64_t* pc, const channel::PlainCounts& counts) {
+  using Kind = channel::ReferenceKind;
+  using Side = sim::Hierarchy::Hits::Side;
+  const sim::Hierarchy::Hits hits = hits_;  // a copy, which nothing that is stored to can be part of
   const uint64_t tag = uint64_t{process(handle)} << kProcessShift;
   hits.count(counts.fetches, counts.loads, counts.stores, counts.modifications);
-  for (; at != end; ++at) {
+  const auto look_at = [&](const Side& side, uint64_t line, bool is_fetch, bool write) {
+    if constexpr (kSeesAll)
+      if (hits.has_tlb() && !side.has_page(hits.page_of(line))) [[unlikely]]
+        model_.look_up_page(core(handle), is_fetch, hits.page_of(line));
+    bool known = true;
+    if constexpr (kPc) known = side.is_known(line, *pc);
+    if (known && side.answers(line, write)) [[likely]]
+      return;
+    if constexpr (kPc) model_.set_pc(*pc);
+    if constexpr (kSeesAll)
+      access_line(handle, at, end, line);
+    else
+      model_.access_counted_line(core(handle), access_of(at->kind), line);
+  };
+  for (; at != end; ++at, ++pc) {
     const uint64_t value = channel::evaluate(*at, words);
     if (at->kind == Kind::kFetch) {
-      const uint64_t line = value ^ tag >> hits.line_shift();
-      if (!hits.answers_fetch(line)) [[unlikely]]
-        model_.access_counted_line(core(handle), sim::Access::kFetch, line);
+      look_at(hits.fetches(), value ^ tag >> hits.line_shift(), true, false);
       continue;
     }
     const uint64_t address = value ^ tag;
     if ((address & (hits.line_bytes() - 1)) + at->bytes > hits.line_bytes() || at->kind > Kind::kReadModifyWrite)
         [[unlikely]] {
-      rare(handle, at->kind, address, at->bytes);
+      if constexpr (kPc) model_.set_pc(*pc);
+      access_bytes(handle, at, end, address);
       continue;
     }
-    const uint64_t line = address >> hits.line_shift();
-    if (!hits.answers_data(line, at->kind >= Kind::kStore)) [[unlikely]]
-      model_.access_counted_line(core(handle), access_of(at->kind), line);
+    look_at(hits.data(), address >> hits.line_shift(), false, at->kind >= Kind::kStore);
   }
 }
 
@@ -173,6 +218,9 @@ class PcModelSink final : public BasicModelSink<Model> {
   static constexpr bool kWantsPc = true;
   using BasicModelSink<Model>::BasicModelSink;
 
+  void plain(uint32_t handle, const channel::PlainReferences& path) requires HasHits<Model> {
+    this->take_path(*this, handle, path);
+  }
   void fetch(uint32_t handle, uint64_t line, uint64_t pc) {
     this->model_.set_pc(pc);
     BasicModelSink<Model>::fetch(handle, line);

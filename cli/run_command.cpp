@@ -2,15 +2,10 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <memory>
-#include <optional>
 
-#include "base/hdf5_module.h"
-#include "cli/csv_report.h"
-#include "cli/json_report.h"
-#include "cli/output_file.h"
 #include "cli/print_error.h"
 #include "cli/report.h"
+#include "cli/result_files.h"
 #include "cli/run_options.h"
 #include "cli/run_program.h"
 #include "cli/simulate.h"
@@ -40,28 +35,6 @@ RunResult run(const RunOptions& options) {
   return ProgramRun(options.program, mode).discarding();
 }
 
-constexpr char kHdf5Report[] = "simrun_hdf5_report";
-
-// The result files that were asked for; made before the run, so that a path that cannot be written is found early.
-struct ResultFiles {
-  explicit ResultFiles(const RunOptions& o) {
-    if (!o.json_file.empty()) json.emplace(o.json_file);
-    if (!o.hdf5_file.empty()) {
-      find_hdf5_function(kHdf5Report);
-      hdf5.emplace(o.hdf5_file);
-    }
-    if (!o.csv_file.empty()) csv.emplace(o.csv_file);
-  }
-  void commit(const RunResult& result) {
-    if (!json && !hdf5 && !csv) return;
-    const nlohmann::ordered_json report = json_report(result);
-    if (json) json->commit(report.dump(2) + "\n");
-    if (hdf5) hdf5->commit(hdf5_function<std::string(const nlohmann::ordered_json&)>(kHdf5Report)(report));
-    if (csv) csv->commit(csv_report(report));
-  }
-  std::optional<OutputFile> json, hdf5, csv;
-};
-
 void report(const RunOptions& options, const RunResult& result, ResultFiles& files) {
   for (const std::string& warning : result.warnings) print_error("simrun: warning: {}\n", warning);
   if (!result.error.empty()) print_error("simrun: error: {}\n", result.error);
@@ -74,7 +47,7 @@ void report(const RunOptions& options, const RunResult& result, ResultFiles& fil
 }  // namespace
 
 int run_and_report(const RunOptions& options) {
-  ResultFiles files(options);
+  ResultFiles files({options.json_file, options.hdf5_file, options.csv_file});
   RunResult result = run(options);
   result.mode = options.mode;
   result.show_engine = options.engine_statistics;

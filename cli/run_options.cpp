@@ -5,6 +5,7 @@
 #include <map>
 
 #include "cli/command_line.h"
+#include "cli/result_files.h"
 #include "cli/sub_commands.h"
 
 namespace simrun::cli {
@@ -104,9 +105,7 @@ void check_model_options(const CommandLine& line, const RunOptions& o) {
 void add_run_options(CLI::App& run, RunOptions& o, std::string& statistics) {
   run.add_option("-c,--config", o.config, "Machine to simulate: a YAML file, or the name of one that comes with simrun")
       ->type_name("FILE");
-  run.add_option("-j,--json", o.json_file, "Write the results as JSON (docs/results.md)")->type_name("FILE");
-  run.add_option("--hdf5", o.hdf5_file, "Write the results as HDF5 (docs/results-hdf5.md)")->type_name("FILE");
-  run.add_option("--csv", o.csv_file, "Write the results as CSV, a row for each number")->type_name("FILE");
+  add_result_file_options(run, o.json_file, o.hdf5_file, o.csv_file);
   run.add_option("--mode", o.mode,
                  "null: translate only; count: count instructions; trace: instructions and references; sim: simulate "
                  "the caches")

@@ -1,27 +1,33 @@
 // `simrun sim`: a recorded trace through a cache model; the numbers are those of the live run.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <limits>
 #include <optional>
+#include <thread>
+#include <type_traits>
 
 #include "base/user_error.h"
 #include "cli/command_line.h"
 #include "cli/hot_spots.h"
-#include "cli/json_report.h"
-#include "cli/output_file.h"
 #include "cli/phases/replay_region.h"
 #include "cli/phases/stored_state.h"
 #include "cli/print_error.h"
 #include "cli/progress.h"
 #include "cli/replay_chunks.h"
 #include "cli/report.h"
+#include "cli/result_files.h"
 #include "cli/sub_commands.h"
 #include "cli/trace_information.h"
 #include "cli/trace_model_sink.h"
 #include "cli/trace_symbols.h"
 #include "configs/read_machine.h"
+#include "configs/sweep_machines.h"
+#include "sim/curves/curve_model.h"
 #include "sim/hierarchy.h"
+#include "sim/parallel/model_sweep.h"
+#include "sim/parallel/sliced_model.h"
 #include "traces/region.h"
 
 namespace simrun::cli {
@@ -29,12 +35,37 @@ namespace simrun::cli {
 namespace {
 
 struct SimOptions {
-  std::string trace, config, json_file, from, to, state, warm_up;
-  bool details = false;
+  std::string trace, config, json_file, hdf5_file, csv_file, from, to, state, warm_up, miss_curve;
+  std::vector<std::string> sweeps;
+  uint32_t sim_threads = 0;  // 0: not given
+  bool details = false, check = false;
   size_t top = 20;
   bool quiet = false;
   traces::ReplaySelection selection;
 };
+
+void add_model_options(CLI::App& app, SimOptions& o) {
+  app.add_option("--sim-threads", o.sim_threads, "Host threads that simulate: one machine in slices, or a sweep")
+      ->check(CLI::Range(1, 256).description(""))
+      ->type_name("N");
+  app.add_option("--sweep", o.sweeps,
+                 "Simulate a machine for each value of a key, all at once: L2.size=256KiB,512KiB; again: combinations")
+      ->type_name("KEY=V1,V2,...");
+  app.add_option("--miss-curve", o.miss_curve, "Misses of every size of a level (L1D, L2, ...), fully associative")
+      ->type_name("LEVEL");
+  app.add_flag("--check", o.check, "Check the model's state and balances at the end");
+}
+
+void check_model_options(const CommandLine& line, const SimOptions& o) {
+  const bool from_elsewhere = !o.state.empty() || !o.warm_up.empty();
+  if (o.details && from_elsewhere)
+    line.usage_error("--details tells what became of each line from the start: without --state and --warm-up");
+  const bool in_one_thread = o.sweeps.empty() && o.miss_curve.empty() && o.sim_threads <= 1;
+  if (!in_one_thread && (o.details || from_elsewhere))
+    line.usage_error("--sim-threads, --sweep and --miss-curve go without --details, --state and --warm-up");
+  if (!o.miss_curve.empty() && (!o.sweeps.empty() || o.sim_threads > 1))
+    line.usage_error("--miss-curve is of one machine, made by one thread");
+}
 
 SimOptions parse(const Words& words) {
   SimOptions o;
@@ -43,7 +74,8 @@ SimOptions parse(const Words& words) {
                    "run that recorded it.");
   line.app().add_option("FILE", o.trace, "A trace of simrun record")->required();
   line.app().add_option("-c,--config", o.config, "Machine to simulate")->required()->type_name("FILE");
-  line.app().add_option("-j,--json", o.json_file, "Write the results as JSON (docs/results.md)")->type_name("FILE");
+  add_result_file_options(line.app(), o.json_file, o.hdf5_file, o.csv_file);
+  add_model_options(line.app(), o);
   line.app().add_option("--from", o.from, "Start at this instruction of the trace")->type_name("N");
   line.app().add_option("--to", o.to, "End at this instruction")->type_name("N");
   line.app()
@@ -77,8 +109,7 @@ SimOptions parse(const Words& words) {
   line.parse(words);
   if (!o.state.empty() && !(o.warm_up.empty() && o.from.empty()))
     line.usage_error("--state says where to begin: without --from and --warm-up");
-  if (o.details && !(o.state.empty() && o.warm_up.empty()))
-    line.usage_error("--details tells what became of each line from the start: without --state and --warm-up");
+  check_model_options(line, o);
   return o;
 }
 
@@ -122,9 +153,9 @@ struct Span {
 
 // A trace's references in `span` into `model`, with the memory as it is there
 // or before its first chunk. What was counted goes into `result`, if there is one.
-template <class Inner>
-void replay_into(const SimOptions& o, const traces::Reader& trace, const Span& span, sim::Hierarchy& model,
-                 Memory memory, Progress& progress, RunResult* result) {
+template <class Inner, class Model>
+void replay_into(const SimOptions& o, const traces::Reader& trace, const Span& span, Model& model, Memory memory,
+                 Progress& progress, RunResult* result) {
   Inner model_sink(model, memory.of.names());
   TraceModelSink<Inner> sink(model_sink, trace, model.cores(), memory.of, memory.is_there);
   traces::Replay<TraceModelSink<Inner>> replay(trace, sink, model.line_bytes(), o.selection);
@@ -140,14 +171,15 @@ void replay_into(const SimOptions& o, const traces::Reader& trace, const Span& s
 }
 
 // The same for any machine. Prefetchers that go by instruction see the pc of each reference, as in a live run.
-void simulate_span(const SimOptions& o, const traces::Reader& trace, const Span& span, sim::Hierarchy& model,
-                   Memory memory, Progress& progress, RunResult* result) {
-  if (o.details)
-    replay_into<DetailedModelSink>(o, trace, span, model, memory, progress, result);
-  else if (model.wants_pc())
-    replay_into<PcModelSink<sim::Hierarchy>>(o, trace, span, model, memory, progress, result);
+template <class Model>
+void simulate_span(const SimOptions& o, const traces::Reader& trace, const Span& span, Model& model, Memory memory,
+                   Progress& progress, RunResult* result) {
+  if constexpr (std::is_same_v<Model, sim::Hierarchy>)
+    if (o.details) return replay_into<DetailedModelSink>(o, trace, span, model, memory, progress, result);
+  if (model.wants_pc())
+    replay_into<PcModelSink<Model>>(o, trace, span, model, memory, progress, result);
   else
-    replay_into<ModelSink>(o, trace, span, model, memory, progress, result);
+    replay_into<BasicModelSink<Model>>(o, trace, span, model, memory, progress, result);
 }
 
 void check_selection(const traces::Reader& trace, const traces::ReplaySelection& s) {
@@ -178,12 +210,56 @@ Spans spans_of(const SimOptions& o, const traces::Reader& trace) {
   return {{begin, from}, {from, to}};
 }
 
-RunResult simulate(const SimOptions& o) {
-  const auto start = std::chrono::steady_clock::now();
-  const traces::Reader trace(o.trace);
-  const Spans spans = spans_of(o, trace);
-  check_selection(trace, o.selection);
-  sim::MachineConfig machine = configs::read_machine(o.config);
+template <class Model>
+void check_model(const SimOptions& o, Model& model, RunResult& result) {
+  if (std::string why; o.check && !model.check_invariants(&why)) result.error = "--check: the model is broken: " + why;
+}
+
+// `span` into a model that begins with empty caches.
+template <class Model>
+void simulate_all(const SimOptions& o, const traces::Reader& trace, const Span& span, Model& model, RunResult& result) {
+  Progress progress(!o.quiet);
+  TraceMemory memory(trace, trace.chunk_of(span.from));
+  simulate_span(o, trace, span, model, {memory, false}, progress, &result);
+  progress.clear();
+  check_model(o, model, result);
+}
+
+void simulate_sweep(const SimOptions& o, const traces::Reader& trace, const Span& span, RunResult& result) {
+  std::vector<sim::MachineConfig> machines;
+  const std::vector<configs::SweptMachine> swept = configs::sweep_machines(o.config, o.sweeps);
+  for (const configs::SweptMachine& s : swept) machines.push_back(s.machine);
+  const uint32_t threads = o.sim_threads != 0 ? o.sim_threads : std::thread::hardware_concurrency();
+  sim::ModelSweep model(machines, std::max(threads, 1u));
+  simulate_all(o, trace, span, model, result);
+  const std::vector<sim::Statistics> statistics = model.statistics();
+  for (size_t i = 0; i < swept.size(); ++i) result.sweep.push_back({swept[i].settings, machines[i], statistics[i]});
+}
+
+// False: it is to be simulated by one thread, and a warning says why.
+bool simulate_slices(const SimOptions& o, const traces::Reader& trace, const Span& span,
+                     const sim::MachineConfig& machine, RunResult& result) {
+  if (const std::string obstacle = sim::SlicedModel::find_obstacle(machine, o.sim_threads); !obstacle.empty()) {
+    result.warnings.push_back("simulated by one thread: " + obstacle);
+    return false;
+  }
+  sim::SlicedModel model(machine, o.sim_threads);
+  simulate_all(o, trace, span, model, result);
+  result.caches = model.statistics();
+  return true;
+}
+
+void simulate_curve(const SimOptions& o, const traces::Reader& trace, const Span& span,
+                    const sim::MachineConfig& machine, RunResult& result) {
+  sim::CurveModel model(machine, o.miss_curve);
+  simulate_all(o, trace, span, model, result);
+  result.caches = model.statistics();
+  result.miss_curve = model.curve();
+}
+
+// One machine by one thread, in whatever state it begins.
+void simulate_one(const SimOptions& o, const traces::Reader& trace, const Spans& spans,
+                  const sim::MachineConfig& machine, RunResult& result) {
   sim::Hierarchy model(machine);
   Progress progress(!o.quiet);
   const bool warms_up = o.state.empty() && spans.warm_up.from != spans.warm_up.to;
@@ -195,17 +271,33 @@ RunResult simulate(const SimOptions& o) {
     simulate_span(o, trace, spans.warm_up, before, {memory, false}, progress, nullptr);
     model.set_state(before.state());
   }
-  RunResult result;
   simulate_span(o, trace, spans.counted, model, {memory, warms_up}, progress, &result);
   progress.clear();
+  check_model(o, model, result);
   if (o.details) {
     TraceSymbols symbols(trace);
     result.hot_spots = find_hot_spots(model, symbols, o.top);
   }
+  result.caches = model.statistics();
+}
+
+RunResult simulate(const SimOptions& o) {
+  const auto start = std::chrono::steady_clock::now();
+  const traces::Reader trace(o.trace);
+  const Spans spans = spans_of(o, trace);
+  check_selection(trace, o.selection);
+  RunResult result;
+  if (!o.sweeps.empty()) {
+    simulate_sweep(o, trace, spans.counted, result);
+  } else {
+    result.machine = configs::read_machine(o.config);
+    if (!o.miss_curve.empty())
+      simulate_curve(o, trace, spans.counted, *result.machine, result);
+    else if (o.sim_threads <= 1 || !simulate_slices(o, trace, spans.counted, *result.machine, result))
+      simulate_one(o, trace, spans, *result.machine, result);
+  }
   read_trace_summary(trace.information(), trace.summary(), result);
   if (!trace.incomplete().empty()) result.warnings.push_back(fmt::format("{}: {}", o.trace, trace.incomplete()));
-  result.machine = std::move(machine);
-  result.caches = model.statistics();
   result.wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;
 }
@@ -214,13 +306,13 @@ RunResult simulate(const SimOptions& o) {
 
 int sim_command(const Words& words) {
   const SimOptions options = parse(words);
-  std::optional<OutputFile> json;
-  if (!options.json_file.empty()) json.emplace(options.json_file);
+  ResultFiles files({options.json_file, options.hdf5_file, options.csv_file});
   const RunResult result = simulate(options);
   for (const std::string& warning : result.warnings) print_error("simrun: warning: {}\n", warning);
+  if (!result.error.empty()) print_error("simrun: error: {}\n", result.error);
   if (!options.quiet) print_error("{}", text_report(result));
-  if (json) json->commit(json_report(result).dump(2) + "\n");
-  return 0;
+  files.commit(result);
+  return result.error.empty() ? 0 : 1;
 }
 
 }  // namespace simrun::cli

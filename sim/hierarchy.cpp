@@ -41,7 +41,7 @@ Hierarchy::Hierarchy(const MachineConfig& config, Slice slice)
   for (uint32_t i = 0; i < ports_.size(); ++i) {
     ports_[i].node = tree_.level1(i / 2, i % 2 == 0 ? Side::kInstruction : Side::kData);
     ports_[i].cache = &tree_.cache(ports_[i].node);
-    ports_[i].shortcut = ports_[i].cache->shortcut();
+    ports_[i].shortcut = ports_[i].lines = ports_[i].cache->shortcut();
     ports_[i].way = ports_[i].cache->replacement() != Replacement::kLru ? Way::kPolicy
                     : ports_[i].cache->padded_ways() == 8               ? Way::kLru8
                                                                         : Way::kLru;
@@ -55,6 +55,7 @@ Hierarchy::Hierarchy(const MachineConfig& config, Slice slice)
   send_ports_through();
 }
 
+// Those of which somebody sees every access.
 void Hierarchy::send_ports_through() {
   // Answers nothing.
   static constinit Cache::Recent never;
@@ -64,9 +65,14 @@ void Hierarchy::send_ports_through() {
     for (const CacheShape* shape : {&level.unified, &level.instruction, &level.data})
       for (const PrefetchConfig& p : shape->prefetch) prefetches_ = true, wants_pc_ |= p.kind == PrefetchKind::kStride;
   for (Port& port : ports_) {
-    if (tlbs_.empty() && !frames_ && !tree_.node(port.node).prefetches) continue;
+    const PrefetchUnit* unit = tree_.prefetch_unit(port.node);
+    if (tlbs_.empty() && !frames_ && unit == nullptr) continue;
     port.way = Way::kThrough;
     port.shortcut = {&never, &kFirst, 0, &no_clock};
+    if (unit == nullptr) continue;
+    const std::vector<const prefetch::Stride*> strides = unit->predictor.strides();
+    if (!strides.empty()) port.stride = strides[0];
+    port.several_strides = strides.size() > 1;
   }
 }
 
@@ -105,16 +111,37 @@ void Hierarchy::access_array(Port& port, uint32_t core, Access kind, uint64_t li
 void Hierarchy::access_through(Port& port, uint32_t core, Access kind, uint64_t line) {
   if (!tlbs_.empty()) tlbs_[core].access(kind == Access::kFetch, line >> page_shift_);
   if (frames_) line = frames_->translate(line);
-  if (kind == Access::kFlush) return tree_.flush(line);
-  if (tree_.node(port.node).prefetches) {
-    tree_.set_clock(clock_of(core));
-    tree_.observe_level1(port.node, core, kind, line, port.cache->find(line));
+  access_behind_tlb(port, core, kind, line);
+}
+
+void Hierarchy::access_behind_tlb(Port& port, uint32_t core, Access kind, uint64_t line) {
+  if (kind == Access::kFlush) [[unlikely]]
+    return tree_.flush(line);
+  Cache::Recent& recent = port.lines.find(line);
+  if (recent.answers(line, is_write(kind)) && port.is_known(line, tree_.pc())) {
+    recent.used = ++*port.lines.clock;
+    return;
+  }
+  access_observed(port, core, kind, line);
+}
+
+// A line that a prefetcher brought is closed until its first use, so that comes here.
+void Hierarchy::access_observed(Port& port, uint32_t core, Access kind, uint64_t line) {
+  const bool observed = tree_.node(port.node).prefetches;
+  if (observed) {
+    const Slot slot = port.cache->find_guessed(line);
+    if (slot == kNoSlot || tree_.is_marked(port.node, slot) || !port.is_known(line, tree_.pc())) {
+      tree_.set_clock(clock_of(core));
+      tree_.observe_level1(port.node, core, kind, line, slot);
+    }
   }
   access_array(port, core, kind, line);
+  if (observed && kind == Access::kPrefetch) [[unlikely]]
+    if (const Slot slot = port.cache->find(line); slot != kNoSlot && tree_.is_marked(port.node, slot))
+      port.cache->close(slot);  // a software prefetch is no use
   prefetch();
 }
 
-// Accesses of the core so far, the one under way included.
 void Hierarchy::archive(StateArchive& a) {
   tree_.archive(a);
   for (Tlb& tlb : tlbs_) tlb.archive(a);
@@ -135,8 +162,9 @@ void Hierarchy::set_state(std::vector<uint8_t> bytes) {
   if (!a.at_end()) throw UserError("a stored cache state is of another machine");
 }
 
+// Accesses of the core so far, the one under way included.
 uint64_t Hierarchy::clock_of(uint32_t core) const {
-  uint64_t sum = 0;
+  uint64_t sum = -ahead_;
   for (const Port* port : {&ports_[2 * core], &ports_[2 * core + 1]})
     for (const uint64_t count : port->counts.accesses) sum += count;
   return sum;
@@ -148,7 +176,7 @@ void Hierarchy::prefetch() {
 
 void Hierarchy::access_by_policy(Port& port, uint32_t core, Access kind, uint64_t line) {
   Cache& cache = *port.cache;
-  const Slot slot = cache.find(line);
+  const Slot slot = cache.find_guessed(line);
   if (slot == kNoSlot) return miss_in_level1(port, core, kind, line);
   cache.touch(slot);
   cache.open(slot);
@@ -177,12 +205,40 @@ void Hierarchy::access_lines(uint32_t core, Access kind, uint64_t first, uint64_
   access_line(core, kind, last);
 }
 
-void Hierarchy::access_counted(uint32_t core, Access kind, uint64_t address, uint32_t bytes) {
+Hierarchy::Hits Hierarchy::hits(uint32_t core) {
+  Hits h;
+  for (const bool is_data : {false, true}) {
+    const Port& port = ports_[2 * core + is_data];
+    Hits::Side& side = is_data ? h.data_ : h.fetches_;
+    side.lines = port.lines;
+    side.stride = port.stride;
+    if (!tlbs_.empty()) side.pages = tlbs_[core].shortcut(!is_data);
+  }
+  h.fetch_counts_ = ports_[2 * core].counts.accesses, h.data_counts_ = ports_[2 * core + 1].counts.accesses;
+  h.line_shift_ = line_shift_, h.page_shift_ = page_shift_;
+  h.has_tlb_ = !tlbs_.empty(), h.has_prefetchers_ = prefetches_, h.usable_ = !frames_;
+  for (const uint32_t i : {2 * core, 2 * core + 1}) h.usable_ = h.usable_ && !ports_[i].several_strides;
+  return h;
+}
+
+void Hierarchy::access_counted_line(uint32_t core, Access kind, uint64_t line, uint64_t ahead) {
+  Port& port = ports_[2 * core + (kind != Access::kFetch)];
+  ahead_ = ahead;
+  if (port.way == Way::kThrough)
+    access_behind_tlb(port, core, kind, line);
+  else
+    access_in_full(port, core, kind, line);
+  ahead_ = 0;
+}
+
+void Hierarchy::access_counted(uint32_t core, Access kind, uint64_t address, uint32_t bytes, uint64_t ahead) {
+  ahead_ = ahead;
   const uint64_t first = address >> line_shift_;
   const uint64_t end = address + (bytes != 0 ? bytes - 1 : 0);
   const uint64_t last = end < address ? ~uint64_t{0} >> line_shift_ : end >> line_shift_;
-  access_counted_line(core, kind, first);
+  access_in_full(ports_[2 * core + (kind != Access::kFetch)], core, kind, first);
   for (uint64_t line = first; line < last;) access_further_line(core, kind, ++line);
+  ahead_ = 0;
 }
 
 void Hierarchy::keep_details() {
@@ -338,7 +394,12 @@ CoreStatistics Hierarchy::core_statistics(uint32_t core) const {
   result.flushes = references(Access::kFlush);
   result.served.resize(config_.levels.size() + 1);
   result.upgrades.resize(config_.levels.size() + 1);
-  if (!tlbs_.empty()) result.fetch_tlb = tlbs_[core].fetches(), result.data_tlb = tlbs_[core].data();
+  for (const bool is_data : {false, true}) {
+    if (tlbs_.empty()) break;
+    uint64_t accesses = 0;
+    for (const uint64_t count : ports_[2 * core + is_data].counts.accesses) accesses += count;
+    (is_data ? result.data_tlb : result.fetch_tlb) = tlbs_[core].counts(!is_data, accesses);
+  }
   for (const Port* port : {&ports_[2 * core], &ports_[2 * core + 1]}) {
     AccessCounts& level1 = result.served[0];
     const RequestStatistics requests = to_statistics(port->counts);

@@ -38,6 +38,15 @@ struct PlainCounts {
   uint32_t fetches, loads, stores, modifications;
 };
 
+// References of one execution of a path, in a row.
+struct PlainReferences {
+  const Reference* references;
+  const uint64_t* pcs;  // of the instruction of each
+  size_t size;
+  const uint64_t* words;  // of the execution
+  PlainCounts counts;
+};
+
 inline uint64_t evaluate(const Reference& r, const uint64_t* words) {
   return words[r.a] + (words[r.b] << r.shift) + static_cast<uint64_t>(r.disp);
 }

@@ -38,27 +38,28 @@ void put_data(Sink& sink, uint32_t handle, ReferenceKind kind, uint64_t address,
 
 // A sink that takes the plain references of a path at once: the loop over them is its own.
 template <class Sink>
-concept TakesPaths = !kSinkWantsPc<Sink> && requires(Sink & s, const Reference* r, const uint64_t* words) {
-  s.plain(0u, r, r, words, PlainCounts{});
+concept TakesPaths = requires(Sink& s, const PlainReferences& p) {
+  s.plain(0u, p);
 };
+
+// One reference of any kind.
+template <class Sink>
+void put(Sink& sink, uint32_t handle, ReferenceKind kind, uint64_t value, uint32_t bytes, uint64_t pc) {
+  if (kind != ReferenceKind::kFetch) return put_data(sink, handle, kind, value, bytes, pc);
+  if constexpr (kSinkWantsPc<Sink>)
+    sink.fetch(handle, value, pc);
+  else if constexpr (Sink::kWantsReferences)
+    sink.fetch(handle, value);
+}
 
 // The references [from, to) of `path`.
 template <class Sink>
 void replay_plain(const DecodedPath& path, uint32_t from, uint32_t to, const uint64_t* words, uint32_t handle,
                   Sink& sink) {
   for (const Reference *r = path.references + from, *end = path.references + to; r != end; ++r) {
-    const uint64_t value = evaluate(*r, words);
-    if constexpr (kSinkWantsPc<Sink>) {
-      const uint64_t pc = path.pcs[r - path.references];
-      if (r->kind == ReferenceKind::kFetch)
-        sink.fetch(handle, value, pc);
-      else
-        sink.data(handle, r->kind, value, r->bytes, pc);
-    } else if (r->kind == ReferenceKind::kFetch) {
-      sink.fetch(handle, value);
-    } else {
-      sink.data(handle, r->kind, value, r->bytes);
-    }
+    uint64_t pc = 0;
+    if constexpr (kSinkWantsPc<Sink>) pc = path.pcs[r - path.references];
+    put(sink, handle, r->kind, evaluate(*r, words), r->bytes, pc);
   }
 }
 
@@ -98,9 +99,12 @@ inline void replay(const DecodedPath& path, const uint64_t* words, ReplayState& 
   if (path.special_count != 0) [[unlikely]]
     replay_special(path, skip, words, thread, sink);
   else if constexpr (TakesPaths<Sink>)
-    sink.plain(thread.handle, path.references + skip, path.references + path.reference_count, words,
-               {path.fetches - skip, static_cast<uint32_t>(path.loads - path.modifications),
-                static_cast<uint32_t>(path.stores - path.modifications), path.modifications});
+    sink.plain(thread.handle, {path.references + skip,
+                               path.pcs + skip,
+                               path.reference_count - skip,
+                               words,
+                               {path.fetches - skip, static_cast<uint32_t>(path.loads - path.modifications),
+                                static_cast<uint32_t>(path.stores - path.modifications), path.modifications}});
   else if constexpr (Sink::kWantsReferences)
     replay_plain(path, skip, path.reference_count, words, thread.handle, sink);
 }

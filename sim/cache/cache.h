@@ -72,6 +72,11 @@ class Cache {
   uint32_t ways() const { return ways_; }
   uint32_t padded_ways() const { return padded_ways_; }
 
+  // Level 1: find(), which looks first where the line was last.
+  Slot find_guessed(uint64_t line) const {
+    const Slot guess = guesses_[place_of(line)];
+    return tags_[guess] == line ? guess : find(line);
+  }
   // The slot of `line`, or kNoSlot. No effect on recency.
   Slot find(uint64_t line) const { return padded_ways_ == 8 ? find_in<8>(line) : find_in<0>(line); }
   void touch(Slot slot) {
@@ -115,7 +120,7 @@ class Cache {
     b.states[way] = static_cast<uint8_t>(state);
     parent_slots_[slot] = parent_slot;
     recent_[slot] = {key_of(slot), ++clock_};
-    guesses_[shortcut().place(line)] = static_cast<Guess>(slot);
+    guesses_[place_of(line)] = static_cast<Guess>(slot);
   }
 
   uint64_t line(Slot slot) const { return tags_[slot]; }
@@ -184,9 +189,11 @@ class Cache {
     uint64_t guess_mask;
     uint64_t* clock;
     Recent& find(uint64_t line) const { return slots[guesses[place(line)]]; }
-    // Lines in a row have places in a row; regions that lie a power of two apart have different ones.
-    uint64_t place(uint64_t line) const { return (line ^ line >> 11) & guess_mask; }
+    uint64_t place(uint64_t line) const { return place_of(line, guess_mask); }
   };
+  // Lines in a row have places in a row; regions that lie a power of two apart have different ones.
+  static uint64_t place_of(uint64_t line, uint64_t guess_mask) { return (line ^ line >> 11) & guess_mask; }
+  uint64_t place_of(uint64_t line) const { return place_of(line, guesses_.size() - 1); }
   Shortcut shortcut() { return {recent_.data(), guesses_.data(), guesses_.size() - 1, &clock_}; }
   uint64_t set_of(uint64_t line) const { return set_mask_ != kNoLine ? line & set_mask_ : line % sets_; }
   // `slot`, in level 1, is the most recent of its set.
@@ -194,8 +201,16 @@ class Cache {
     if (!all_open_) [[unlikely]]
       close_set(slot), open_[slot >> way_shift_] = slot;
     recent_[slot].key = key_of(slot);
-    guesses_[shortcut().place(tags_[slot])] = static_cast<Guess>(slot);
+    guesses_[place_of(tags_[slot])] = static_cast<Guess>(slot);
   }
+  // Level 1: the next access of the line is to be seen, whatever it is: until see() or, with LRU, open().
+  void close(Slot slot) { recent_[slot].key = kClosed; }
+  // It was, or need not be. Where only the most recent line of a set is open, open() follows if it is that one.
+  void see(Slot slot) {
+    if (all_open_) recent_[slot].key = key_of(slot);
+  }
+  bool is_closed(Slot slot) const { return recent_[slot].key == kClosed; }
+  bool all_open() const { return all_open_; }
   // The most recent line of the set of `slot` may be another one now.
   void close_set(Slot slot) {
     if (!all_open_) recent_[open_[slot >> way_shift_]].key = kClosed;
@@ -331,8 +346,9 @@ Cache::HitResult Cache::hit_in_level1(uint64_t line, bool write) {
   if (slot == kNoSlot) return {Hit::kMiss, slot};
   Recent& recent = recent_[slot];
   recent.used = ++clock_;
-  guesses_[shortcut().place(line)] = static_cast<Guess>(slot);
-  return {recent.answers(line, write) ? Hit::kDone : Hit::kFirstWrite, slot};
+  guesses_[place_of(line)] = static_cast<Guess>(slot);
+  const bool done = recent.answers(line, write) || !write || state(slot) == State::kModified;  // it may be closed
+  return {done ? Hit::kDone : Hit::kFirstWrite, slot};
 }
 
 }  // namespace simrun::sim

@@ -38,6 +38,11 @@ std::string CoherentTree::array_error(NodeId id, Slot slot) const {
   if (!nodes_[id].holds_directory())
     return directories_[id].find(line) == above && directories_[id].data(above) == slot ? ""
                                                                                         : "not in its own directory";
+  if (nodes_[id].level == 0) {
+    const bool marked = nodes_[id].prefetches && is_marked(id, slot);
+    if (marked ? !cache.is_closed(slot) : cache.all_open() && cache.is_closed(slot))
+      return "it is open though a prefetch brought it, or closed";
+  }
   const bool exclusive = is_exclusive(cache.state(slot));
   if (nodes_[id].write_through && cache.state(slot) != State::kShared) return "a write-through cache has it to itself";
   const std::string error = line_error(id, line, above, exclusive);

@@ -90,11 +90,14 @@ class CoherentTree {
   // Prefetching: the address of the instruction that makes the next references, and the clock of its core (accesses of
   // level 1 so far).
   void set_pc(uint64_t pc) { pc_ = pc; }
+  uint64_t pc() const { return pc_; }
   void set_clock(uint64_t clock) { clock_ = clock; }
   // Level 1: a reference arrives and finds the line in `slot` or not. Further levels see theirs by themselves.
   void observe_level1(NodeId node, uint32_t core, Access kind, uint64_t line, Slot slot) {
     observe(node, {core, kind, line}, slot);
   }
+  // The line in `slot` of a cache with prefetchers was brought by one, and not used since. In level 1 it is closed.
+  bool is_marked(NodeId node, Slot slot) const { return prefetch_units_[node]->marks[slot].set; }
   // What the prefetchers wanted during the last access; to be called when that is finished.
   bool wants_prefetches() const { return !wanted_.empty(); }
   void prefetch_wanted();

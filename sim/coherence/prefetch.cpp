@@ -31,6 +31,7 @@ void CoherentTree::observe(NodeId node, const Request& request, Slot slot) {
     PrefetchUnit::Mark& mark = unit.marks[slot];
     is_new = true;
     mark.set = false;
+    if (nodes_[node].level == 0) caches_[node].see(slot);
     ++unit.useful;
     unit.late += mark.core == request.core && clock_ < mark.ready;
   }
@@ -69,6 +70,7 @@ void CoherentTree::prefetch_line(const Wanted& wanted) {
     slot = directories_[node].data(entry);
   }
   unit.marks[slot] = {true, wanted.core, clock_ + latency_[nodes_[node].side != Side::kInstruction][service_.level]};
+  if (nodes_[node].level == 0) caches_[node].close(slot);
 }
 
 }  // namespace simrun::sim

@@ -26,6 +26,13 @@ class PrefetchPredictor {
     }
   }
 
+  // Those that want to see every access; the others see new lines only. Valid as long as this.
+  std::vector<const prefetch::Stride*> strides() const {
+    std::vector<const prefetch::Stride*> found;
+    for (const auto& p : prefetchers_)
+      if (const auto* stride = std::get_if<prefetch::Stride>(&p)) found.push_back(stride);
+    return found;
+  }
   // A demand access arrived. `is_new`: it missed, or is the first use of a prefetched line. The lines to fetch; none
   // beyond the 4 KiB page of `line`, as the hardware does not know what lies there.
   const std::vector<uint64_t>& observe(uint64_t line, uint64_t pc, bool is_new) {

@@ -13,6 +13,11 @@ namespace simrun::sim::prefetch {
 class Stride {
  public:
   explicit Stride(const PrefetchConfig& config) : config_(config) {}
+  // observe() would change nothing and want nothing.
+  bool knows(uint64_t line, uint64_t pc) const {
+    const Entry& e = entries_[pc % kEntries];
+    return ((e.pc ^ pc) | (e.line ^ line)) == 0 && e.used;
+  }
   void observe(uint64_t line, uint64_t pc, bool /*is_new*/, std::vector<uint64_t>& wanted) {
     Entry& e = entries_[pc % kEntries];
     if (!e.used || e.pc != pc) {

@@ -1,6 +1,9 @@
 // The translation look-aside buffers of one core: two of the first level, for fetches and data, and one of the second
 // for both (optional). LRU; a page that misses is put into both levels; the second level includes nothing and excludes
 // nothing. Works on page numbers.
+//
+// Every access of a core looks its page up, so the first level is kept as level 1 of the caches is: a guess, a compare,
+// a store of the time (decision 22). Who has many references does that himself, by shortcut().
 #pragma once
 
 #include <cstdint>
@@ -14,52 +17,56 @@ namespace simrun::sim {
 
 class Tlb {
  public:
-  explicit Tlb(const TlbConfig& config)
-      : instruction_{make(config.instruction), {}, kNoLine}, data_{make(config.data), {}, kNoLine} {
-    if (config.second.entries != 0) second_.emplace(make(config.second));
+  explicit Tlb(const TlbConfig& config) : first_{{make(config.instruction, 0), 0, 0}, {make(config.data, 0), 0, 0}} {
+    if (config.second.entries != 0) second_.emplace(make(config.second, 1));
   }
 
+  // Of the first level, for fetches or for data. Valid as long as the Tlb is where it is.
+  Cache::Shortcut shortcut(bool is_fetch) { return first_[!is_fetch].pages.shortcut(); }
+  // The page, if the shortcut has it, is the most recent now; else it is looked for, and comes. Counts no accesses.
   void access(bool is_fetch, uint64_t page) {
-    First& first = is_fetch ? instruction_ : data_;
-    ++first.counts.accesses;
-    if (first.last == page) return;  // still the most recent
-    first.last = page;
-    if (touch_or_put(first.pages, page)) return;
-    ++first.counts.misses;
-    if (!second_ || !touch_or_put(*second_, page)) ++first.counts.walks;
+    const Cache::Shortcut pages = shortcut(is_fetch);
+    Cache::Recent& recent = pages.find(page);
+    if (!recent.answers(page, false)) return look_up(is_fetch, page);
+    recent.used = ++*pages.clock;
+  }
+  // The same, when the shortcut did not have it.
+  [[gnu::noinline]] void look_up(bool is_fetch, uint64_t page) {
+    First& first = first_[!is_fetch];
+    if (first.pages.hit_in_level1<0>(page, false).hit == Cache::Hit::kDone) return;
+    put(first.pages, page);
+    ++first.misses;
+    if (second_) {
+      if (const Slot slot = second_->find(page); slot != kNoSlot) return second_->touch(slot);
+      put(*second_, page);
+    }
+    ++first.walks;
   }
   void archive(StateArchive& a) {
-    for (First* first : {&instruction_, &data_}) {
-      first->pages.archive(a);
-      a.value(first->last);
-    }
+    for (First& first : first_) first.pages.archive(a);
     if (second_) second_->archive(a);
   }
-  const TlbCounts& fetches() const { return instruction_.counts; }
-  const TlbCounts& data() const { return data_.counts; }
+  // `accesses`: of the core, which are as many of the first level.
+  TlbCounts counts(bool is_fetch, uint64_t accesses) const {
+    const First& first = first_[!is_fetch];
+    return {accesses, first.misses, first.walks};
+  }
 
  private:
   struct First {
     Cache pages;
-    TlbCounts counts;
-    uint64_t last;
+    uint64_t misses, walks;
   };
-  static Cache make(const TlbShape& shape) {
-    return Cache({.name = "TLB", .sets = shape.entries / shape.ways, .ways = shape.ways, .children = 1});
+  static Cache make(const TlbShape& shape, uint32_t children) {
+    return Cache({.name = "TLB", .sets = shape.entries / shape.ways, .ways = shape.ways, .children = children});
   }
-  static bool touch_or_put(Cache& pages, uint64_t page) {
-    const Slot slot = pages.find(page);
-    if (slot != kNoSlot) {
-      pages.touch(slot);
-      return true;
-    }
+  static void put(Cache& pages, uint64_t page) {
     const Slot victim = pages.victim(page);
     if (pages.line(victim) != kNoLine) pages.remove(victim);
     pages.fill(victim, page, State::kShared, kNoSlot);
-    return false;
   }
 
-  First instruction_, data_;
+  First first_[2];  // of fetches, of data
   std::optional<Cache> second_;
 };
 

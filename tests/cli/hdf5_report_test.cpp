@@ -75,6 +75,7 @@ TEST(CsvReport, OneRowForEachNumber) {
   EXPECT_NE(csv.find("\n\"totals/instructions\",18446744073709551615\n"), std::string::npos);
   EXPECT_NE(csv.find("\n\"cores/1/cpi\",2\n"), std::string::npos);
   EXPECT_EQ(csv.find("\"ls\""), std::string::npos);
+  EXPECT_EQ(csv_report({{"order", "recorded"}, {"mode", "sim"}}), "path,value\n\"order/recorded\",1\n");
 }
 
 TEST(Units, ByName) {

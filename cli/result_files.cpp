@@ -1,0 +1,39 @@
+#include "cli/result_files.h"
+
+#include "base/hdf5_module.h"
+#include "cli/command_line.h"
+#include "cli/csv_report.h"
+#include "cli/json_report.h"
+
+namespace simrun::cli {
+
+namespace {
+
+constexpr char kHdf5Report[] = "simrun_hdf5_report";
+
+}  // namespace
+
+void add_result_file_options(CLI::App& app, std::string& json, std::string& hdf5, std::string& csv) {
+  app.add_option("-j,--json", json, "Write the results as JSON (docs/results.md)")->type_name("FILE");
+  app.add_option("--hdf5", hdf5, "Write the results as HDF5 (docs/results-hdf5.md)")->type_name("FILE");
+  app.add_option("--csv", csv, "Write the results as CSV, a row for each number")->type_name("FILE");
+}
+
+ResultFiles::ResultFiles(const ResultFileNames& names) {
+  if (!names.json.empty()) json_.emplace(names.json);
+  if (!names.hdf5.empty()) {
+    find_hdf5_function(kHdf5Report);
+    hdf5_.emplace(names.hdf5);
+  }
+  if (!names.csv.empty()) csv_.emplace(names.csv);
+}
+
+void ResultFiles::commit(const RunResult& result) {
+  if (!json_ && !hdf5_ && !csv_) return;
+  const nlohmann::ordered_json report = json_report(result);
+  if (json_) json_->commit(report.dump(2) + "\n");
+  if (hdf5_) hdf5_->commit(hdf5_function<std::string(const nlohmann::ordered_json&)>(kHdf5Report)(report));
+  if (csv_) csv_->commit(csv_report(report));
+}
+
+}  // namespace simrun::cli
