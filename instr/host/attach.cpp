@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <linux/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -51,9 +52,16 @@ bool has_engine(pid_t pid) {
   return false;
 }
 
+// Its threads have other numbers there than here. A namespace that cannot be looked at counts as ours.
+bool is_in_another_pid_namespace(pid_t pid) {
+  struct stat own, other;
+  return stat("/proc/self/ns/pid", &own) == 0 && stat(fmt::format("/proc/{}/ns/pid", pid).c_str(), &other) == 0 && own.st_ino != other.st_ino;
+}
+
 void check_process(pid_t pid) {
   if (pid == getpid()) refuse(pid, "that is simrun itself");
   if (kill(pid, 0) != 0 && errno == ESRCH) refuse(pid, "there is no such process");
+  if (is_in_another_pid_namespace(pid)) refuse(pid, "it is in another PID namespace (a container?); run simrun in there");
   const FileDescriptor file(open(fmt::format("/proc/{}/exe", pid).c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) refuse(pid, fmt::format("its program cannot be read: {}", std::strerror(errno)));
   ElfFile elf;

@@ -160,6 +160,13 @@ def refused(simrun, child):
     message(str(stopped.pid), 'stopped', 'SIGCONT')
     stopped.kill()
     stopped.wait()
+    if subprocess.run(['unshare', '-fp', 'true'], capture_output=True).returncode == 0:
+        outside = subprocess.Popen(['unshare', '-fp', '--kill-child', 'sleep', '100'])
+        time.sleep(0.5)
+        inside = open(f'/proc/{outside.pid}/task/{outside.pid}/children').read().split()
+        message(inside[0], 'another PID namespace')
+        outside.kill()
+        outside.wait()
     tool = subprocess.Popen([simrun, 'attach', '-q', '--mode', 'trace', '--for', '3s', str(child.pid)])
     time.sleep(1)
     message(str(child.pid), 'under simrun already')

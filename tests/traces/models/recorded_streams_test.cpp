@@ -51,8 +51,9 @@ class RecordedStreams : public RecordCommand {
     using Sink = cli::TraceModelSink<cli::BasicModelSink<AllModels>>;
     AllModels models(machine);
     const traces::Reader trace(trace_file);
-    cli::BasicModelSink<AllModels> inner(models);
-    Sink sink(inner, trace, machine.cores);
+    cli::TraceMemory memory(trace, 0);
+    cli::BasicModelSink<AllModels> inner(models, memory.names());
+    Sink sink(inner, trace, machine.cores, memory, false);
     traces::Replay<Sink> replay(trace, sink, machine.line_bytes, {});
     sink.set_instructions([&](uint32_t thread) { return replay.threads().at(thread).counts.instructions; });
     for (size_t i = 0; i < trace.chunks().size(); ++i) replay.run(trace.read_chunk(i), 0, ~uint64_t{0});
