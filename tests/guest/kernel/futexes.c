@@ -49,11 +49,15 @@ static void waking(void) {
   start();
   for (int left = kThreads; left > 0;) left -= (int)futex(words, FUTEX_WAKE, 1, 0, NULL, 0);
   join();
+  // Requeue all to the second word, then wake them there. In a storm of signals some wait at the first again: their call was restarted.
   start();
-  // Requeue all to the second word, then wake them there.
   for (int moved = 0; moved < kThreads;) moved += (int)futex(words, FUTEX_CMP_REQUEUE, 0, INT_MAX, &words[1], 0);
-  CHECK_EQUAL(futex(words, FUTEX_WAKE, INT_MAX, 0, NULL, 0), 0);
-  CHECK_EQUAL(futex(&words[1], FUTEX_WAKE, INT_MAX, 0, NULL, 0), kThreads);
+  const int restarted = getenv("STORM") != NULL;
+  int left = kThreads;
+  if (!restarted) CHECK_EQUAL(futex(words, FUTEX_WAKE, INT_MAX, 0, NULL, 0), 0);
+  left -= (int)futex(&words[1], FUTEX_WAKE, INT_MAX, 0, NULL, 0);
+  CHECK(left == 0 || (restarted && left < kThreads));
+  while (left > 0) left -= (int)futex(words, FUTEX_WAKE, 1, 0, NULL, 0);
   join();
   CHECK(futex(words, FUTEX_CMP_REQUEUE, 0, INT_MAX, &words[1], 5) == -1 && errno == EAGAIN);
   start();
