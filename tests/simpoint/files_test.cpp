@@ -1,13 +1,11 @@
 // Every file that simpoint/ reads and writes: there and back, damaged, and as SimPoint 3.2 would see it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "base/user_error.h"
+#include "in_folder.h"
 #include "planted_phases.h"
 #include "simpoint/random.h"
 #include "simpoint/read_points.h"
@@ -24,27 +22,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-class Files : public ::testing::Test {
- protected:
-  Files() {
-    char name[] = "/tmp/simrun_files_XXXXXX";
-    folder_ = mkdtemp(name);
-  }
-  ~Files() override { fs::remove_all(folder_); }
-
-  std::string path(const std::string& name) const { return folder_ / name; }
-  std::string file(const std::string& name, const std::string& contents) const {
-    std::ofstream(path(name), std::ios::binary) << contents;
-    return path(name);
-  }
-  static std::string contents(const std::string& path) {
-    std::ostringstream all;
-    all << std::ifstream(path, std::ios::binary).rdbuf();
-    return all.str();
-  }
-
-  fs::path folder_;
-};
+class Files : public InFolder {};
 
 struct Read {
   ReadProfile file;

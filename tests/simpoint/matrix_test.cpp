@@ -1,13 +1,9 @@
 // Matrices and weights there and back, in SimPoint 3.2's forms, and what is said of damaged ones.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
-
-#include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "base/user_error.h"
+#include "in_folder.h"
 #include "planted_phases.h"
 #include "simpoint/read_matrix.h"
 #include "simpoint/write_matrix.h"
@@ -15,29 +11,13 @@
 namespace simrun::simpoint {
 namespace {
 
-namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-class Matrices : public ::testing::Test {
+class Matrices : public InFolder {
  protected:
-  Matrices() {
-    char name[] = "/tmp/simrun_matrices_XXXXXX";
-    folder_ = mkdtemp(name);
-  }
-  ~Matrices() override { fs::remove_all(folder_); }
-
-  std::string path(const std::string& name) const { return folder_ / name; }
-  std::string file(const std::string& contents) const {
-    std::ofstream(path("file"), std::ios::binary) << contents;
-    return path("file");
-  }
-  static std::string contents(const std::string& path) {
-    std::ostringstream all;
-    all << std::ifstream(path, std::ios::binary).rdbuf();
-    return all.str();
-  }
+  std::string file(const std::string& contents) const { return InFolder::file("file", contents); }
   template <class F>
   static std::string error_of(F&& f) {
     try {
@@ -51,8 +31,6 @@ class Matrices : public ::testing::Test {
     const std::string name = file(contents);
     return error_of([&] { read_matrix(name, form); });
   }
-
-  fs::path folder_;
 };
 
 TEST_F(Matrices, AsSimPointWritesThem) {
