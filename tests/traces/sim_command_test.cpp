@@ -1,0 +1,131 @@
+// What simrun sim makes of a trace by several threads, for many machines, for all sizes, and into every form of
+// results: the numbers of the live run.
+#include <hdf5.h>
+
+#include <map>
+
+#include "tests/traces/record_command.h"
+
+namespace simrun {
+namespace {
+
+const std::string kMarked = MARKED_PROGRAM;
+
+class SimCommand : public RecordCommand {
+ protected:
+  // What `simrun COMMAND` with these options and the machine finds.
+  json results_of(const std::string& command, const std::string& machine, const std::string& program = "") {
+    said_ = simrun(fmt::format("{} -q --config {} --json {} {}", command, machine, file("json"), program));
+    return counted(read("json"));
+  }
+  json sim(const std::string& options, const std::string& machine = "l3_8core") {
+    const json results = results_of("sim " + file("t") + " " + options, machine);
+    EXPECT_EQ(status_, 0) << said_;
+    return results;
+  }
+  json record(const std::string& program, const std::string& machine = "l3_8core") {
+    const json results = results_of("record -o " + file("t"), machine, "-- " + program);
+    EXPECT_EQ(results["exit_status"], 3) << said_;
+    return results;
+  }
+  // `machine` with `from` replaced by `to` in its text.
+  std::string changed(const std::string& machine, const std::string& from, const std::string& to) {
+    std::string text = simrun("config --json " + machine);
+    const size_t at = text.find(from);
+    EXPECT_NE(at, std::string::npos) << text;
+    std::ofstream(file("changed.yaml")) << text.replace(at, from.size(), to);
+    return file("changed.yaml");
+  }
+
+  std::string said_;
+};
+
+TEST_F(SimCommand, SlicesEqualTheLiveRun) {
+  const json live = record(kMarked + " 30 3");
+  EXPECT_GT(live["transfers"].size(), 0u);
+  for (const char* options : {"--check", "--sim-threads 2", "--sim-threads 4 --check"})
+    EXPECT_EQ(json::diff(live, sim(options)), json::array()) << options;
+  EXPECT_EQ(said_, "");
+}
+
+TEST_F(SimCommand, WhatCannotBeCutEqualsTheLiveRun) {
+  json live = record(kMarked + " 30 3", "amd_ryzen_7950x");
+  const json sliced = sim("--sim-threads 2", "amd_ryzen_7950x");
+  EXPECT_THAT(said_, HasSubstr("simulated by one thread: "));
+  EXPECT_EQ(sliced["warnings"].size(), 1u);
+  live["warnings"] = sliced["warnings"];
+  EXPECT_EQ(json::diff(live, sliced), json::array());
+}
+
+TEST_F(SimCommand, MachinesOfASweepEqualTheLiveRun) {
+  const json live = record(kMarked + " 30 3");
+  const json sweep = sim("--check --sim-threads 2 --sweep L1.data.size=16KiB,32KiB");
+  ASSERT_EQ(sweep["sweep"].size(), 2u);
+  const json alone = sim("", changed("l3_8core", "\"size\": 32768", "\"size\": 16384"));
+  EXPECT_NE(alone["levels"], live["levels"]);
+  for (const char* key : {"levels", "cores", "memory", "transfers"}) {
+    EXPECT_EQ(sweep["sweep"][0][key], alone[key]) << key;
+    EXPECT_EQ(sweep["sweep"][1][key], live[key]) << key;
+  }
+  EXPECT_EQ(sweep["totals"], live["totals"]);
+}
+
+TEST_F(SimCommand, MissCurveEqualsTheLiveRun) {
+  const json recorded = record(kMarked + " 30");
+  const json live = results_of("run --miss-curve L1D", "l3_8core", "-- " + kMarked + " 30");
+  const json again = sim("--miss-curve L1D --check");
+  EXPECT_GT(again["miss_curve"]["points"].size(), 10u);
+  EXPECT_EQ(live["miss_curve"], again["miss_curve"]);
+  for (const char* key : {"levels", "memory"}) {
+    EXPECT_EQ(live[key], again[key]) << key;
+    EXPECT_EQ(recorded[key], again[key]) << key;
+  }
+}
+
+// All numbers of JSON, by their path as CSV has it.
+void collect(const std::string& path, const json& value, std::map<std::string, json>& numbers) {
+  if (value.is_number()) {
+    numbers[path] = value;
+  } else if (value.is_structured()) {
+    for (const auto& [key, inner] : value.items()) {
+      const bool named = value.is_array() && inner.is_object() && inner.contains("name");
+      const std::string& word = named ? inner["name"].get_ref<const std::string&>() : key;
+      collect(path.empty() ? word : path + "/" + word, inner, numbers);
+    }
+  }
+}
+
+uint64_t attribute(hid_t hdf5, const std::string& object, const char* name) {
+  uint64_t value = ~uint64_t{0};
+  const hid_t a = H5Aopen_by_name(hdf5, object.c_str(), name, H5P_DEFAULT, H5P_DEFAULT);
+  H5Aread(a, H5T_NATIVE_UINT64, &value);
+  H5Aclose(a);
+  return value;
+}
+
+TEST_F(SimCommand, CsvAndHdf5SayWhatTheLiveRunFound) {
+  const json live = record(kMarked + " 30 3");
+  sim("--csv " + file("csv") + " --hdf5 " + file("h5"));
+  std::map<std::string, json> expected;
+  collect("", live, expected);
+  ASSERT_GT(expected.size(), 1000u);
+  std::ifstream csv(file("csv"));
+  std::map<std::string, json> found;
+  for (std::string line; std::getline(csv, line);)
+    if (const size_t comma = line.rfind(','); line[0] == '"')
+      found[line.substr(1, comma - 2)] = json::parse(line.substr(comma + 1));
+  for (const auto& [path, value] : expected) EXPECT_EQ(found[path], value) << path;
+
+  const hid_t hdf5 = H5Fopen(file("h5").c_str(), H5F_ACC_RDONLY, H5P_DEFAULT);
+  ASSERT_GE(hdf5, 0);
+  for (const json& level : live["levels"]) {
+    const std::string name = "/levels/" + level["name"].get<std::string>();
+    EXPECT_EQ(attribute(hdf5, name, "misses"), level["misses"]);
+    EXPECT_EQ(attribute(hdf5, name + "/events", "invalidations_received"), level["events"]["invalidations_received"]);
+  }
+  EXPECT_EQ(attribute(hdf5, "/totals", "instructions"), live["totals"]["instructions"]);
+  H5Fclose(hdf5);
+}
+
+}  // namespace
+}  // namespace simrun
