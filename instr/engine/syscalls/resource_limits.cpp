@@ -121,8 +121,11 @@ bool memory_is_unlimited() { return address_space_limit().soft == RLIM_INFINITY 
 
 bool may_map(const MappedBytes& more) {
   const MappedBytes now = mapped_bytes();
+  const Limit data = data_limit();
+  // A soft limit of none at all means the hard one here, as Valgrind sets it to forbid the heap only.
+  const uint64_t most_data = data.soft != 0 ? data.soft : data.hard;
   return now.all + more.all <= (address_space_limit().soft & ~4095ull) &&
-         (more.data == 0 || now.data + more.data <= (data_limit().soft & ~4095ull));
+         (more.data == 0 || now.data + more.data <= (most_data & ~4095ull));
 }
 
 bool heap_may_end_at(uint64_t end) { return end <= g_heap_start || end - g_heap_start <= data_limit().soft; }

@@ -59,6 +59,9 @@ static void data(void) {
   CHECK(mmap(NULL, 100 * MIB, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0) != MAP_FAILED);
   CHECK(sbrk(65 * MIB) == (void*)-1 && errno == ENOMEM);
   CHECK(sbrk(MIB) != (void*)-1);
+  set(RLIMIT_DATA, 0);  // no heap; for mappings the hard limit holds
+  CHECK(sbrk(MIB) == (void*)-1 && errno == ENOMEM);
+  CHECK(map(65 * MIB, PROT_READ | PROT_WRITE) != MAP_FAILED);
   set(RLIMIT_DATA, RLIM_INFINITY);
   CHECK(mprotect(reserved, 100 * MIB, PROT_READ | PROT_WRITE) == 0);
 }
