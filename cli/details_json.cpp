@@ -9,9 +9,10 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json classes(const sim::MissClasses& c) {
-  return {{"compulsory", c.compulsory}, {"capacity", c.capacity},         {"conflict", c.conflict},
-          {"inclusion", c.inclusion},   {"true_sharing", c.true_sharing}, {"false_sharing", c.false_sharing},
-          {"flushed", c.flushed}};
+  return {{"compulsory", c.compulsory},     {"capacity", c.capacity},
+          {"conflict", c.conflict},         {"inclusion", c.inclusion},
+          {"true_sharing", c.true_sharing}, {"false_sharing", c.false_sharing},
+          {"flushed", c.flushed},           {"supplied_by_children", c.supplied_by_children}};
 }
 
 // Up to the last bucket that is not 0.
@@ -69,8 +70,13 @@ void put_details(Json& json, const std::optional<sim::CacheDetails>& details) {
 
 void put_details_of_interval(Json& json, const sim::CacheDetails& details) {
   const sim::MissClasses& c = details.classes;
-  json["miss_classes"] = {{"compulsory", c.compulsory}, {"capacity", c.capacity},     {"conflict", c.conflict},
-                          {"inclusion", c.inclusion},   {"coherence", c.coherence()}, {"flushed", c.flushed}};
+  json["miss_classes"] = {{"compulsory", c.compulsory},
+                          {"capacity", c.capacity},
+                          {"conflict", c.conflict},
+                          {"inclusion", c.inclusion},
+                          {"coherence", c.coherence()},
+                          {"flushed", c.flushed},
+                          {"supplied_by_children", c.supplied_by_children}};
   put_histograms(json, details);
 }
 

@@ -19,13 +19,13 @@ std::string share_within(const sim::ReuseStatistics& reuse, size_t power) {
 }
 
 void put_classes(Buffer& out, const RunResult& r) {
-  put(out, "\n   {:<12}{:>14}{:>14}{:>14}{:>14}{:>14}{:>14}{:>12}\n", "misses by", "compulsory", "capacity", "conflict",
-      "inclusion", "true sharing", "false sharing", "flushed");
+  put(out, "\n   {:<12}{:>14}{:>14}{:>14}{:>14}{:>14}{:>14}{:>12}{:>14}\n", "misses by", "compulsory", "capacity",
+      "conflict", "inclusion", "true sharing", "false sharing", "flushed", "by children");
   for (const auto& level : r.caches.levels) {
     const sim::MissClasses& c = level.details->classes;
-    put(out, "   {:<12}{:>14}{:>14}{:>14}{:>14}{:>14}{:>14}{:>12}\n", level.name, grouped(c.compulsory),
+    put(out, "   {:<12}{:>14}{:>14}{:>14}{:>14}{:>14}{:>14}{:>12}{:>14}\n", level.name, grouped(c.compulsory),
         grouped(c.capacity), grouped(c.conflict), grouped(c.inclusion), grouped(c.true_sharing),
-        grouped(c.false_sharing), grouped(c.flushed));
+        grouped(c.false_sharing), grouped(c.flushed), grouped(c.supplied_by_children));
   }
 }
 

@@ -246,7 +246,7 @@ void Hierarchy::keep_details() {
     throw UserError(config_.name + ": details of lines are kept by virtual address; they need 'addresses: virtual'", 2);
   std::vector<CacheFacts> caches;
   for (NodeId id = 0; id < tree_.size(); ++id)
-    caches.push_back({tree_.node(id).level, tree_.cache(id).sets() * tree_.cache(id).ways()});
+    caches.push_back({tree_.node(id).level, tree_.cache(id).sets() * tree_.cache(id).ways(), tree_.node(id).parent});
   std::vector<std::vector<uint32_t>> paths(ports_.size());
   for (size_t port = 0; port < ports_.size(); ++port)
     for (NodeId id = ports_[port].node; id != kMemory; id = tree_.node(id).parent) paths[port].push_back(id);

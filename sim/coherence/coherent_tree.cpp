@@ -199,6 +199,7 @@ CoherentTree::Grant CoherentTree::serve_tracked(NodeId parent, uint32_t child_nu
     if (entry != kNoSlot && coherence_ != Coherence::kNone) {  // then a child holds it
       service_ = {nodes_[parent].level, kMemory};
       ++cache.events.supplied_by_children;
+      if (Details* details = details_of_request()) details->supplied_by_children();
       for_each_sharer(directory, entry, kNobody, [&](uint32_t child) {
         if (service_.supplier == kMemory) service_.supplier = nodes_[parent].children[child];
       });

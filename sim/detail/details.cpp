@@ -35,9 +35,14 @@ Details::Line& Details::line_state(uint64_t line) {
   return state;
 }
 
-Details::View& Details::view_of(Line& state, uint32_t cache) {
+Details::View* Details::find_view(Line& state, uint32_t cache) {
   for (View& view : state.views)
-    if (view.cache == cache) return view;
+    if (view.cache == cache) return &view;
+  return nullptr;
+}
+
+Details::View& Details::view_of(Line& state, uint32_t cache) {
+  if (View* view = find_view(state, cache)) return *view;
   state.views.push_back({});
   state.views.back().cache = cache;
   return state.views.back();
@@ -113,8 +118,7 @@ void Details::take_request(Line& state, const Reached& reached) {
   ++threads_[origin_.thread].misses[cache.facts.level];
   ++state.record->misses[cache.facts.level];
   if (site_observer_ != nullptr && cache.facts.level == 0) site_observer_->missed(*state.record);
-  take_miss(view, cache, distance);
-  view.held_before = true;
+  take_miss(view, cache, reached.by_children, distance);
   if (!view.is_pending) {
     view.foreign = {};  // whatever the reason of this miss, it brought everything up to date
   } else if (cache.facts.level == 0) {
@@ -122,22 +126,22 @@ void Details::take_request(Line& state, const Reached& reached) {
   }
 }
 
-void Details::take_miss(View& view, CacheState& cache, uint64_t distance) {
+void Details::take_miss(View& view, CacheState& cache, bool by_children, uint64_t distance) {
   MissClasses& classes = cache.counts.classes;
   view.is_pending = false;
-  if (!view.held_before) {
-    ++classes.compulsory;
+  if (by_children || view.first_held_at >= now_) {  // this very reference may have brought it
+    ++(by_children ? classes.supplied_by_children : classes.compulsory);
     return;
   }
   switch (view.lost) {
     case Loss::kEvicted:
+    case Loss::kMoved:  // and then the caches above it dropped it
       ++(distance < cache.facts.lines ? classes.conflict : classes.capacity);
       return;
     case Loss::kBackInvalidation:
       ++classes.inclusion;
       return;
     case Loss::kFlush:
-    case Loss::kMoved:
       ++classes.flushed;
       return;
     case Loss::kCoherence:
@@ -162,18 +166,39 @@ void Details::become_true(Line& state, View& view) {
 
 void Details::filled(uint32_t cache, uint64_t line) {
   View& view = view_of(line_state(line), cache);
+  view.held = true;
   view.filled_at = now_;
+  view.first_held_at = std::min(view.first_held_at, now_);
   view.hits = 0;
 }
 
-void Details::removed(uint32_t cache, uint64_t line, Loss why) {
-  CacheState& state = caches_[cache];
-  View& view = view_of(line_state(line), cache);
+void Details::lose(View& view, uint64_t line, Loss why) {
   view.lost = why;
   view.is_pending = false;
-  view.held_before = true;
-  if (why == Loss::kCoherence || why == Loss::kFlush) state.stack.invalidate(line);
-  LifetimeStatistics& l = state.counts.lifetimes;
+  if (why == Loss::kCoherence || why == Loss::kFlush) caches_[view.cache].stack.invalidate(line);
+}
+
+// A cache that does not include those nearer the core has lost a line that only they had: when they lose it to a write
+// of a core that is not behind it, to a flush, or to a cache further on.
+void Details::lose_in_parents(Line& state, uint32_t cache, uint64_t line, Loss why) {
+  for (uint32_t parent = caches_[cache].facts.parent; parent != CacheFacts::kNoCache;
+       parent = caches_[parent].facts.parent) {
+    if (why == Loss::kCoherence && paths_[port_][caches_[parent].facts.level] == parent) return;
+    View* view = find_view(state, parent);
+    if (view == nullptr) continue;
+    if (view->held) return;
+    view->first_held_at = std::min(view->first_held_at, now_);
+    lose(*view, line, why);
+  }
+}
+
+void Details::removed(uint32_t cache, uint64_t line, Loss why) {
+  Line& state = line_state(line);
+  View& view = view_of(state, cache);
+  view.held = false;
+  lose(view, line, why);
+  if (why != Loss::kEvicted && why != Loss::kMoved) lose_in_parents(state, cache, line, why);
+  LifetimeStatistics& l = caches_[cache].counts.lifetimes;
   ++l.lines;
   l.unused += view.hits == 0;
   l.references += now_ - view.filled_at;

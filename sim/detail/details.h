@@ -44,8 +44,11 @@ using PcTable = std::unordered_map<PcKey, OriginCounts, PcKeyHash>;
 
 // What Details needs to know of each cache, by its number in the tree.
 struct CacheFacts {
-  uint32_t level = 0;  // from 0
-  uint64_t lines = 0;  // capacity
+  uint32_t level = 0;          // from 0
+  uint64_t lines = 0;          // capacity
+  uint32_t parent = kNoCache;  // toward memory; kNoCache: memory itself
+
+  static constexpr uint32_t kNoCache = ~0u;
 };
 
 class Details {
@@ -63,7 +66,9 @@ class Details {
   const LifetimeStatistics& lifetimes(uint32_t cache) const { return of_cache(cache).lifetimes; }
 
   void begin(uint32_t core, Access kind, uint64_t line, uint32_t offset, uint32_t bytes, const Origin& origin);
-  void request(uint32_t cache, bool hit) { reached_[reached_count_++] = {cache, hit}; }
+  void request(uint32_t cache, bool hit) { reached_[reached_count_++] = {cache, hit, false}; }
+  // The miss that was told of last was answered by a cache nearer the core.
+  void supplied_by_children() { reached_[reached_count_ - 1].by_children = true; }
   void filled(uint32_t cache, uint64_t line);
   void removed(uint32_t cache, uint64_t line, Loss why);
   void upgraded(uint32_t cache) { upgraded_ |= caches_[cache].facts.level == 0; }
@@ -74,20 +79,21 @@ class Details {
   // One cache's history with one line.
   struct View {
     uint32_t cache = 0;
-    bool held_before = false;  // the line was here once
-    bool is_pending = false;   // a coherence miss that no touch has made true yet
+    bool held = false;        // the line is here
+    bool is_pending = false;  // a coherence miss that no touch has made true yet
     Loss lost = Loss::kEvicted;
     uint32_t hits = 0;
     uint64_t filled_at = 0;
-    ByteMask foreign;  // bytes that others wrote since this cache's last essential miss
+    uint64_t first_held_at = ~uint64_t{0};  // the reference since which the cache, or one nearer the core, has had it
+    ByteMask foreign;                       // bytes that others wrote since this cache's last essential miss
     // Who made the pending miss.
     uint32_t thread = 0, use = LineTable::kNoSite, site = LineTable::kNoSite;
     OriginCounts* pc = nullptr;
   };
   struct CacheState {
     CacheFacts facts;
-    // Its requests in a fully associative LRU stack: what tells capacity misses from conflicts (Hill and Smith, IEEE ToC
-    // 1989), and the reuse distances.
+    // Its requests in a fully associative LRU stack: what tells capacity misses from conflicts (Hill and Smith, IEEE
+    // ToC 1989), and the reuse distances.
     StackDistance stack;
     CacheDetails counts;
   };
@@ -97,13 +103,16 @@ class Details {
   };
   struct Reached {
     uint32_t cache;
-    bool hit;
+    bool hit, by_children;
   };
 
   Line& line_state(uint64_t line);
+  static View* find_view(Line& state, uint32_t cache);
   static View& view_of(Line& state, uint32_t cache);
   void take_request(Line& state, const Reached& reached);
-  void take_miss(View& view, CacheState& cache, uint64_t distance);
+  void take_miss(View& view, CacheState& cache, bool by_children, uint64_t distance);
+  void lose(View& view, uint64_t line, Loss why);
+  void lose_in_parents(Line& state, uint32_t cache, uint64_t line, Loss why);
   void become_true(Line& state, View& view);
   template <class Add>
   void for_each_counter(Line& state, const View& view, Add add);

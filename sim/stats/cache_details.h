@@ -12,24 +12,29 @@ namespace simrun::sim {
 
 // Why a cache missed. All demand and software prefetch misses of it are in exactly one class.
 struct MissClasses {
-  uint64_t compulsory = 0;     // the first request of the line to this cache
+  uint64_t compulsory = 0;     // this cache never had the line
   uint64_t capacity = 0;       // lost by replacement, and a fully associative LRU cache of the size would miss too
   uint64_t conflict = 0;       // lost by replacement, but that one would hit
   uint64_t inclusion = 0;      // lost because an inclusive cache toward memory evicted it
   uint64_t true_sharing = 0;   // lost to another cache's write; see line_table.h
   uint64_t false_sharing = 0;  // likewise
-  uint64_t flushed = 0;        // lost to a flush instruction, or given up for an exclusive cache's sake
+  uint64_t flushed = 0;        // lost to a flush instruction
+  uint64_t supplied_by_children = 0;  // a cache nearer the core has it, which this one does not include
   uint64_t coherence() const { return true_sharing + false_sharing; }
-  uint64_t total() const { return compulsory + capacity + conflict + inclusion + coherence() + flushed; }
+  uint64_t total() const {
+    return compulsory + capacity + conflict + inclusion + coherence() + flushed + supplied_by_children;
+  }
   bool operator==(const MissClasses&) const = default;
   MissClasses& operator+=(const MissClasses& o) {
     compulsory += o.compulsory, capacity += o.capacity, conflict += o.conflict, inclusion += o.inclusion;
     true_sharing += o.true_sharing, false_sharing += o.false_sharing, flushed += o.flushed;
+    supplied_by_children += o.supplied_by_children;
     return *this;
   }
   MissClasses& operator-=(const MissClasses& o) {
     compulsory -= o.compulsory, capacity -= o.capacity, conflict -= o.conflict, inclusion -= o.inclusion;
     true_sharing -= o.true_sharing, false_sharing -= o.false_sharing, flushed -= o.flushed;
+    supplied_by_children -= o.supplied_by_children;
     return *this;
   }
 };

@@ -128,6 +128,60 @@ TEST(MissClasses, InclusionVictim) {
   EXPECT_EQ(d.model.details()->classes(0).inclusion, 1u);
 }
 
+// Two complexes of two cores with private level-2 caches, each complex with a level 3 that does not include them.
+MachineConfig two_complexes(Inclusion inclusion) {
+  MachineConfig m = small_machine(4);
+  m.levels[2].cores_per_cache = 2;
+  m.levels[2].inclusion = inclusion;
+  return m;
+}
+
+// Sums over the caches of level 3.
+MissClasses level3(const Detailed& d) { return d.model.statistics().levels[3].details->classes; }
+
+TEST(MissClasses, WhatALevelThatDoesNotIncludeOthersMisses) {
+  constexpr int kRounds = 50;
+  Detailed within(two_complexes(Inclusion::kExclusive));
+  for (int round = 0; round < kRounds; ++round)
+    for (const uint32_t core : {0u, 1u}) within.access(core, Access::kStore, kLine);
+  MissClasses expected;
+  expected.compulsory = 1, expected.supplied_by_children = 2 * kRounds - 1;
+  EXPECT_TRUE(level3(within) == expected) << "the line is in the other core's level 2 all the time";
+
+  for (const Inclusion inclusion : {Inclusion::kExclusive, Inclusion::kNonInclusive}) {
+    Detailed across(two_complexes(inclusion));
+    for (int round = 0; round < kRounds; ++round)
+      for (const uint32_t core : {0u, 2u}) across.access(core, Access::kStore, kLine);
+    expected = {};
+    expected.compulsory = 2, expected.true_sharing = 2 * (kRounds - 1);
+    EXPECT_TRUE(level3(across) == expected) << "the other complex writes the same bytes";
+
+    Detailed padded_too_little(two_complexes(inclusion));
+    for (int round = 0; round < kRounds; ++round)
+      for (const uint32_t core : {0u, 2u}) padded_too_little.access(core, Access::kStore, kLine + 8 * core);
+    expected = {};
+    expected.compulsory = 2, expected.false_sharing = 2 * (kRounds - 1);
+    EXPECT_TRUE(level3(padded_too_little) == expected);
+
+    Detailed flushed(two_complexes(inclusion));
+    for (int round = 0; round < kRounds; ++round)
+      flushed.access(0, Access::kLoad, kLine), flushed.access(1, Access::kFlush, kLine);
+    expected = {};
+    expected.compulsory = 1, expected.flushed = kRounds - 1;
+    EXPECT_TRUE(level3(flushed) == expected);
+  }
+}
+
+TEST(MissClasses, AMissThatBringsNothingIsNoLoss) {
+  MachineConfig m = small_machine(1);
+  m.levels[0].write_miss = WriteMiss::kNoAllocate;
+  Detailed d(m);
+  for (int i = 0; i < 3; ++i) d.access(0, Access::kStore, kLine);
+  d.access(0, Access::kLoad, kLine);
+  EXPECT_EQ(d.model.details()->classes(1).compulsory, 4u) << "level 1 never had the line";
+  EXPECT_EQ(d.model.details()->classes(2).compulsory, 1u);
+}
+
 TEST(Lifetimes, OfLinesThatLeft) {
   MachineConfig m = small_machine(1);
   m.levels = {unified_level("L1", 1, 64, 1)};
@@ -255,6 +309,36 @@ TEST(Details, LawsOnRandomMachines) {
     EXPECT_EQ(by_pc, level1_sharing);
     if (testing::Test::HasFailure()) return;
   }
+}
+
+// Whatever the policies: each miss is in one class; what caches nearer the core answered is known besides; nobody
+// writes beside a cache that all cores share.
+TEST(MissClasses, LawsOnRandomPolicies) {
+  uint64_t by_children = 0, sharing_beyond = 0;
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
+    std::mt19937_64 random(seed * 37);
+    const MachineConfig machine = random_machine_with_policies(random);
+    SCOPED_TRACE("seed " + std::to_string(seed) + ", " + describe(machine));
+    Detailed d(machine);
+    for (const Reference& r : random_stream(random, machine, 1500)) d.access(r.core, r.kind, r.address, r.bytes);
+    for (const LevelStatistics& level : d.model.statistics().levels)
+      for (const CacheInstanceStatistics& c : level.caches) {
+        const MissClasses& classes = c.details->classes;
+        const AccessCounts& misses = c.total.requests.misses;
+        EXPECT_EQ(classes.total(), misses.demand() + misses.prefetches) << c.name;
+        EXPECT_EQ(classes.supplied_by_children, c.total.supplied_by_children) << c.name;
+        if ((c.by_core.size() == machine.cores && level.side == Side::kUnified) ||
+            machine.coherence == Coherence::kNone) {
+          EXPECT_EQ(classes.coherence(), 0u) << c.name;
+        } else if (machine.levels[level.level - 1].inclusion == Inclusion::kExclusive) {
+          sharing_beyond += classes.coherence();
+        }
+        by_children += classes.supplied_by_children;
+      }
+    if (testing::Test::HasFailure()) return;
+  }
+  EXPECT_GT(by_children, 500u);
+  EXPECT_GT(sharing_beyond, 500u);
 }
 
 // The classification again, from the whole history of each line: private unbounded caches, so that every loss is one of
