@@ -110,11 +110,45 @@ std::string table_row(const std::string& name, const sim::MachineConfig& machine
                      sim::format_size(shape.size_bytes), shape.ways, sets, level.cores_per_cache, shape.latency);
 }
 
-// The words of the choices, as in the file.
-std::string choices_of(const nlohmann::json& object) {
+std::string prefetchers_of(const nlohmann::json& shape) {
+  std::string text;
+  if (!shape.contains("prefetch")) return text;
+  for (const nlohmann::json& p : shape["prefetch"])
+    text += fmt::format("{}{}, degree {}, distance {}", text.empty() ? "          prefetch: " : "; ",
+                        p["kind"].get<std::string>(), p["degree"].get<uint32_t>(), p["distance"].get<uint32_t>());
+  return text + "\n";
+}
+
+std::string tlb_of(const nlohmann::json& tlb) {
+  std::string text;
+  for (const char* part : {"instruction", "data", "second"}) {
+    if (!tlb.contains(part)) continue;
+    const nlohmann::json& shape = tlb[part];
+    text += fmt::format("          {}, {} entries, {} ways", part, shape["entries"].get<uint32_t>(),
+                        shape["ways"].get<uint32_t>());
+    if (shape.contains("latency")) text += fmt::format(", {} cycles", shape["latency"].get<uint32_t>());
+    text += "\n";
+  }
+  return text + fmt::format("          walk_latency: {}\n", tlb["walk_latency"].get<uint32_t>());
+}
+
+// What is no cache.
+std::string rest_of(const sim::MachineConfig& machine, const nlohmann::json& json) {
+  std::string text = fmt::format("  {:<8}{:>57}\n", "memory", machine.memory_latency);
+  text += fmt::format("          transfer_latency: {}\n", machine.transfer_latency);
+  if (machine.tlb)
+    text +=
+        fmt::format("  TLB of each core, pages of {}\n", sim::format_size(machine.page_bytes)) + tlb_of(json["tlb"]);
+  const sim::CoreConfig& core = machine.core;
+  return text + fmt::format("  core    cpi: {:g}, fetch_exposed: {:g}, read_exposed: {:g}, write_exposed: {:g}\n",
+                            core.cpi, core.fetch_exposed, core.read_exposed, core.write_exposed);
+}
+
+// The words of the choices, as in the file. Level 1 has nothing to include.
+std::string choices_of(const nlohmann::json& object, bool is_level_1 = false) {
   std::string text;
   for (const auto& [key, value] : object.items())
-    if (value.is_string() && key != "name" && key != "description")
+    if (value.is_string() && key != "name" && key != "description" && !(is_level_1 && key == "inclusion"))
       text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", key, value.get<std::string>());
   return text;
 }
@@ -140,13 +174,16 @@ std::string picture_of(const sim::MachineConfig& machine) {
     const sim::LevelConfig& level = machine.levels[i];
     if (level.split) {
       text += table_row(level.name + "I", machine, level, level.instruction);
+      text += prefetchers_of(json["levels"][i]["instruction"]);
       text += table_row(level.name + "D", machine, level, level.data);
+      text += prefetchers_of(json["levels"][i]["data"]);
     } else {
       text += table_row(level.name, machine, level, level.unified);
+      text += prefetchers_of(json["levels"][i]);
     }
-    text += fmt::format("          {}\n", choices_of(json["levels"][i]));
+    text += fmt::format("          {}\n", choices_of(json["levels"][i], i == 0));
   }
-  return text + fmt::format("  {:<8}{:>57}\n", "memory", machine.memory_latency);
+  return text + rest_of(machine, json);
 }
 
 }  // namespace simrun::configs

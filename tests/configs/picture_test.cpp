@@ -49,6 +49,27 @@ TEST(Picture, OfManyCoresSomeAreLeftOut) {
   EXPECT_NE(picture.find(" ... "), std::string::npos);
 }
 
+// What the picture has no room for stands below it, in the words of the file.
+TEST(Picture, NamesWhatIsNotACache) {
+  const std::string picture = picture_of(parse_machine(
+      "cores: 2\npage: 2MiB\nlevels:\n"
+      "  - {name: L1, size: 32KiB, ways: 8, prefetch: [{kind: stride, degree: 2, distance: 3}, {kind: next-line}]}\n"
+      "tlb: {instruction: {entries: 16, ways: 4}, data: {entries: 64, ways: 64},\n"
+      "      second: {entries: 1536, ways: 12, latency: 7}, walk_latency: 31}\n"
+      "memory: {latency: 200, transfer_latency: 44}\n"
+      "core: {cpi: 0.3, fetch_exposed: 0.6, read_exposed: 0.4, write_exposed: 0.1}\n",
+      "m.yaml"));
+  for (const char* part : {"prefetch: stride, degree 2, distance 3; next-line, degree 1, distance 1\n",
+                           "transfer_latency: 44\n", "pages of 2 MiB", "instruction, 16 entries, 4 ways",
+                           "data, 64 entries, 64 ways", "second, 1536 entries, 12 ways, 7 cycles", "walk_latency: 31",
+                           "cpi: 0.3, fetch_exposed: 0.6, read_exposed: 0.4, write_exposed: 0.1\n"})
+    EXPECT_NE(picture.find(part), std::string::npos) << part << "\n" << picture;
+  EXPECT_EQ(picture.find("inclusion"), std::string::npos) << "level 1 has nothing to include\n" << picture;
+  const std::string plain =
+      picture_of(parse_machine("cores: 1\nlevels: [{name: L1, size: 4096, ways: 4}]\n", "m.yaml"));
+  for (const char* part : {"prefetch", "TLB"}) EXPECT_EQ(plain.find(part), std::string::npos) << part << "\n" << plain;
+}
+
 TEST(Picture, EveryMachineFitsIntoTheTerminal) {
   for (const auto& entry : std::filesystem::directory_iterator(MACHINES)) {
     std::istringstream lines(picture_of(read_machine(entry.path().string())));
