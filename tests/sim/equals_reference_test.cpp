@@ -48,16 +48,10 @@ void expect_equal(const Statistics& fast, const Statistics& reference) {
   EXPECT_TRUE(fast == reference);
 }
 
-// SIMRUN_TEST_CASES asks for more than the usual number (nightly); SIMRUN_TEST_SEED for one case alone.
-uint64_t from_environment(const char* name, uint64_t otherwise) {
-  const char* value = std::getenv(name);
-  return value != nullptr ? std::strtoull(value, nullptr, 10) : otherwise;
-}
-
 void compare(MachineConfig (*make_machine)(std::mt19937_64&)) {
-  const uint64_t first = from_environment("SIMRUN_TEST_SEED", 1);
   const bool everywhere = std::getenv("SIMRUN_TEST_SEED") != nullptr;  // looking for a fault
-  const uint64_t cases = from_environment("SIMRUN_TEST_CASES", std::getenv("SIMRUN_TEST_SEED") != nullptr ? 1 : 2000);
+  const uint64_t first = from_environment(everywhere ? "SIMRUN_TEST_SEED" : "SIMRUN_TEST_FIRST", 1);
+  const uint64_t cases = everywhere ? 1 : from_environment("SIMRUN_TEST_CASES", 2000);
   for (uint64_t seed = first; seed < first + cases; ++seed) {
     std::mt19937_64 random(seed);
     const MachineConfig machine = make_machine(random);

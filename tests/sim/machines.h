@@ -1,6 +1,7 @@
 // Machines and streams for the tests of the cache model.
 #pragma once
 
+#include <cstdlib>
 #include <random>
 #include <string>
 #include <vector>
@@ -40,6 +41,13 @@ inline MachineConfig small_machine(uint32_t cores) {
   m.levels = {split_level("L1", 1, 4 << 10, 4), unified_level("L2", 1, 16 << 10, 8),
               unified_level("L3", cores, 128 << 10, 16)};
   return m;
+}
+
+// A number that the environment gives: SIMRUN_TEST_CASES asks for more random cases than usual and SIMRUN_TEST_FIRST
+// for others (tests/sim/nightly), SIMRUN_TEST_SEED for one alone.
+inline uint64_t from_environment(const char* name, uint64_t otherwise) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? std::strtoull(value, nullptr, 10) : otherwise;
 }
 
 std::string describe(const MachineConfig& machine);

@@ -1,8 +1,6 @@
 // Slices add up to the serial run, machines of a sweep count what they count alone, to the last counter.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
 #include "base/user_error.h"
 #include "sim/build/validate_machine.h"
 #include "sim/parallel/model_sweep.h"
@@ -13,21 +11,19 @@
 namespace simrun::sim {
 namespace {
 
-// More in the nightly run.
-uint64_t cases() {
-  const char* text = std::getenv("SIMRUN_TEST_CASES");
-  return text != nullptr ? std::strtoull(text, nullptr, 10) : 150;
-}
+// More, and others, in the nightly run.
+uint64_t cases() { return from_environment("SIMRUN_TEST_CASES", 150); }
+uint64_t first_seed() { return from_environment("SIMRUN_TEST_FIRST", 1); }
 
 TEST(Slices, EqualTheSerialRun) {
   uint64_t cut = 0;
-  for (uint64_t seed = 1; cut < cases(); ++seed) {
+  for (uint64_t seed = first_seed(); cut < cases(); ++seed) {
     std::mt19937_64 random(seed);
     const MachineConfig machine = random_machine_with_policies(random);
     const uint32_t threads = 2 + static_cast<uint32_t>(random() % 3);
     if (!SlicedModel::find_obstacle(machine, threads).empty()) continue;
     ++cut;
-    SCOPED_TRACE(describe(machine));
+    SCOPED_TRACE("SIMRUN_TEST_FIRST=" + std::to_string(seed) + ", " + describe(machine));
     Hierarchy serial(machine);
     SlicedModel sliced(machine, threads);
     EXPECT_GE(sliced.slices(), threads);
@@ -66,14 +62,14 @@ TEST(Slices, LongStreamAndStatisticsInBetween) {
 // writes to code, flushes and evictions further on, sets that overflow, prefetches, threads that come.
 TEST(Slices, TurnsOfManyReferences) {
   uint64_t cut = 0;
-  for (uint64_t seed = 1; cut < cases(); ++seed) {
+  for (uint64_t seed = first_seed(); cut < cases(); ++seed) {
     std::mt19937_64 random(seed);
     MachineConfig machine = random_machine_with_policies(random);
     if (seed % 4 != 0) machine.levels[0].replacement = Replacement::kLru;
     const uint32_t threads = 1 + static_cast<uint32_t>(random() % 4);
     if (!SlicedModel::find_obstacle(machine, threads).empty()) continue;
     ++cut;
-    SCOPED_TRACE(describe(machine));
+    SCOPED_TRACE("SIMRUN_TEST_FIRST=" + std::to_string(seed) + ", " + describe(machine));
     Hierarchy serial(machine);
     SlicedModel sliced(machine, threads);
     for (uint32_t turn = 0; turn < 12; ++turn) {
@@ -87,7 +83,7 @@ TEST(Slices, TurnsOfManyReferences) {
         serial.access(core, kind, address, 4), sliced.access(core, kind, address, 4);
       }
     }
-    ASSERT_TRUE(serial.statistics() == sliced.statistics()) << "seed " << seed;
+    ASSERT_TRUE(serial.statistics() == sliced.statistics());
     std::string why;
     ASSERT_TRUE(sliced.check_invariants(&why)) << why;
   }
