@@ -3,6 +3,7 @@
 // threads.
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <memory>
 #include <random>
 #include <vector>
@@ -15,21 +16,35 @@
 namespace simrun::sim {
 namespace {
 
+enum StreamKind : int64_t { kShared = 3, kScan = 4 };
+
+uint32_t cores_of(int64_t kind) { return kind == kShared ? 8 : 1; }
+
 std::vector<Reference> stream_of(int64_t kind) {
   std::mt19937_64 random(1);
   if (kind == 0) return mixed_stream(random);
+  if (kind == kShared) return shared_stream(random);
+  if (kind == kScan) return scan_stream();
   return random_stream(random, kind == 1 ? 256 << 10 : 8 << 20);
 }
 
-const char* const kStreams[] = {"hits", "256 KiB", "8 MiB"};
+const char* const kStreams[] = {"hits", "256 KiB", "8 MiB", "shared by 8 cores", "scan of 16 KiB"};
 
 template <class Model>
 void run(benchmark::State& state, Model& model, const std::vector<Reference>& stream) {
-  for (const Reference& r : stream) model.access_line(0, r.kind, r.line);
+  const auto replay = [&] {  // the cores in turns
+    constexpr size_t kTurn = 1024;
+    uint32_t core = 0;
+    for (size_t from = 0; from < stream.size(); from += kTurn) {
+      const size_t to = std::min(from + kTurn, stream.size());
+      for (size_t i = from; i < to; ++i) model.access_line(core, stream[i].kind, stream[i].line);
+      core = core + 1 == model.cores() ? 0 : core + 1;
+    }
+  };
+  replay();
   const size_t rounds = (size_t{1} << 21) / stream.size() + 1;  // to wait but rarely
   for (auto _ : state) {
-    for (size_t round = 0; round < rounds; ++round)
-      for (const Reference& r : stream) model.access_line(0, r.kind, r.line);
+    for (size_t round = 0; round < rounds; ++round) replay();
     benchmark::DoNotOptimize(model.statistics());  // waits
   }
   state.SetItemsProcessed(static_cast<int64_t>(state.iterations() * rounds * stream.size()));
@@ -40,15 +55,15 @@ void slices(benchmark::State& state) {
   const std::vector<Reference> stream = stream_of(state.range(1));
   state.SetLabel(kStreams[state.range(1)]);
   if (state.range(0) == 0) {
-    Hierarchy model(machine(1));
+    Hierarchy model(machine(cores_of(state.range(1))));
     return run(state, model, stream);
   }
-  SlicedModel model(machine(1), static_cast<uint32_t>(state.range(0)));
+  SlicedModel model(machine(cores_of(state.range(1))), static_cast<uint32_t>(state.range(0)));
   run(state, model, stream);
 }
 BENCHMARK(slices)
     ->ArgNames({"threads", "stream"})
-    ->ArgsProduct({{0, 1, 2, 4}, {0, 1, 2}})
+    ->ArgsProduct({{0, 1, 2, 4}, {0, 1, 2, kShared, kScan}})
     ->MeasureProcessCPUTime()
     ->UseRealTime();
 

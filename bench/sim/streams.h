@@ -52,4 +52,20 @@ inline std::vector<Reference> mixed_stream(std::mt19937_64& random) {
   return stream;
 }
 
+// Hits of one pattern: 8-byte loads through 16 KiB.
+inline std::vector<Reference> scan_stream() {
+  std::vector<Reference> stream(kStream);
+  for (size_t i = 0; i < kStream; ++i) stream[i] = {1 << 21 | i / 8 % 256, Access::kLoad};
+  return stream;
+}
+
+// Lines that all cores use: every second reference is to one of 4096 of them, and every eighth of these is a store.
+inline std::vector<Reference> shared_stream(std::mt19937_64& random) {
+  std::vector<Reference> stream(kStream);
+  for (size_t i = 0; i < kStream; ++i)
+    stream[i] = i % 2 == 0 ? Reference{1 << 22 | random() % 4096, random() % 8 == 0 ? Access::kStore : Access::kLoad}
+                           : Reference{1 << 21 | (i / 1024 % 8) << 8 | random() % 200, Access::kLoad};
+  return stream;
+}
+
 }  // namespace simrun::sim
