@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -98,6 +99,21 @@ TEST_F(RunCommand, QuietSaysNothing) {
   EXPECT_EXIT(run({"-q", "--mode", "trace", "--", "/bin/true"}), 0);
   EXPECT_EQ(read_file(err()), "");
 }
+
+#if !defined(__SANITIZE_ADDRESS__)   // its shadow does not fit under such a limit
+// What simrun itself needs is more; the hard limit allows it.
+TEST_F(RunCommand, SoftMemoryLimitIsTheProgramsOnly) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
+  rlimit low = before;
+  low.rlim_cur = 256ul << 20;
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &low), 0);
+  const pid_t pid = start({"-q", "-c", "l3_8core.yaml", "--", "/bin/sh", "-c", "ulimit -S -v"});
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &before), 0);
+  EXPECT_EXIT(wait_for(pid), 0);
+  EXPECT_EQ(read_file(out()), "262144\n") << read_file(err());
+}
+#endif
 
 TEST_F(RunCommand, CountsRepeat) {
   const auto count = [&](const Words& more) {

@@ -2,6 +2,7 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <optional>
 
 #include "instr/engine/context/app_memory.h"
 #include "instr/engine/context/process.h"
@@ -17,9 +18,12 @@
 namespace simrun::engine {
 namespace {
 
-constexpr uint64_t kUcFlags = 1 | 2 | 4;             // UC_FP_XSTATE, UC_SIGCONTEXT_SS, UC_STRICT_RESTORE_SS
-constexpr uint64_t kClearedFlags = 0x400 | 0x100 | 0x10000;   // DF, TF, RF
+constexpr uint64_t kResumeFlag = 0x10000;
+constexpr uint64_t kClearedFlags = 0x400 | 0x100 | kResumeFlag;   // DF, TF, RF
 constexpr uint64_t kUserFlags = 0x40dd5 | 0x200000;  // what rt_sigreturn restores: CF PF AF ZF SF TF DF OF AC (FIX_EFLAGS)
+constexpr uint64_t kSegmentInFrame = 2, kStrictSegment = 4;      // UC_SIGCONTEXT_SS, UC_STRICT_RESTORE_SS
+constexpr uint16_t kUserCode = 0x33, kUserData = 0x2b, kUserCode32 = 0x23, kLocalTable = 4;   // arch/x86/include/asm/segment.h
+constexpr uint64_t kUcFlags = 1 /* UC_FP_XSTATE */ | kSegmentInFrame | kStrictSegment;
 constexpr int kAutoDisarm = 1 << 31;
 
 bool on_altstack(const ThreadContext* c, uint64_t sp) {
@@ -50,6 +54,14 @@ void default_action(int number, const siginfo_t& info, uint64_t mask) {
   set_signal_mask(mask);
 }
 
+// Whether the processor reports the signal with the resume flag set: an instruction that faults, not one that traps (Intel SDM vol. 3,
+// 18.3.1.1). What the kernel forces on a thread, as for a bad frame, has no trap number here.
+bool is_of_fault(const PendingSignal& p) {
+  constexpr uint64_t kDebugTrap = 1, kBreakpointTrap = 3, kOverflowTrap = 4;   // arch/x86/include/asm/trapnr.h
+  return p.fault && is_fault_signal(p.info.si_signo) && (p.trapno != 0 || p.info.si_signo == SIGFPE) && p.trapno != kDebugTrap &&
+         p.trapno != kBreakpointTrap && p.trapno != kOverflowTrap;
+}
+
 // Where the frame goes: the alternate stack if wanted, else below the red zone (get_sigframe).
 uint64_t frame_top(ThreadContext* c, const KernelAction& action) {
   const uint64_t sp = c->app.gpr[kRsp] - 128;
@@ -58,7 +70,10 @@ uint64_t frame_top(ThreadContext* c, const KernelAction& action) {
   return sp;
 }
 
+// False: no frame can be there. The kernel refuses a handler that has no way back (x64_setup_rt_frame).
 bool build_frame(ThreadContext* c, const KernelAction& action, uint64_t& frame_address) {
+  constexpr uint64_t kHasRestorer = 0x0400'0000;   // SA_RESTORER
+  if (!(action.flags & kHasRestorer)) return false;
   const uint64_t vector_bytes = vector_frame_bytes();
   const uint64_t fpstate = (frame_top(c, action) - vector_bytes) & ~63ull;
   frame_address = ((fpstate - sizeof(SignalFrame)) & ~15ull) - 8;
@@ -89,9 +104,9 @@ void fill_frame(ThreadContext* c, KernelUcontext& u, uint64_t fpstate) {
   u.r8 = g[8], u.r9 = g[9], u.r10 = g[10], u.r11 = g[11], u.r12 = g[12], u.r13 = g[13], u.r14 = g[14], u.r15 = g[15];
   u.rdi = g[kRdi], u.rsi = g[kRsi], u.rbp = g[kRbp], u.rbx = g[kRbx], u.rdx = g[kRdx], u.rax = g[kRax], u.rcx = g[kRcx], u.rsp = g[kRsp];
   u.rip = c->app.pc;
-  u.eflags = c->app.flags;
-  u.cs = 0x33;
-  u.ss = 0x2b;
+  u.eflags = c->app.flags | (is_of_fault(c->pending) ? kResumeFlag : 0);
+  u.cs = kUserCode;
+  u.ss = kUserData;
   u.fpstate = fpstate;
   u.mask = c->app_mask;
   u.error = c->pending.error;
@@ -187,17 +202,32 @@ bool refuse_frame(ThreadContext* c, uint64_t mask) {
   return true;
 }
 
+// The selector with which the processor refuses to return to user code: the general protection fault's error code; 0 for the null selector.
+// arch/x86/kernel/signal_64.c, restore_sigcontext
+std::optional<uint64_t> bad_selector(const KernelUcontext& u) {
+  if ((u.cs | 3) != kUserCode) return u.cs & 0xfffc;
+  if ((u.flags & kSegmentInFrame) && (u.flags & kStrictSegment) && (u.ss | 3) != kUserData) return u.ss & 0xfffc;
+  return std::nullopt;
+}
+
+// SIGSEGV where the frame says, by the instruction of the kernel that returns there (arch/x86/kernel/traps.c, fixup_bad_iret).
+void refuse_selector(ThreadContext* c, uint64_t error) {
+  siginfo_t info{};
+  info.si_signo = SIGSEGV;
+  info.si_code = SI_KERNEL;
+  raise_signal_first(c, info, {13 /* X86_TRAP_GP */, error, 0});
+}
+
 }  // namespace
 
 // The frame lies where the handler's `ret` to the restorer left rsp.
 bool do_sigreturn(ThreadContext* c) {
-  constexpr uint16_t kUserCode = 0x33;   // arch/x86/include/asm/segment.h
   KernelUcontext u;
   // A signal that came after the dispatcher last looked has the mask that the handler had: it must be delivered before the mask changes.
   const uint64_t mask = block_signals();
   if (c->pending.number.load(std::memory_order_relaxed) != 0) return false;
   if (!read_app(&u, c->app.gpr[kRsp], sizeof u)) return refuse_frame(c, mask);
-  if ((u.cs | 3) != kUserCode)
+  if ((u.cs | 3) == kUserCode32 || (u.cs & kLocalTable) != 0)
     fail("a signal handler returns to code of segment %#x at %#lx; simrun runs 64-bit code of segment %#x only", u.cs, u.rip, kUserCode);
   uint64_t* g = c->app.gpr;
   g[8] = u.r8, g[9] = u.r9, g[10] = u.r10, g[11] = u.r11, g[12] = u.r12, g[13] = u.r13, g[14] = u.r14, g[15] = u.r15;
@@ -212,6 +242,7 @@ bool do_sigreturn(ThreadContext* c) {
       c->app_altstack = stack_t{u.stack.ss_sp, u.stack.ss_flags & kAutoDisarm, u.stack.ss_size};
   }
   set_signal_mask(u.mask);
+  if (const auto error = bad_selector(u)) refuse_selector(c, *error);
   return true;
 }
 
@@ -271,6 +302,12 @@ namespace {
 // The kernel says of them all that something is mapped there (arch/x86/mm/fault.c, sanitize_error_code).
 bool is_kernel_address(uint64_t address) { return address >> 47 == 0x1ffff; }
 
+// Whether there is a page that only may not be executed; one that was never touched, or that may not be touched, is not there.
+bool page_is_there(uint64_t address) {
+  uint8_t resident = 0, byte;
+  return raw_syscall(SYS_mincore, address & ~4095ull, 1, word(&resident)) == 0 && (resident & 1) && read_app(&byte, address, 1);
+}
+
 void raise(ThreadContext* c, int number, int code, uint64_t address) {
   siginfo_t info{};
   info.si_signo = number;
@@ -279,7 +316,7 @@ void raise(ThreadContext* c, int number, int code, uint64_t address) {
   // X86_TRAP_PF with the instruction-fetch and user bits, X86_TRAP_UD (arch/x86/include/asm/trapnr.h, trap_pf.h).
   Trap trap{6, 0, 0};
   if (number == SIGBUS) trap = {14, 0x14, address};
-  if (number == SIGSEGV) trap = {14, code == SEGV_ACCERR || is_kernel_address(address) ? 0x15ull : 0x14ull, address};
+  if (number == SIGSEGV) trap = {14, is_kernel_address(address) || (code == SEGV_ACCERR && page_is_there(address)) ? 0x15ull : 0x14ull, address};
   raise_signal(c, info, trap);
 }
 

@@ -15,11 +15,11 @@
 namespace simrun::engine {
 namespace {
 
-constexpr uint64_t kPage = 0xffffffffff600000;
+constexpr uint64_t kPage = 0xffffffffff600000, kPageBytes = 4096;
 
 bool page_exists() {
   const std::lock_guard lock(g_translation_lock);
-  return mapped_bytes_in(AppAddress{kPage}, AppAddress{kPage + 4096}).all != 0;
+  return mapped_bytes_in(AppAddress{kPage}, AppAddress{kPage + kPageBytes}).all != 0;
 }
 
 // The system call that a function of the page is; false: no function there.
@@ -39,7 +39,7 @@ bool call_at(uint64_t pc, uint64_t& number) {
   }
 }
 
-// A pointer that is not good: the kernel forces a signal that says nothing of the address.
+// A pointer that is not good, or no function there: the kernel forces a signal that says nothing of the address.
 void raise_bad_call(ThreadContext* c) {
   siginfo_t info{};
   info.si_signo = SIGSEGV;
@@ -51,7 +51,11 @@ void raise_bad_call(ThreadContext* c) {
 
 bool do_vsyscall(ThreadContext* c) {
   uint64_t number, back;
-  if (!call_at(c->app.pc, number) || !page_exists()) return false;
+  if (c->app.pc - kPage >= kPageBytes || !page_exists()) return false;
+  if (!call_at(c->app.pc, number)) {
+    raise_bad_call(c);
+    return true;
+  }
   const Registers before = c->app;
   if (!read_app(&back, c->app.gpr[kRsp], sizeof back)) {
     raise_bad_call(c);
