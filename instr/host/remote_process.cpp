@@ -9,7 +9,10 @@
 #include <sys/wait.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
+#include <fstream>
+#include <optional>
 
 #include "base/user_error.h"
 #include "instr/host/file_descriptor.h"
@@ -23,6 +26,25 @@ constexpr uint64_t kInitialFlags = 0x202;     // interrupts on, as ELF_PLAT_INIT
 [[noreturn]] void throw_access_error(const char* what) {
   throw UserError(fmt::format("cannot prepare the program: {}: {}; simrun must be allowed to ptrace it and to read its file", what,
                               std::strerror(errno)));
+}
+
+// Where the call's instruction can be put for a while: where the thread is, if code runs there at all and nobody else has that memory, else the
+// first such place, the vdso at the latest. Without /proc where the thread is.
+uint64_t place_for_instruction(pid_t pid, uint64_t pc) {
+  constexpr uint64_t kUserEnd = 1ull << 47;
+  std::ifstream maps(fmt::format("/proc/{}/maps", pid));
+  if (!maps) return pc;
+  std::optional<uint64_t> other;
+  for (std::string line; std::getline(maps, line);) {
+    uint64_t begin = 0, end = 0;
+    char permissions[5] = {};
+    if (std::sscanf(line.c_str(), "%lx-%lx %4s", &begin, &end, permissions) != 3) continue;
+    if (permissions[2] != 'x' || permissions[3] != 'p' || end > kUserEnd) continue;
+    if (begin <= pc && pc + sizeof(long) <= end) return pc;
+    if (!other) other = begin;
+  }
+  if (!other) throw UserError(fmt::format("cannot prepare process {}: nothing in it can be executed", pid));
+  return *other;
 }
 
 }  // namespace
@@ -47,11 +69,12 @@ void RemoteProcess::block_signals() {
 }
 
 void RemoteProcess::put_instruction() {
+  instruction_ = place_for_instruction(pid_, initial_.rip);
   errno = 0;
-  saved_text_ = ptrace(PTRACE_PEEKTEXT, pid_, initial_.rip, nullptr);
+  saved_text_ = ptrace(PTRACE_PEEKTEXT, pid_, instruction_, nullptr);
   if (errno != 0) throw_access_error("PTRACE_PEEKTEXT");
   const long syscall_instruction = (saved_text_ & ~0xffffL) | 0x050f;
-  if (ptrace(PTRACE_POKETEXT, pid_, initial_.rip, syscall_instruction) != 0) throw_access_error("PTRACE_POKETEXT");
+  if (ptrace(PTRACE_POKETEXT, pid_, instruction_, syscall_instruction) != 0) throw_access_error("PTRACE_POKETEXT");
 }
 
 int RemoteProcess::wait_for_stop() {
@@ -78,6 +101,7 @@ void RemoteProcess::set_registers(const user_regs_struct& registers) {
 int64_t RemoteProcess::call(long number, std::array<uint64_t, 6> a) {
   user_regs_struct r = initial_;
   r.orig_rax = ~0ull;  // not in a system call: nothing to restart
+  r.rip = instruction_;
   r.rax = static_cast<uint64_t>(number);
   r.rdi = a[0], r.rsi = a[1], r.rdx = a[2], r.r10 = a[3], r.r8 = a[4], r.r9 = a[5];
   set_registers(r);
@@ -121,7 +145,7 @@ std::string RemoteProcess::read_string(uint64_t address) {
 }
 
 void RemoteProcess::give_back() noexcept {
-  ptrace(PTRACE_POKETEXT, pid_, initial_.rip, saved_text_);
+  ptrace(PTRACE_POKETEXT, pid_, instruction_, saved_text_);
   user_regs_struct r = initial_;
   r.orig_rax = ~0ull;
   ptrace(PTRACE_SETREGS, pid_, nullptr, &r);
@@ -129,7 +153,7 @@ void RemoteProcess::give_back() noexcept {
 }
 
 void RemoteProcess::prepare_start(uint64_t pc, uint64_t sp, bool block_signals) {
-  if (ptrace(PTRACE_POKETEXT, pid_, initial_.rip, saved_text_) != 0) throw_access_error("PTRACE_POKETEXT");
+  if (ptrace(PTRACE_POKETEXT, pid_, instruction_, saved_text_) != 0) throw_access_error("PTRACE_POKETEXT");
   user_regs_struct r{};
   r.cs = initial_.cs, r.ss = initial_.ss, r.ds = initial_.ds, r.es = initial_.es, r.fs = initial_.fs, r.gs = initial_.gs;
   r.orig_rax = ~0ull;

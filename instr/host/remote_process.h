@@ -1,6 +1,6 @@
 // A stopped thread, as a place to run system calls and to write memory. Works without breakpoints and without signals: a
-// `syscall` instruction is written over the instruction that is next and run between the two system-call stops, so neither
-// the signal mask nor a disposition of the program ever changes.
+// `syscall` instruction is written over the instruction that is next (or over another, if code does not run there) and run between the two
+// system-call stops, so neither the signal mask nor a disposition of the program ever changes.
 #pragma once
 
 #include <sys/types.h>
@@ -61,7 +61,8 @@ class RemoteProcess {
   pid_t pid_;
   user_regs_struct initial_{};
   uint64_t signal_mask_ = 0;
-  long saved_text_ = 0;
+  uint64_t instruction_ = 0;   // where `syscall` stands
+  long saved_text_ = 0;        // what stood there
   int held_signal_ = 0;   // SIGSTOP cannot be blocked: kept back until detach
 };
 
