@@ -20,7 +20,8 @@ const char* name_of(traces::SectionType type) {
     case traces::SectionType::kInformation: return "information";
     case traces::SectionType::kDescriptors: return "descriptors";
     case traces::SectionType::kModules: return "modules";
-    case traces::SectionType::kChunk: return "chunks";
+    case traces::SectionType::kChunk:
+    case traces::SectionType::kChunk3: return "chunks";
     case traces::SectionType::kSummary: return "summary";
     case traces::SectionType::kIndex: return "index";
     case traces::SectionType::kProcesses: return "processes";

@@ -82,7 +82,7 @@ T number(const nlohmann::json& object, const char* key) {
 
 Json trace_information(const ProgramOptions& options, uint32_t cores) {
   std::error_code error;
-  return {{"format", "simrun-trace-3"},
+  return {{"format", "simrun-trace-4"},
           {"simrun", SIMRUN_VERSION},
           {"command", options.command},
           {"working_directory", std::filesystem::current_path(error).string()},

@@ -89,7 +89,12 @@ class ByteReader {
   uint64_t low_bytes(uint32_t count) {
     if (left() < count) throw FormatError("ends too early");
     uint64_t value = 0;
-    std::memcpy(&value, at_, count);
+    if (left() >= sizeof value && count != 0) [[likely]] {
+      std::memcpy(&value, at_, sizeof value);
+      value &= ~uint64_t{0} >> (64 - 8 * count);
+    } else {
+      std::memcpy(&value, at_, count);
+    }
     at_ += count;
     return value;
   }

@@ -1,19 +1,14 @@
 #include "traces/chunk_codec.h"
-#include "traces/prediction.h"
+#include "traces/decode_items.h"
+#include "traces/decode_items_3.h"
+#include "traces/huge_pages.h"
 
 namespace simrun::traces {
 
 namespace {
 
-void require(bool holds, const char* what) {
-  if (!holds) throw FormatError(what);
-}
-
-constexpr uint64_t kNoRun = ~uint64_t{0};
-
-// The rest of a column of runs: how many right predictions come before the next wrong one. Behind the last, all are right.
-uint64_t next_run(ByteReader& runs) { return runs.empty() ? kNoRun : runs.varint(); }
-
+// `Items`: the columns of paths and their words, of one version.
+template <class Items>
 class PartDecoder {
  public:
   PartDecoder(ByteReader& from, const ShapesOf& shapes)
@@ -31,9 +26,8 @@ class PartDecoder {
     word_count_ = from.varint_up_to(kMaxChunkWords, "number of words");
     known_paths_ = static_cast<uint32_t>(from.varint_up_to(shapes_.path_count, "number of known paths"));
     known_slots_ = static_cast<uint32_t>(from.varint_up_to(shapes_.slot_count, "number of known address words"));
-    for (ByteReader* column : {&path_runs_, &path_codes_, &path_ids_, &word_runs_, &word_codes_, &word_residues_,
-                               &events_})
-      *column = from.column();
+    items_.read_columns(from);
+    events_ = from.column();
     require(path_count_ + event_count_ <= word_count_, "more items than words");
     part_.items = path_count_ + event_count_;
   }
@@ -41,81 +35,28 @@ class PartDecoder {
   uint64_t words() const { return word_count_; }
 
   ThreadPart decode() {
-    PathPredictor paths(known_paths_);
-    WordPredictor words(known_slots_);
+    part_.words.reserve(word_count_);
+    prefer_huge_pages(part_.words.data(), word_count_ * sizeof(uint64_t));
     part_.words.resize(word_count_);
     at_ = part_.words.data();
     end_ = at_ + word_count_;
-    path_run_ = next_run(path_runs_);
-    word_run_ = next_run(word_runs_);
+    items_.start({shapes_.paths.get(), shapes_.registers.get(), known_paths_, known_slots_}, at_, end_);
     uint64_t left = path_count_;
     for (uint64_t k = 0; k < event_count_; ++k) {
       const uint64_t before = events_.varint_up_to(left, "paths before an event");
-      for (uint64_t i = 0; i < before; ++i) path(paths, words);
+      at_ = items_.paths(before, at_);
       left -= before;
       event();
     }
-    for (; left != 0; --left) path(paths, words);
+    at_ = items_.paths(left, at_);
     require(at_ == end_, "fewer words than announced");
-    for (const ByteReader* column : {&path_codes_, &path_ids_, &word_codes_, &word_residues_, &events_})
-      require(column->empty(), "a column is longer than what it describes");
+    items_.end();
+    require(events_.empty(), "a column is longer than what it describes");
+    part_.instructions += items_.instructions();
     return std::move(part_);
   }
 
  private:
-  void path(PathPredictor& paths, WordPredictor& words) {
-    uint32_t id = paths.first();
-    if (path_run_ == 0) [[unlikely]] {
-      id = missed_path(paths);
-      path_run_ = next_run(path_runs_);
-    } else {
-      --path_run_;
-    }
-    require(id >= kFirstPath && id < known_paths_, "a path that does not exist");
-    paths.learn(id);
-    const PathShape shape = shapes_.paths[id];
-    require(static_cast<uint64_t>(end_ - at_) > shape.words, "more words than announced");
-    *at_++ = id;
-    part_.instructions += shape.instructions;
-    require(shape.first_slot + shape.words <= known_slots_, "an address word that does not exist");
-    for (uint32_t k = 0; k < shape.words; ++k) *at_++ = word(words, shape.first_slot + k);
-  }
-
-  uint32_t missed_path(const PathPredictor& paths) {
-    if (path_codes_.byte() == 0) return paths.second();
-    const auto id = static_cast<uint64_t>(last_miss_) + static_cast<uint64_t>(path_ids_.signed_varint());
-    require(id < known_paths_, "a path that does not exist");
-    last_miss_ = static_cast<int64_t>(id);
-    return static_cast<uint32_t>(id);
-  }
-
-  uint64_t word(WordPredictor& words, uint32_t index) {
-    WordPredictor::Slot& slot = words.slot(index);
-    uint64_t& register_value = words.register_value(shapes_.registers[index]);
-    bool prefer = WordPredictor::prefers_register(slot);
-    uint64_t value =
-        prefer ? WordPredictor::by_register(slot, register_value) : WordPredictor::by_stride(slot);
-    if (word_run_ == 0) [[unlikely]] {
-      value = missed_word(slot, register_value, prefer);
-      word_run_ = next_run(word_runs_);
-    } else {
-      --word_run_;
-    }
-    WordPredictor::learn(slot, register_value, value, prefer);
-    return value;
-  }
-
-  uint64_t missed_word(const WordPredictor::Slot& slot, uint64_t register_value, bool& prefer) {
-    const uint8_t code = word_codes_.byte();
-    require(code <= 16, "unknown code of a word");
-    if (code == 0) {
-      prefer = !prefer;
-      return prefer ? WordPredictor::by_register(slot, register_value) : WordPredictor::by_stride(slot);
-    }
-    const uint64_t base = code > 8 ? register_value : slot.last;
-    return base + static_cast<uint64_t>(unzigzag(word_residues_.low_bytes((code - 1u) % 8 + 1)));
-  }
-
   void event() {
     const uint64_t id = events_.varint_up_to(kFirstPath - 1, "the number of an event");
     const uint64_t payload = events_.varint_up_to(kMaxChunkWords, "the size of an event");
@@ -139,12 +80,10 @@ class PartDecoder {
   ThreadPart part_;
   uint64_t path_count_, event_count_, word_count_;
   uint32_t known_paths_, known_slots_;
-  uint64_t path_run_ = kNoRun, word_run_ = kNoRun;
-  int64_t last_miss_ = 0;
   uint64_t* at_ = nullptr;
   uint64_t* end_ = nullptr;
-  ByteReader path_runs_{{}}, path_codes_{{}}, path_ids_{{}}, word_runs_{{}}, word_codes_{{}}, word_residues_{{}},
-      events_{{}};
+  Items items_;
+  ByteReader events_{{}};
 };
 
 void read_turns(ByteReader& from, Chunk& chunk) {
@@ -161,15 +100,14 @@ void read_turns(ByteReader& from, Chunk& chunk) {
   for (uint64_t rest : left) require(rest == 0, "items that have no turn");
 }
 
-}  // namespace
-
-Chunk decode_chunk(std::span<const uint8_t> bytes, const ShapesOf& shapes) {
+template <class Items>
+Chunk decode(std::span<const uint8_t> bytes, const ShapesOf& shapes) {
   ByteReader from(bytes);
   Chunk chunk;
   const uint64_t parts = from.varint_up_to(kMaxThreadsInTrace, "number of threads");
   uint64_t words = 0;
   for (uint64_t k = 0; k < parts; ++k) {
-    PartDecoder part(from, shapes);
+    PartDecoder<Items> part(from, shapes);
     words += part.words();
     require(words <= kMaxChunkWords, "more words than a chunk may hold");
     chunk.threads.push_back(part.decode());
@@ -178,6 +116,16 @@ Chunk decode_chunk(std::span<const uint8_t> bytes, const ShapesOf& shapes) {
   read_turns(from, chunk);
   require(from.empty(), "bytes behind the end of the chunk");
   return chunk;
+}
+
+}  // namespace
+
+Chunk decode_chunk(std::span<const uint8_t> bytes, const ShapesOf& shapes) {
+  return decode<ItemsDecoder>(bytes, shapes);
+}
+
+Chunk decode_chunk_3(std::span<const uint8_t> bytes, const ShapesOf& shapes) {
+  return decode<version_3::ItemsDecoder>(bytes, shapes);
 }
 
 }  // namespace simrun::traces

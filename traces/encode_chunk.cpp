@@ -1,51 +1,55 @@
-#include <algorithm>
-#include <bit>
 #include <cstring>
+#include <memory>
+#include <vector>
 
 #include "base/check.h"
 #include "traces/chunk_codec.h"
 #include "traces/prediction.h"
+#include "traces/word_policy.h"
 
 namespace simrun::traces {
 
 namespace {
 
-// A column that is written through a pointer: its place was made before, and is used again for the next part. What is not
-// written of it costs nothing.
+// A column whose place was made before, and is used again for the next part. What is not written of it costs nothing.
 class Column {
  public:
-  // Room for `bytes` and the up to 16 that one write may touch behind them.
-  uint8_t* start(size_t bytes) {
+  // Empty, with room for so many bytes and the up to 16 that one write may touch behind them.
+  void start(size_t bytes) {
     if (bytes + kSlack > capacity_) {
       capacity_ = bytes + bytes / 4 + kSlack;
       data_ = std::make_unique_for_overwrite<uint8_t[]>(capacity_);
     }
-    return data_.get();
+    at_ = data_.get();
   }
-  void end(const uint8_t* at) { size_ = static_cast<size_t>(at - data_.get()); }
-  std::span<const uint8_t> bytes() const { return {data_.get(), size_}; }
+  void byte(uint8_t value) { *at_++ = value; }
+  void varint(uint64_t value) {
+    uint8_t* at = at_;
+    for (; value >= 0x80; value >>= 7) *at++ = static_cast<uint8_t>(value | 0x80);
+    *at++ = static_cast<uint8_t>(value);
+    at_ = at;
+  }
+  // Eight are stored, and the next write goes over what is too much.
+  void low_bytes(uint64_t value, uint32_t count) {
+    uint8_t* const at = at_;
+    std::memcpy(at, &value, 8);
+    at_ = at + count;
+  }
+  std::span<const uint8_t> bytes() const { return {data_.get(), static_cast<size_t>(at_ - data_.get())}; }
 
  private:
   static constexpr size_t kSlack = 16;
   std::unique_ptr<uint8_t[]> data_;
-  size_t capacity_ = 0, size_ = 0;
+  size_t capacity_ = 0;
+  uint8_t* at_ = nullptr;
 };
-
-uint8_t* put_varint(uint8_t* at, uint64_t value) {
-  while (value >= 0x80) {
-    *at++ = static_cast<uint8_t>(value | 0x80);
-    value >>= 7;
-  }
-  *at++ = static_cast<uint8_t>(value);
-  return at;
-}
 
 }  // namespace
 
 // The columns of one thread at a time. Each kind of data by itself: zstd finds more in them so.
 //
-// Everything that changes with each word is a local variable of encode(): bytes that are stored may be anything, so a member
-// would be written and read again around each of them (encoding took 1.5 times as long; bench/traces).
+// What is read and written with each word are local variables of encode(), and what is rare (a wrong prediction) is
+// done in functions of its own, so that they stay in registers (bench/traces).
 class ChunkEncoder::Part {
  public:
   void write(const ThreadPart& part, const PathShapes& shapes, Bytes& out) {
@@ -63,113 +67,145 @@ class ChunkEncoder::Part {
     head.varint(shapes.path_count);
     head.varint(shapes.slot_count);
     append(out, head.bytes());
-    for (const Column* column : {&path_runs_, &path_codes_, &path_ids_, &word_runs_, &word_codes_, &word_residues_}) {
-      ByteWriter size;
-      size.varint(column->bytes().size());
-      append(out, size.bytes());
-      append(out, column->bytes());
-    }
-    ByteWriter events;
-    events.column(events_.bytes());
-    append(out, events.bytes());
+    for (const Column* column : {&path_runs_, &path_codes_, &path_ids_, &word_runs_, &word_codes_, &word_values_})
+      append_column(out, column->bytes());
+    for (const uint32_t width : kWidths) append_column(out, residues_[width].bytes());
+    append_column(out, events_.bytes());
   }
 
  private:
   static void append(Bytes& out, std::span<const uint8_t> bytes) { out.insert(out.end(), bytes.begin(), bytes.end()); }
+  static void append_column(Bytes& out, std::span<const uint8_t> bytes) {
+    ByteWriter size;
+    size.varint(bytes.size());
+    append(out, size.bytes());
+    append(out, bytes);
+  }
 
-  // Bounds of the columns: a run takes a byte, and one more for each 128 that it says; a difference of path ids 5, of words 8.
-  void encode(const ThreadPart& part, const PathShapes& shapes) {
+  // Bounds of the columns: a run takes a byte, and one more for each 128 that it says; a difference of path ids 5, of
+  // words 8.
+  void start(const ThreadPart& part, const PathShapes& shapes) {
     const size_t most = part.words.size();
-    uint8_t* path_runs = path_runs_.start(2 * most + 16);
-    uint8_t* path_codes = path_codes_.start(most);
-    uint8_t* path_ids = path_ids_.start(5 * most);
-    uint8_t* word_runs = word_runs_.start(2 * most + 16);
-    uint8_t* word_codes = word_codes_.start(most);
-    uint8_t* residues = word_residues_.start(8 * most);
+    path_runs_.start(2 * most + 16);
+    path_codes_.start(most);
+    path_ids_.start(5 * most);
+    word_runs_.start(2 * most + 16);
+    word_codes_.start(most);
+    word_values_.start(8 * most);
+    for (const uint32_t width : kWidths) residues_[width].start(width * most);
     events_ = ByteWriter();
     event_count_ = 0;
+    last_miss_ = 0;
+    last_exception_ = part.words.data();
     paths_.reset(shapes.path_count);
     words_.reset(shapes.slot_count);
-    uint64_t path_count = 0, items_before = 0, path_run = 0, word_run = 0;
-    int64_t last_miss = 0;
+    policies_.assign(words_.mask() + 1, WordPolicy());
+  }
+
+  void encode(const ThreadPart& part, const PathShapes& shapes) {
+    start(part, shapes);
+    PathPredictor::Past past;
+    uint64_t path_count = 0, paths_before = 0, path_run = 0;
     const uint64_t* at = part.words.data();
-    const uint64_t* const end = at + most;
+    const uint64_t* const end = at + part.words.size();
     const PathShape* const path_shapes = shapes.paths.get();
-    const uint8_t* const registers = shapes.registers.get();
+    const uint8_t* const register_of = shapes.registers.get();
+    WordSlot* const slots = words_.slots();
+    uint64_t* const registers = words_.registers();
+    const uint32_t mask = words_.mask();
     while (at != end) {
       const auto id = static_cast<uint32_t>(*at);
-      if (id < kFirstPath) {
-        at = event(at, path_count - items_before);
-        items_before = path_count;
+      if (id < kFirstPath) [[unlikely]] {
+        at = event(at, path_count - paths_before);
+        paths_before = path_count;
         continue;
       }
       ++path_count;
-      if (paths_.first() == id) [[likely]] {
+      if (paths_.first(past) == id) [[likely]] {
         ++path_run;
       } else {
-        path_runs = put_varint(path_runs, path_run);
+        missed_path(past, id, path_run);
         path_run = 0;
-        const bool second = paths_.second() == id;
-        *path_codes++ = second ? 0 : 1;
-        if (!second) {
-          path_ids = put_varint(path_ids, zigzag(static_cast<int64_t>(id) - last_miss));
-          last_miss = id;
-        }
       }
-      paths_.learn(id);
+      paths_.follow(past, id);
       const PathShape shape = path_shapes[id];
       ++at;
-      for (uint32_t index = shape.first_slot; index != shape.first_slot + shape.words; ++index) {
+      for (uint32_t k = shape.first_slot; k != shape.first_slot + shape.words; ++k) {
         const uint64_t value = *at++;
-        WordPredictor::Slot& slot = words_.slot(index);
-        uint64_t& register_value = words_.register_value(registers[index]);
-        const uint64_t a = WordPredictor::by_stride(slot), b = WordPredictor::by_register(slot, register_value);
-        bool prefer = WordPredictor::prefers_register(slot);
-        if ((prefer ? b : a) == value) [[likely]] {
-          ++word_run;
-        } else {
-          // Code 0: the other prediction was right. Else 1 + 8 * (relative to the register's last value) + bytes - 1, and
-          // the zigzag difference in so many bytes. Eight are stored, and the next overwrites what is too much.
-          word_runs = put_varint(word_runs, word_run);
-          word_run = 0;
-          const bool other = (prefer ? a : b) == value;
-          const uint64_t from_last = zigzag(static_cast<int64_t>(value - slot.last));
-          const uint64_t from_register = zigzag(static_cast<int64_t>(value - register_value));
-          const uint64_t residue = std::min(from_last, from_register);
-          const auto bytes = static_cast<uint32_t>(std::bit_width(residue | 1) + 7) / 8;
-          *word_codes++ = other ? 0 : static_cast<uint8_t>(bytes + (from_register < from_last ? 8 : 0));
-          std::memcpy(residues, &residue, 8);
-          residues += other ? 0 : bytes;
-          prefer ^= other;
-        }
-        WordPredictor::learn(slot, register_value, value, prefer);
+        WordSlot& slot = slots[k & mask];
+        uint64_t& register_value = registers[register_of[k]];
+        const uint64_t difference = value - *slot.base - slot.step;
+        if ((difference | slot.width) != 0) [[unlikely]]
+          missed_word(slot, register_value, difference, at - 1);
+        slot.last = value;
+        register_value = value;
       }
     }
-    path_runs_.end(path_runs);
-    path_codes_.end(path_codes);
-    path_ids_.end(path_ids);
-    word_runs_.end(word_runs);
-    word_codes_.end(word_codes);
-    word_residues_.end(residues);
     path_count_ = path_count;
     CHECK(path_count_ + event_count_ == part.items);
   }
 
-  // Items since the last event, the event, its payload.
-  const uint64_t* event(const uint64_t* at, uint64_t items_before) {
+  [[gnu::noinline]] void missed_path(PathPredictor::Past past, uint32_t id, uint64_t run) {
+    path_runs_.varint(run);
+    const bool second = paths_.second(past) == id;
+    path_codes_.byte(second ? 0 : 1);
+    if (!second) {
+      path_ids_.varint(zigzag(static_cast<int64_t>(id) - last_miss_));
+      last_miss_ = id;
+    }
+    paths_.learn_miss(past, id);
+  }
+
+  // The prediction is wrong, or residues are given with each word.
+  [[gnu::noinline]] void missed_word(WordSlot& slot, const uint64_t& register_value, uint64_t difference,
+                                     const uint64_t* at) {
+    const auto width = static_cast<uint32_t>(slot.width);
+    const uint64_t residue = zigzag(static_cast<int64_t>(difference));
+    const uint32_t bytes = bytes_of(residue);
+    WordPolicy& policy = policies_[static_cast<size_t>(&slot - words_.slots())];
+    if (bytes <= width) [[likely]] {
+      const uint64_t other = *at - (slot.base == &slot.last ? register_value : slot.last);
+      if (!policy.residue(difference, other, width_for(bytes) < width)) [[likely]] {
+        residues_[width].low_bytes(residue, width);
+        return;
+      }
+    }
+    exception(slot, policy, register_value, at);
+  }
+
+  void exception(WordSlot& slot, WordPolicy& policy, const uint64_t& register_value, const uint64_t* at) {
+    const WordPolicy::Choice choice = policy.choose(slot, *at, register_value);
+    const uint64_t* const from = choice.from_register ? &register_value : &slot.last;
+    const uint64_t difference = *at - *from;
+    const uint64_t coded = zigzag(static_cast<int64_t>(difference));
+    const uint32_t bytes = bytes_of(coded);
+    word_runs_.varint(static_cast<uint64_t>(at - last_exception_));
+    last_exception_ = at;
+    word_codes_.byte(static_cast<uint8_t>((bytes - 1) | (choice.from_register ? kFromRegister : 0) |
+                                          static_cast<uint32_t>(choice.action) << kActionShift));
+    word_values_.low_bytes(coded, bytes);
+    act(slot, choice.action, from, difference, bytes);
+  }
+
+  // Paths since the last event, the event, its payload.
+  const uint64_t* event(const uint64_t* at, uint64_t paths_before) {
     ++event_count_;
     const uint64_t payload = *at >> 32;
-    events_.varint(items_before);
+    events_.varint(paths_before);
     events_.varint(static_cast<uint32_t>(*at));
     events_.varint(payload);
     for (uint64_t k = 0; k < payload; ++k) events_.varint(at[1 + k]);
     return at + 1 + payload;
   }
 
-  PathPredictor paths_{0};
-  WordPredictor words_{0};
+  PathPredictor paths_;
+  WordSlots words_;
+  std::vector<WordPolicy> policies_;  // by slot
   uint64_t path_count_ = 0, event_count_ = 0;
-  Column path_runs_, path_codes_, path_ids_, word_runs_, word_codes_, word_residues_;
+  int64_t last_miss_ = 0;
+  const uint64_t* last_exception_ = nullptr;
+  Column path_runs_, path_codes_, path_ids_, word_runs_, word_codes_, word_values_;
+  Column residues_[kMostWidth + 1];  // by their bytes
   ByteWriter events_;
 };
 

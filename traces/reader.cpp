@@ -40,12 +40,12 @@ Reader::Reader(const std::string& path) : file_(path) {
 }
 
 void Reader::read_section(const Section& section) {
-  if (section.type == SectionType::kChunk) {
+  if (is_chunk(section.type)) {
     chunks_.push_back({section, {}});
     memory_before_.push_back(memory_changes_.size());
     return;
   }
-  const bool known = section.type >= SectionType::kInformation && section.type <= SectionType::kMemory;
+  const bool known = section.type >= SectionType::kInformation && section.type <= SectionType::kChunk;
   if (!known) return;  // of a later minor version: nothing that we need
   const Bytes bytes = file_.read(section);
   ByteReader from(bytes);
@@ -74,6 +74,7 @@ void Reader::read_section(const Section& section) {
         read_index(from);
         break;
       case SectionType::kChunk:
+      case SectionType::kChunk3:
         break;
     }
     require(from.empty(), "bytes behind the end of a section's contents");
@@ -132,10 +133,11 @@ Chunk Reader::read_chunk(size_t index) const {
   const Section& section = chunks_[index].section;
   const Bytes bytes = file_.read(section);
   try {
-    Chunk chunk = decode_chunk(bytes, [this](uint32_t process) {
+    const ShapesOf shapes = [this](uint32_t process) {
       require(process < shapes_.size(), "a process without descriptions");
       return shapes_[process];
-    });
+    };
+    Chunk chunk = section.type == SectionType::kChunk ? decode_chunk(bytes, shapes) : decode_chunk_3(bytes, shapes);
     require(chunk.instructions == section.instructions, "a chunk has other instructions than its header says");
     chunk.first_instruction = section.first_instruction;
     return chunk;

@@ -14,18 +14,21 @@
 namespace simrun::traces {
 
 // docs/trace-format.md, "Versions", has what was different. The older ones are still read.
-inline constexpr uint32_t kFormatVersion = 3, kOldestFormatVersion = 1;
+inline constexpr uint32_t kFormatVersion = 4, kOldestFormatVersion = 1;
 
 enum class SectionType : uint32_t {
   kInformation = 1,  // JSON: what was recorded, where and how
   kDescriptors = 2,
   kModules = 3,
-  kChunk = 4,
+  kChunk3 = 4,  // as files up to version 3 have them
   kSummary = 5,  // JSON: how it ended, statistics
   kIndex = 6,
   kProcesses = 7,
   kMemory = 8,
+  kChunk = 9,
 };
+
+constexpr bool is_chunk(SectionType type) { return type == SectionType::kChunk || type == SectionType::kChunk3; }
 
 // Bytes before compression that a section may have: so a damaged one cannot ask for all memory.
 inline constexpr uint64_t kMaxRawBytes = uint64_t{1} << 30;

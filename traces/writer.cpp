@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/user_error.h"
 #include "traces/chunk_codec.h"
+#include "traces/huge_pages.h"
 #include "traces/process_records.h"
 
 namespace simrun::traces {
@@ -15,6 +16,7 @@ namespace {
 
 // Of the smaller sections: they are few.
 constexpr int kDescriptorLevel = 9;
+constexpr uint64_t kMostAtOnce = 64 << 10;  // words that are added in one go, as a rule
 // What the summary and the footer may take, at least; the index takes its share for each chunk on top.
 constexpr uint64_t kTailBytes = 256 << 10, kTailBytesOfPart = 40;
 
@@ -94,6 +96,11 @@ ThreadPart& Writer::part_of(uint32_t thread) {
     }
   }
   part.words.clear();
+  // The first one of a chunk is often the only one: its words are not to be moved as they grow.
+  if (open_.threads.empty() && part.words.capacity() < options_.chunk_words + kMostAtOnce) {
+    part.words.reserve(options_.chunk_words + kMostAtOnce);
+    prefer_huge_pages(part.words.data(), part.words.capacity() * sizeof(uint64_t));
+  }
   open_.threads.push_back(std::move(part));
   return open_.threads.back();
 }

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "tests/traces/made_trace.h"
 
 namespace simrun::traces {
@@ -78,6 +80,93 @@ TEST(ChunkCodec, LoopsCostNextToNothing) {
   const Bytes bytes = encode_chunk(chunk, shapes);
   EXPECT_LT(bytes.size(), 200u);
   EXPECT_EQ(decode_chunk(bytes, shapes).threads[0].words, part.words);
+}
+
+// One thread in a loop of one path with so many words, of registers 3, 4, 3, 4 ...; `value` gives them.
+template <class Value>
+Made loop(uint32_t words, uint64_t times, Value&& value) {
+  Made m;
+  Superblock s{0x1000, {{0, 4, kEndsBlock}}, {}, {}, {}};
+  for (uint32_t k = 0; k < words; ++k) {
+    s.operands.push_back({.word_a = static_cast<uint16_t>(k + 1), .size = 8});
+    s.word_registers.push_back(static_cast<uint8_t>(3 + k % 2));
+  }
+  m.table.add_superblock(s);
+  m.table.add_path({0, 1, static_cast<uint16_t>(words), static_cast<uint16_t>(words)});
+  ThreadPart part;
+  part.items = part.instructions = times;
+  for (uint64_t time = 0; time < times; ++time) {
+    part.words.push_back(kFirstPath);
+    for (uint32_t k = 0; k < words; ++k) part.words.push_back(value(time, k));
+  }
+  m.chunk.instructions = times;
+  m.chunk.threads.push_back(std::move(part));
+  m.chunk.turns = {{0, static_cast<uint32_t>(times)}};
+  return m;
+}
+
+// Bytes before compression, of a loop that decodes to what it was.
+template <class Value>
+size_t size_of_loop(uint32_t words, uint64_t times, Value&& value) {
+  const Made m = loop(words, times, value);
+  const Bytes bytes = encode_chunk(m.chunk, m.shapes);
+  EXPECT_EQ(decode_chunk(bytes, m.shapes).threads.at(0).words, m.chunk.threads[0].words);
+  return bytes.size();
+}
+
+// What cannot be predicted costs its bytes, not codes on top, whatever its size.
+TEST(ChunkCodec, RandomWordsCostTheirBytes) {
+  for (uint32_t bits = 1; bits <= 64; ++bits) {
+    std::mt19937_64 random(bits);
+    const size_t width = bits + 1 <= 32 ? (bits + 1 + 7) / 8 : 8;  // of a difference, with its sign
+    const size_t size = size_of_loop(1, 4000, [&](uint64_t, uint32_t) { return random() >> (64 - bits); });
+    // Now and then it is smaller for so long that less is tried.
+    EXPECT_LT(size, 4000 * width * 5 / 4 + 200) << bits;
+  }
+}
+
+// A step that changes now and then, another register's value at a distance, a jump: what comes back costs nothing.
+TEST(ChunkCodec, StepsThatChangeAreFound) {
+  const auto steps = [](uint64_t time, uint32_t) { return 0x7000'0000'0000 + time * (8 << time / 10000 % 4); };
+  EXPECT_LT(size_of_loop(1, 40000, steps), 400u);
+  std::mt19937_64 random(1);
+  uint64_t object = 0;
+  const auto fields = [&](uint64_t, uint32_t k) {
+    if (k == 0) object = 0x5555'0000'0000 + 32 * (random() % 1000);
+    return object + 8 * k;
+  };
+  EXPECT_LT(size_of_loop(3, 10000, fields), 10000u * 9 / 2);  // the third word is at a distance from the first
+  const auto jumps = [](uint64_t time, uint32_t) { return 0x1'0000 * (time / 1000) + 4 * (time % 1000); };
+  EXPECT_LT(size_of_loop(1, 100000, jumps), 100u * 20);
+}
+
+TEST(ChunkCodec, ValuesAtTheEdges) {
+  constexpr uint64_t kEdges[] = {0, 1, ~uint64_t{0}, uint64_t{1} << 63, (uint64_t{1} << 63) - 1, 0xff, 0x80, 0x7f, 1u << 31};
+  std::mt19937_64 random(1);
+  for (uint32_t words : {1, 2, 5})
+    size_of_loop(words, 3000, [&](uint64_t time, uint32_t) { return time / 100 % 2 == 0 ? kEdges[random() % 9] : time; });
+}
+
+// More words than there are slots: some share theirs, with other registers.
+TEST(ChunkCodec, WordsThatShareASlot) {
+  Made m;
+  ThreadPart part;
+  for (uint32_t b = 0; b < 40; ++b) {
+    Superblock s{0x1000 + 64 * b, {{0, 4, kEndsBlock}}, {}, {}, {}};
+    for (uint32_t k = 0; k < 4001; ++k) s.word_registers.push_back(static_cast<uint8_t>((b + k) % 17));
+    s.operands.assign(1, {.word_a = 4001, .size = 8});
+    m.table.add_superblock(s);
+    m.table.add_path({b, 1, 1, 4001});
+  }
+  for (uint64_t time = 0; time < 120; ++time) {
+    part.words.push_back(kFirstPath + time % 40);
+    for (uint64_t k = 0; k < 4001; ++k) part.words.push_back(0x7000'0000 + 16 * k + time * time);
+    ++part.items, ++part.instructions;
+  }
+  m.chunk.instructions = part.instructions;
+  m.chunk.turns = {{0, static_cast<uint32_t>(part.items)}};
+  m.chunk.threads.push_back(std::move(part));
+  EXPECT_EQ(decode_chunk(encode_chunk(m.chunk, m.shapes), m.shapes).threads.at(0).words, m.chunk.threads[0].words);
 }
 
 // Whatever the bytes: an error, or a chunk whose items and turns are complete.

@@ -84,6 +84,20 @@ TEST(TraceFile, ReadsVersion2) {
   EXPECT_TRUE(trace.memory_before(0).empty());
 }
 
+// Before words were predicted as now: the words are those that went in.
+TEST(TraceFile, ReadsVersion3) {
+  const ScratchDirectory scratch;
+  const std::vector<std::vector<uint64_t>> expected = write_made_trace(scratch.file("t"), 7, 2, 1);
+  const Reader trace(TRACES_TESTS "/version_3.trace");
+  EXPECT_EQ(trace.incomplete(), "");
+  EXPECT_EQ(trace.sections()[0].type, SectionType::kInformation);
+  std::vector<std::vector<uint64_t>> words(2);
+  for (size_t k = 0; k < trace.chunks().size(); ++k)
+    for (const ThreadPart& part : trace.read_chunk(k).threads)
+      words.at(part.thread).insert(words[part.thread].end(), part.words.begin(), part.words.end());
+  EXPECT_EQ(words, expected);
+}
+
 // Each chunk has before it what happened to memory before its first item, recorded or not.
 TEST(TraceFile, MemoryBeforeChunks) {
   const ScratchDirectory scratch;

@@ -19,7 +19,7 @@ void fuzz(std::span<const uint8_t> input) {
     std::span<const uint8_t> payload = input.subspan(4, std::min(stated, input.size() - 4));
     input = input.subspan(4 + payload.size());
     uint32_t numbers[2] = {};
-    if (type == SectionType::kChunk && payload.size() >= sizeof numbers) {
+    if (is_chunk(type) && payload.size() >= sizeof numbers) {
       std::memcpy(numbers, payload.data(), sizeof numbers);
       payload = payload.subspan(sizeof numbers);
     }
