@@ -151,7 +151,7 @@ int import_trace(const ConvertOptions& o) {
   const traces::ImportFormat& format = find_format(traces::import_formats(), o.from);
   if (o.output == "-") throw UserError("a trace cannot be written to standard output", 2);
   traces::Writer writer(o.output,
-                        {{"format", "simrun-trace-3"}, {"imported_from", format.name}, {"command", {o.input}}});
+                        {{"format", "simrun-trace-4"}, {"imported_from", format.name}, {"command", {o.input}}});
   format.read(o.input, writer);
   writer.finish({{"threads", nlohmann::ordered_json::array()}});
   if (const std::string why = writer.stopped(); !why.empty())
