@@ -143,10 +143,9 @@ Json memory(const sim::MemoryStatistics& m) {
           {"snoops_sent", m.snoops_sent}};
 }
 
-Json transfers(const RunResult& r) {
+Json transfers(const std::vector<sim::Transfer>& all) {
   Json list = Json::array();
-  for (const sim::Transfer& t : r.caches.transfers)
-    list.push_back({{"to_core", t.to}, {"from_core", t.from}, {"lines", t.lines}});
+  for (const sim::Transfer& t : all) list.push_back({{"to_core", t.to}, {"from_core", t.from}, {"lines", t.lines}});
   return list;
 }
 
@@ -249,8 +248,15 @@ void put_model(Json& json, const RunResult& r) {
   json["levels"] = levels(r);
   json["cores"] = cores(r);
   json["memory"] = r.machine ? memory(r.caches.memory) : Json(nullptr);
-  json["transfers"] = transfers(r);
+  json["transfers"] = transfers(r.caches.transfers);
   json["configuration"] = r.machine ? Json(configs::to_json(*r.machine)) : Json(nullptr);
+}
+
+// Of an interval: access times, and TLBs if there are any.
+void put_times(Json& json, const RunResult& r, const sim::CoreStatistics& counts) {
+  const sim::CoreTiming timing = sim::timing_of(*r.machine, counts, 0);
+  json["fetch_amat"] = timing.fetch_amat, json["data_amat"] = timing.data_amat;
+  if (r.machine->tlb) json["fetch_tlb"] = tlb(counts.fetch_tlb), json["data_tlb"] = tlb(counts.data_tlb);
 }
 
 // Of an interval: demand accesses by the level that answered, of those that made any.
@@ -266,6 +272,7 @@ Json by_level(const RunResult& r, const std::vector<sim::CoreStatistics>& all, c
       sum += answered;
     }
     json["handed_over"] = all[i].handed_over.demand();
+    put_times(json, r, all[i]);
     if (sum != 0) list.push_back(std::move(json));
   }
   return list;
@@ -284,7 +291,9 @@ Json intervals(const RunResult& r) {
       if (!interval.details.empty()) put_details_of_interval(level, interval.details[i]);
       json["levels"][r.caches.levels[i].name] = std::move(level);
     }
+    put_times(json, r, interval.cores);
     json["memory"] = memory(interval.memory);
+    json["transfers"] = transfers(interval.transfers);
     json["cores"] = by_level(r, interval.by_core, "core");
     json["threads"] = by_level(r, interval.by_thread, "index");
     list.push_back(std::move(json));

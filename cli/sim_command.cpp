@@ -28,6 +28,7 @@
 #include "sim/hierarchy.h"
 #include "sim/parallel/model_sweep.h"
 #include "sim/parallel/sliced_model.h"
+#include "sim/stats/broken_law.h"
 #include "traces/region.h"
 
 namespace simrun::cli {
@@ -215,6 +216,15 @@ void check_model(const SimOptions& o, Model& model, RunResult& result) {
   if (std::string why; o.check && !model.check_invariants(&why)) result.error = "--check: the model is broken: " + why;
 }
 
+// What the machine counted, and with --check whether it balances.
+sim::Statistics take_counts(const SimOptions& o, const sim::MachineConfig& machine, sim::Statistics counts,
+                            RunResult& result) {
+  if (!o.check || !result.error.empty()) return counts;
+  if (const std::string why = sim::find_broken_law(machine, counts); !why.empty())
+    result.error = "--check: the counts do not balance: " + why;
+  return counts;
+}
+
 // `span` into a model that begins with empty caches.
 template <class Model>
 void simulate_all(const SimOptions& o, const traces::Reader& trace, const Span& span, Model& model, RunResult& result) {
@@ -233,7 +243,8 @@ void simulate_sweep(const SimOptions& o, const traces::Reader& trace, const Span
   sim::ModelSweep model(machines, std::max(threads, 1u));
   simulate_all(o, trace, span, model, result);
   const std::vector<sim::Statistics> statistics = model.statistics();
-  for (size_t i = 0; i < swept.size(); ++i) result.sweep.push_back({swept[i].settings, machines[i], statistics[i]});
+  for (size_t i = 0; i < swept.size(); ++i)
+    result.sweep.push_back({swept[i].settings, machines[i], take_counts(o, machines[i], statistics[i], result)});
 }
 
 // False: it is to be simulated by one thread, and a warning says why.
@@ -245,7 +256,7 @@ bool simulate_slices(const SimOptions& o, const traces::Reader& trace, const Spa
   }
   sim::SlicedModel model(machine, o.sim_threads);
   simulate_all(o, trace, span, model, result);
-  result.caches = model.statistics();
+  result.caches = take_counts(o, machine, model.statistics(), result);
   return true;
 }
 
@@ -253,7 +264,7 @@ void simulate_curve(const SimOptions& o, const traces::Reader& trace, const Span
                     const sim::MachineConfig& machine, RunResult& result) {
   sim::CurveModel model(machine, o.miss_curve);
   simulate_all(o, trace, span, model, result);
-  result.caches = model.statistics();
+  result.caches = take_counts(o, machine, model.statistics(), result);
   result.miss_curve = model.curve();
 }
 
@@ -278,7 +289,8 @@ void simulate_one(const SimOptions& o, const traces::Reader& trace, const Spans&
     TraceSymbols symbols(trace);
     result.hot_spots = find_hot_spots(model, symbols, o.top);
   }
-  result.caches = model.statistics();
+  const bool from_the_start = o.state.empty() && !warms_up;  // else prefetches of before are used
+  result.caches = from_the_start ? take_counts(o, machine, model.statistics(), result) : model.statistics();
 }
 
 RunResult simulate(const SimOptions& o) {

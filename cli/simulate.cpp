@@ -14,6 +14,7 @@
 #include "sim/curves/curve_model.h"
 #include "sim/parallel/model_sweep.h"
 #include "sim/parallel/sliced_model.h"
+#include "sim/stats/broken_law.h"
 
 namespace simrun::cli {
 
@@ -88,6 +89,9 @@ RunResult simulate_sweep(const RunOptions& options) {
   for (size_t i = 0; i < swept.size(); ++i) result.sweep.push_back({swept[i].settings, machines[i], statistics[i]});
   if (std::string why; options.check && !model.check_invariants(&why) && result.error.empty())
     result.error = "--check: the model is broken: " + why;
+  for (size_t i = 0; options.check && i < machines.size() && result.error.empty(); ++i)
+    if (const std::string why = sim::find_broken_law(machines[i], statistics[i]); !why.empty())
+      result.error = "--check: the counts do not balance: " + why;
   return result;
 }
 

@@ -27,6 +27,15 @@ void subtract(std::vector<CoreStatistics>& from, const std::vector<CoreStatistic
   for (size_t i = 0; i < earlier.size(); ++i) from[i] -= earlier[i];
 }
 
+// Both by `to`, then `from`; what was there earlier is there now.
+void subtract(std::vector<Transfer>& from, const std::vector<Transfer>& earlier) {
+  size_t next = 0;
+  for (Transfer& now : from)
+    if (next < earlier.size() && earlier[next].to == now.to && earlier[next].from == now.from)
+      now.lines -= earlier[next++].lines;
+  std::erase_if(from, [](const Transfer& t) { return t.lines == 0; });
+}
+
 }  // namespace
 
 Interval IntervalSeries::sum_of(uint64_t instructions, const Statistics& statistics) {
@@ -40,6 +49,7 @@ Interval IntervalSeries::sum_of(uint64_t instructions, const Statistics& statist
   sum.by_core = statistics.cores, sum.by_thread = statistics.threads;
   for (const CoreStatistics& core : statistics.cores) sum.cores += core;
   sum.memory = statistics.memory;
+  sum.transfers = statistics.transfers;
   return sum;
 }
 
@@ -57,6 +67,7 @@ void IntervalSeries::take(uint64_t instructions, const Statistics& now) {
   subtract(change.by_thread, last_.by_thread);
   change.cores -= last_.cores;
   change.memory -= last_.memory;
+  subtract(change.transfers, last_.transfers);
   intervals_.push_back(std::move(change));
   last_ = total;
 }

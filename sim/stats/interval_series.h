@@ -16,6 +16,7 @@ struct Interval {
   std::vector<CacheDetails> details;  // by level; true and false sharing as one, in true_sharing. Empty without them
   std::vector<std::vector<uint64_t>> sharing_degrees;  // by level: of the lines that left it, by sharers
   MemoryStatistics memory;
+  std::vector<Transfer> transfers;  // as Statistics has them
 };
 
 class IntervalSeries {

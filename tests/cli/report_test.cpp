@@ -121,6 +121,50 @@ TEST(JsonReport, Intervals) {
   EXPECT_EQ(json.at("intervals").at(0).at("levels").at("L1D").at("misses"), 20);
 }
 
+// Who served whom, TLBs and access times over time: the intervals add up to the run.
+TEST(JsonReport, IntervalsAddUp) {
+  RunResult r = result_of_a_run();
+  r.machine->tlb = sim::TlbConfig{{4, 4}, {4, 4}, {8, 4}, 7, 30};
+  sim::Hierarchy model(*r.machine);
+  sim::IntervalSeries series;
+  for (const uint64_t stores : {20u, 30u}) {
+    for (uint64_t i = 0; i < stores; ++i)
+      for (const uint32_t core : {0u, 1u}) model.access(core, sim::Access::kStore, (stores * 1000 + i % 7) * 4160, 8);
+    series.take(stores * 1000, model.statistics());
+  }
+  r.caches = model.statistics();
+  r.intervals = series.intervals();
+  const auto json = json_report(r);
+  const auto& intervals = json.at("intervals");
+  ASSERT_EQ(intervals.size(), 2u);
+  ASSERT_EQ(json.at("transfers").size(), 2u);
+  for (size_t pair = 0; pair < 2; ++pair) {
+    uint64_t lines = 0;
+    for (const auto& interval : intervals) {
+      const auto& transfer = interval.at("transfers").at(pair);
+      EXPECT_EQ(transfer.at("to_core"), json.at("transfers").at(pair).at("to_core"));
+      EXPECT_GT(transfer.at("lines"), 10);
+      lines += transfer.at("lines").get<uint64_t>();
+    }
+    EXPECT_EQ(json.at("transfers").at(pair).at("lines"), lines);
+  }
+  for (size_t core = 0; core < 2; ++core) {
+    uint64_t walks = 0, accesses = 0;
+    double latencies = 0;
+    for (const auto& interval : intervals) {
+      const auto& part = interval.at("cores").at(core);
+      EXPECT_EQ(part.at("core"), core);
+      walks += part.at("data_tlb").at("walks").get<uint64_t>();
+      accesses += part.at("data_tlb").at("accesses").get<uint64_t>();
+      latencies += part.at("data_amat").get<double>() * part.at("data_tlb").at("accesses").get<double>();
+    }
+    const auto& whole = json.at("cores").at(core);
+    EXPECT_GT(walks, 5u);
+    EXPECT_EQ(whole.at("data_tlb").at("walks"), walks);
+    EXPECT_NEAR(whole.at("data_amat").get<double>(), latencies / static_cast<double>(accesses), 1e-9);
+  }
+}
+
 TEST(CoreOfThread, RoundRobin) {
   EXPECT_EQ(core_of_thread(0, 8), 0u);
   EXPECT_EQ(core_of_thread(7, 8), 7u);
