@@ -28,6 +28,8 @@ constexpr uint64_t kInitialFlags = 0x202;     // interrupts on, as ELF_PLAT_INIT
                               std::strerror(errno)));
 }
 
+bool is_fault(int signal) { return signal == SIGSEGV || signal == SIGBUS || signal == SIGILL; }
+
 // Where the call's instruction can be put for a while: where the thread is, if code runs there at all and nobody else has that memory, else the
 // first such place, the vdso at the latest. Without /proc where the thread is.
 uint64_t place_for_instruction(pid_t pid, uint64_t pc) {
@@ -90,7 +92,11 @@ void RemoteProcess::run_to_syscall_stop() {
     if (ptrace(PTRACE_SYSCALL, pid_, nullptr, nullptr) != 0) throw_access_error("PTRACE_SYSCALL");
     const int status = wait_for_stop();
     if (WSTOPSIG(status) == kSyscallStop) return;
-    if (status >> 16 == 0) held_signal_ = WSTOPSIG(status);
+    if (status >> 16 != 0) continue;
+    // All signals are blocked: it can only be the instruction itself.
+    if (is_fault(WSTOPSIG(status)))
+      throw UserError(fmt::format("cannot prepare process {}: signal {} where a system call is made in it", pid_, WSTOPSIG(status)));
+    held_signal_ = WSTOPSIG(status);
   }
 }
 
