@@ -30,8 +30,8 @@ constexpr uint64_t kInitialFlags = 0x202;     // interrupts on, as ELF_PLAT_INIT
 
 bool is_fault(int signal) { return signal == SIGSEGV || signal == SIGBUS || signal == SIGILL; }
 
-// Where the call's instruction can be put for a while: where the thread is, if code runs there at all and nobody else has that memory, else the
-// first such place, the vdso at the latest. Without /proc where the thread is.
+// Where the call's instruction can be put for a while: where the thread is, if code runs there at all and nobody else
+// has that memory, else the first such place, the vdso at the latest. Without /proc where the thread is.
 uint64_t place_for_instruction(pid_t pid, uint64_t pc) {
   constexpr uint64_t kUserEnd = 1ull << 47;
   std::ifstream maps(fmt::format("/proc/{}/maps", pid));
@@ -95,7 +95,8 @@ void RemoteProcess::run_to_syscall_stop() {
     if (status >> 16 != 0) continue;
     // All signals are blocked: it can only be the instruction itself.
     if (is_fault(WSTOPSIG(status)))
-      throw UserError(fmt::format("cannot prepare process {}: signal {} where a system call is made in it", pid_, WSTOPSIG(status)));
+      throw UserError(fmt::format("cannot prepare process {}: signal {} where a system call is made in it", pid_,
+                                  WSTOPSIG(status)));
     held_signal_ = WSTOPSIG(status);
   }
 }

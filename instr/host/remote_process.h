@@ -1,6 +1,6 @@
 // A stopped thread, as a place to run system calls and to write memory. Works without breakpoints and without signals: a
-// `syscall` instruction is written over the instruction that is next (or over another, if code does not run there) and run between the two
-// system-call stops, so neither the signal mask nor a disposition of the program ever changes.
+// `syscall` instruction is written over the instruction that is next (or over another, if code does not run there) and
+// run between the two system-call stops, so neither the signal mask nor a disposition of the program ever changes.
 #pragma once
 
 #include <sys/types.h>

@@ -1,5 +1,5 @@
-// A program whose first instruction is not in executable memory, or in the last bytes of it, could not be prepared: simrun made its system
-// calls there. Programs that no linker makes, each executed by a child.
+// A program whose first instruction is not in executable memory, or in the last bytes of it, could not be prepared:
+// simrun made its system calls there. Programs that no linker makes, each executed by a child.
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -30,22 +30,26 @@ struct Image {
 #define CODE(c) c, sizeof c - 1
 
 static const struct Image kImages[] = {
-  {"entry not executable", CODE(kExit), kCodeOffset, ET_EXEC, 0x400200, {LOAD(PF_R, 0x400000, kPage, kPage, kPage), STACK(PF_R | PF_W)}},
+  {"entry not executable", CODE(kExit), kCodeOffset, ET_EXEC, 0x400200,
+   {LOAD(PF_R, 0x400000, kPage, kPage, kPage), STACK(PF_R | PF_W)}},
   {"entry in data", CODE(kExit), kCodeOffset, ET_EXEC, 0x410200,
-   {LOAD(PF_R | PF_X, 0x400000, kPage, kPage, kPage), LOAD(PF_R | PF_W, 0x410000, kPage, kPage, kPage), STACK(PF_R | PF_W | PF_X)}},
+   {LOAD(PF_R | PF_X, 0x400000, kPage, kPage, kPage), LOAD(PF_R | PF_W, 0x410000, kPage, kPage, kPage),
+    STACK(PF_R | PF_W | PF_X)}},
   {"code on the stack", CODE(kCallStack), kCodeOffset, ET_EXEC, 0x400200,
    {LOAD(PF_R | PF_X, 0x400000, kPage, kPage, kPage), STACK(PF_R | PF_W | PF_X)}},
-  {"falls off the segment", CODE(kSyscallLast), kPage - 2, ET_EXEC, 0x400ffe, {LOAD(PF_R | PF_X, 0x400000, kPage, kPage, kPage)}},
+  {"falls off the segment", CODE(kSyscallLast), kPage - 2, ET_EXEC, 0x400ffe,
+   {LOAD(PF_R | PF_X, 0x400000, kPage, kPage, kPage)}},
   {"one over the other", CODE(kExit), kCodeOffset, ET_EXEC, 0x400200,
    {LOAD(PF_R, 0x400000, kPage, kPage, kPage), LOAD(PF_R | PF_W | PF_X, 0x400000, kPage, 3 * kPage, kPage)}},
-  {"far away", CODE(kExit), kCodeOffset, ET_EXEC, 0x4c0000000200, {LOAD(PF_R | PF_X, 0x4c0000000000, kPage, kPage, kPage)}},
+  {"far away", CODE(kExit), kCodeOffset, ET_EXEC, 0x4c0000000200,
+   {LOAD(PF_R | PF_X, 0x4c0000000000, kPage, kPage, kPage)}},
 };
 
 static void write_image(const struct Image* image, const char* path) {
   char bytes[kPage] = {0};
-  Elf64_Ehdr header = {.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT}, .e_type = image->type, .e_machine = EM_X86_64,
-                       .e_version = EV_CURRENT, .e_entry = image->entry, .e_phoff = sizeof header, .e_ehsize = sizeof header,
-                       .e_phentsize = sizeof(Elf64_Phdr)};
+  Elf64_Ehdr header = {.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT}, .e_type = image->type,
+                       .e_machine = EM_X86_64, .e_version = EV_CURRENT, .e_entry = image->entry,
+                       .e_phoff = sizeof header, .e_ehsize = sizeof header, .e_phentsize = sizeof(Elf64_Phdr)};
   while (header.e_phnum < kMaxSegments && image->segments[header.e_phnum].p_type != PT_NULL) ++header.e_phnum;
   memcpy(bytes, &header, sizeof header);
   memcpy(bytes + sizeof header, image->segments, sizeof image->segments);

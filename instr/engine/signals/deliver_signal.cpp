@@ -22,7 +22,8 @@ constexpr uint64_t kResumeFlag = 0x10000;
 constexpr uint64_t kClearedFlags = 0x400 | 0x100 | kResumeFlag;   // DF, TF, RF
 constexpr uint64_t kUserFlags = 0x40dd5 | 0x200000;  // what rt_sigreturn restores: CF PF AF ZF SF TF DF OF AC (FIX_EFLAGS)
 constexpr uint64_t kSegmentInFrame = 2, kStrictSegment = 4;      // UC_SIGCONTEXT_SS, UC_STRICT_RESTORE_SS
-constexpr uint16_t kUserCode = 0x33, kUserData = 0x2b, kUserCode32 = 0x23, kLocalTable = 4;   // arch/x86/include/asm/segment.h
+// arch/x86/include/asm/segment.h
+constexpr uint16_t kUserCode = 0x33, kUserData = 0x2b, kUserCode32 = 0x23, kLocalTable = 4;
 constexpr uint64_t kUcFlags = 1 /* UC_FP_XSTATE */ | kSegmentInFrame | kStrictSegment;
 constexpr int kAutoDisarm = 1 << 31;
 
@@ -54,12 +55,13 @@ void default_action(int number, const siginfo_t& info, uint64_t mask) {
   set_signal_mask(mask);
 }
 
-// Whether the processor reports the signal with the resume flag set: an instruction that faults, not one that traps (Intel SDM vol. 3,
-// 18.3.1.1). What the kernel forces on a thread, as for a bad frame, has no trap number here.
+// Whether the processor reports the signal with the resume flag set: an instruction that faults, not one that traps
+// (Intel SDM vol. 3, 18.3.1.1). What the kernel forces on a thread, as for a bad frame, has no trap number here.
 bool is_of_fault(const PendingSignal& p) {
   constexpr uint64_t kDebugTrap = 1, kBreakpointTrap = 3, kOverflowTrap = 4;   // arch/x86/include/asm/trapnr.h
-  return p.fault && is_fault_signal(p.info.si_signo) && (p.trapno != 0 || p.info.si_signo == SIGFPE) && p.trapno != kDebugTrap &&
-         p.trapno != kBreakpointTrap && p.trapno != kOverflowTrap;
+  if (!p.fault || !is_fault_signal(p.info.si_signo)) return false;
+  if (p.trapno == 0) return p.info.si_signo == SIGFPE;   // X86_TRAP_DE
+  return p.trapno != kDebugTrap && p.trapno != kBreakpointTrap && p.trapno != kOverflowTrap;
 }
 
 // Where the frame goes: the alternate stack if wanted, else below the red zone (get_sigframe).
@@ -202,15 +204,16 @@ bool refuse_frame(ThreadContext* c, uint64_t mask) {
   return true;
 }
 
-// The selector with which the processor refuses to return to user code: the general protection fault's error code; 0 for the null selector.
-// arch/x86/kernel/signal_64.c, restore_sigcontext
+// The selector with which the processor refuses to return to user code: the general protection fault's error code; 0 for
+// the null selector. (arch/x86/kernel/signal_64.c, restore_sigcontext)
 std::optional<uint64_t> bad_selector(const KernelUcontext& u) {
   if ((u.cs | 3) != kUserCode) return u.cs & 0xfffc;
   if ((u.flags & kSegmentInFrame) && (u.flags & kStrictSegment) && (u.ss | 3) != kUserData) return u.ss & 0xfffc;
   return std::nullopt;
 }
 
-// SIGSEGV where the frame says, by the instruction of the kernel that returns there (arch/x86/kernel/traps.c, fixup_bad_iret).
+// SIGSEGV where the frame says, by the instruction of the kernel that returns there (arch/x86/kernel/traps.c,
+// fixup_bad_iret).
 void refuse_selector(ThreadContext* c, uint64_t error) {
   siginfo_t info{};
   info.si_signo = SIGSEGV;
@@ -302,10 +305,12 @@ namespace {
 // The kernel says of them all that something is mapped there (arch/x86/mm/fault.c, sanitize_error_code).
 bool is_kernel_address(uint64_t address) { return address >> 47 == 0x1ffff; }
 
-// Whether there is a page that only may not be executed; one that was never touched, or that may not be touched, is not there.
+// Whether there is a page that only may not be executed; one that was never touched, or that may not be touched, is not
+// there.
 bool page_is_there(uint64_t address) {
   uint8_t resident = 0, byte;
-  return raw_syscall(SYS_mincore, address & ~4095ull, 1, word(&resident)) == 0 && (resident & 1) && read_app(&byte, address, 1);
+  if (raw_syscall(SYS_mincore, address & ~4095ull, 1, word(&resident)) != 0) return false;
+  return (resident & 1) != 0 && read_app(&byte, address, 1);
 }
 
 void raise(ThreadContext* c, int number, int code, uint64_t address) {
@@ -316,7 +321,10 @@ void raise(ThreadContext* c, int number, int code, uint64_t address) {
   // X86_TRAP_PF with the instruction-fetch and user bits, X86_TRAP_UD (arch/x86/include/asm/trapnr.h, trap_pf.h).
   Trap trap{6, 0, 0};
   if (number == SIGBUS) trap = {14, 0x14, address};
-  if (number == SIGSEGV) trap = {14, is_kernel_address(address) || (code == SEGV_ACCERR && page_is_there(address)) ? 0x15ull : 0x14ull, address};
+  if (number == SIGSEGV) {
+    const bool there = is_kernel_address(address) || (code == SEGV_ACCERR && page_is_there(address));
+    trap = {14, there ? 0x15ull : 0x14ull, address};
+  }
   raise_signal(c, info, trap);
 }
 

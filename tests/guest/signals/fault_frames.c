@@ -1,5 +1,6 @@
-// What a handler finds in its frame: the resume flag of faults and not of traps, the page-fault error code of jumps to where nothing may
-// be executed. And what refuses a frame: a segment that no code may have on the way back, a handler without a way back.
+// What a handler finds in its frame: the resume flag of faults and not of traps, the page-fault error code of jumps to
+// where nothing may be executed. And what refuses a frame: a segment that no code may have on the way back, a handler
+// without a way back.
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
