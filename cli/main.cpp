@@ -1,6 +1,7 @@
 // simrun: the command. Every error that is the user's or the environment's ends here as one message and an exit status.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
@@ -33,8 +34,17 @@ const SubCommand* find(const std::string& name) {
   return nullptr;
 }
 
-int run(const Words& words) {
+// `simrun -q NAME` is `simrun NAME -q`.
+Words with_name_first(Words words) {
+  const auto name = std::find_if_not(words.begin(), words.end(),
+                                     [](const std::string& word) { return word == "-q" || word == "--quiet"; });
+  if (name != words.end() && find(*name) != nullptr) std::rotate(words.begin(), name, name + 1);
+  return words;
+}
+
+int run(const Words& given) {
   find_machines();
+  const Words words = with_name_first(given);
   const SubCommand* named = words.empty() ? nullptr : find(words[0]);
   std::optional<host::Guardian> guardian;
   if (named == nullptr || named->runs_programs) guardian.emplace();

@@ -96,6 +96,11 @@ bool StreamConsumer::ended() {
   return std::none_of(living_.begin(), living_.end(), [&](uint32_t index) { return family_[index].running(); });
 }
 
+bool StreamConsumer::is_counting() const {
+  return std::all_of(living_.begin(), living_.end(),
+                     [&](uint32_t index) { return mapped_[index]->header().mode == border::Mode::kCount; });
+}
+
 bool StreamConsumer::writes(uint32_t index) {
   if (ended() || !family_[index].running()) return false;
   const uint32_t state = family_[index].header().engine_state.load(std::memory_order_acquire);

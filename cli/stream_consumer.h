@@ -100,19 +100,19 @@ class StreamConsumer {
 
   // First some naps without the bell, so that a program that makes many short system calls need not wake us at each;
   // then sleeps until the bell rings. A thread that is behind rings only when its chunk is full or its state changes:
-  // look again soon.
+  // look again soon. One that only counts has something to say every few milliseconds at most, and rings when it waits.
   template <class Streams, class IsBehind>
   void sleep(int& idle, Streams& streams, IsBehind&& is_behind) {
     constexpr int kNaps = 4, kNapsForRunnable = 40;
     constexpr std::chrono::microseconds kNap{50};
     if (ended()) return;
-    const bool behind = is_behind();
-    if (idle <= (behind ? kNapsForRunnable : kNaps)) return nap(kNap);
+    const bool behind = is_behind(), counts = is_counting();
+    if (idle <= (behind && !counts ? kNapsForRunnable : kNaps)) return nap(kNap);
     bell_.arm();
     if (streams.advance() == channel::Status::kAdvanced)
       idle = 0;
     else if (!ended())
-      bell_.sleep(std::chrono::milliseconds(behind ? 2 : 100));
+      bell_.sleep(std::chrono::milliseconds(!behind ? 100 : counts ? 10 : 2));
     bell_.disarm();
   }
 
@@ -131,6 +131,7 @@ class StreamConsumer {
 
   static void nap(std::chrono::microseconds time);
   bool ended();                  // nothing more is waited for, but what has been written is still read
+  bool is_counting() const;      // all are in count mode
   bool all_seen() const { return mapped_.size() == family_.size(); }
   bool writes(uint32_t index);   // the engine may still write into the rings
   bool given_up(RunResult& result);

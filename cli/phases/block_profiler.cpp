@@ -1,7 +1,6 @@
 #include "cli/phases/block_profiler.h"
 
 #include <fmt/format.h>
-#include <fnmatch.h>
 
 #include <algorithm>
 #include <utility>
@@ -24,7 +23,10 @@ void add_executions(std::vector<uint64_t>& by_word, uint64_t word, uint64_t time
 }  // namespace
 
 BlockProfiler::BlockProfiler(const ProfilerOptions& options, OnInterval on_interval, OriginOf origin_of)
-    : options_(options), on_interval_(std::move(on_interval)), origin_of_(std::move(origin_of)) {
+    : options_(options),
+      on_interval_(std::move(on_interval)),
+      origin_of_(std::move(origin_of)),
+      left_out_code_(options.left_out) {
   profile_.kind = options.kind;
   profile_.interval_length = options.length;
 }
@@ -61,7 +63,8 @@ void BlockProfiler::event(channel::MergeThread& merged, std::span<const uint64_t
   if (event == Event::kThreadEnd || event == Event::kExec) take_end(threads_[merged.replay.handle]);
   if (event != Event::kCut && event != Event::kPathCut && event != Event::kPathCounts && event != Event::kInterval)
     return;
-  if (words.size() < 3) throw channel::StreamError(fmt::format("event {} has no words", static_cast<uint32_t>(event)));
+  if (event != Event::kPathCounts && words.size() < 3)
+    throw channel::StreamError(fmt::format("event {} has no words", static_cast<uint32_t>(event)));
   Thread& thread = threads_[merged.replay.handle];
   if (thread.process == nullptr) meet(thread, merged, paths);
   if (event == Event::kPathCounts) return take_counts(thread, words.subspan(1));
@@ -69,14 +72,14 @@ void BlockProfiler::event(channel::MergeThread& merged, std::span<const uint64_t
   if (words[2] != 0) cut(thread, words[1], static_cast<uint32_t>(words[2]));
 }
 
-void BlockProfiler::take_counts(Thread& thread, std::span<const uint64_t> pairs) {
+void BlockProfiler::take_counts(Thread& thread, std::span<const uint64_t> words) {
   Process& process = *thread.process;
-  for (size_t i = 0; i + 1 < pairs.size(); i += 2) {
-    if (process.paths.find(pairs[i]) == nullptr) {
-      process.table->decode(pairs[i]);
-      learn(process, pairs[i], process.table->code(pairs[i]));
+  for (const auto& [path, executions] : channel::path_counts(process.table->process(), words)) {
+    if (process.paths.find(path) == nullptr) {
+      process.table->decode(path);
+      learn(process, path, process.table->code(path));
     }
-    count(thread, pairs[i], pairs[i + 1]);
+    count(thread, path, executions);
   }
 }
 
@@ -103,10 +106,7 @@ PathBlocks& BlockProfiler::learn(Process& process, uint64_t word, const channel:
     path.synchronisation = barriers_.at(place);
     path.of_runtime = barriers_.in_module(module);
   }
-  const std::string name = module.substr(module.rfind('/') + 1);
-  path.left_out = std::any_of(options_.left_out.begin(), options_.left_out.end(), [&](const std::string& pattern) {
-    return fnmatch(pattern.c_str(), module.c_str(), 0) == 0 || fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
-  });
+  path.left_out = left_out_code_.covers(place);
   return path;
 }
 

@@ -22,10 +22,12 @@
 
 #include "cli/phases/barriers.h"
 #include "cli/phases/code_modules.h"
+#include "cli/phases/left_out.h"
 #include "cli/phases/path_blocks.h"
 #include "cli/phases/process_origin.h"
 #include "cli/phases/thread_names.h"
 #include "instr/channel/merge.h"
+#include "instr/channel/path_counts.h"
 #include "simpoint/profile.h"
 #include "simpoint/projection.h"
 
@@ -34,7 +36,7 @@ namespace simrun::cli {
 struct ProfilerOptions {
   simpoint::IntervalKind kind = simpoint::IntervalKind::kFixed;
   uint64_t length = 10'000'000;       // counted instructions, above the longest superblock; other kinds: at least
-  std::vector<std::string> left_out;  // patterns (fnmatch) of module paths or file names that are not counted
+  std::vector<std::string> left_out;  // code that is not counted (left_out.h)
   bool from_trace = false;            // though counts would do
 };
 
@@ -76,6 +78,8 @@ class BlockProfiler {
   // Ends the last interval. What is known of the run but its command; intervals were given to `on_interval`.
   // `instructions`: retired by all threads; what the end of a process cut off before it was counted is left out.
   simpoint::Profile finish(uint64_t instructions);
+  // Of `left_out`: what has left out nothing.
+  std::vector<std::string> left_out_nothing() const { return left_out_code_.unused(); }
 
  private:
   static constexpr uint32_t kMostPassed = 3;
@@ -113,7 +117,7 @@ class BlockProfiler {
     thread.executions[word] += times;
   }
   void meet(Thread& thread, const channel::MergeThread& merged, channel::PathTable& paths);
-  void take_counts(Thread& thread, std::span<const uint64_t> pairs);
+  void take_counts(Thread& thread, std::span<const uint64_t> words);
   void take_end(const Thread& thread);
   void take_report(Thread& thread, uint64_t retired, uint64_t next_pc);
   PathBlocks& learn(Process& process, uint64_t word, const channel::PathCode& code);
@@ -156,6 +160,7 @@ class BlockProfiler {
   ProfilerOptions options_;
   OnInterval on_interval_;
   OriginOf origin_of_;
+  LeftOut left_out_code_;
   std::map<uint32_t, Process> processes_;
   ThreadNames names_;
   const Thread* leader_ = nullptr;  // who began the interval and has not ended

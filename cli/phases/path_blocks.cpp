@@ -10,6 +10,13 @@ bool ends_block(const channel::PathCode::Instruction& i) { return (i.flags & bor
 
 }  // namespace
 
+void CodeLinks::grow() {
+  std::vector<Entry> old(2 * entries_.size());
+  old.swap(entries_);
+  for (const Entry& entry : old)
+    if (entry.used) entries_[place_of(entry.pc)] = entry;
+}
+
 PathBlocks& PathBlockTable::learn(uint64_t word, const channel::PathCode& code) {
   if (word >= paths_.size()) paths_.resize(std::max<size_t>(word + 1, 2 * paths_.size()));
   PathBlocks& made = paths_[word];
@@ -19,6 +26,7 @@ PathBlocks& PathBlockTable::learn(uint64_t word, const channel::PathCode& code) 
   const auto& last = code.instructions.back();
   const Link behind = follow(last.pc + last.length);
   BlockPiece piece{behind.to, 0, behind.final};
+  uint64_t last_page = ~uint64_t{0};
   for (auto i = code.instructions.rbegin(); i != code.instructions.rend(); ++i) {
     if (ends_block(*i)) {
       if (piece.instructions != 0) made.pieces.push_back(piece);
@@ -29,7 +37,9 @@ PathBlocks& PathBlockTable::learn(uint64_t word, const channel::PathCode& code) 
     if (!link.final) link = {piece.block, piece.resolved};
     made.lowest_pc = std::min(made.lowest_pc, i->pc);
     made.highest_pc = std::max(made.highest_pc, i->pc);
-    std::vector<uint32_t>& page = pages_[i->pc >> 12];
+    if (last_page == i->pc >> 12) continue;
+    last_page = i->pc >> 12;
+    std::vector<uint32_t>& page = pages_[last_page];
     if (page.empty() || page.back() != word) page.push_back(static_cast<uint32_t>(word));
   }
   made.pieces.push_back(piece);
@@ -42,10 +52,10 @@ PathBlocks& PathBlockTable::learn(uint64_t word, const channel::PathCode& code) 
 // Ends: each step leads to a higher address.
 PathBlockTable::Link PathBlockTable::follow(uint64_t pc) const {
   for (;;) {
-    const auto link = links_.find(pc);
-    if (link == links_.end()) return {pc, false};
-    if (link->second.final) return link->second;
-    pc = link->second.to;
+    const Link* const link = links_.find(pc);
+    if (link == nullptr) return {pc, false};
+    if (link->final) return *link;
+    pc = link->to;
   }
 }
 

@@ -31,11 +31,51 @@ struct PathBlocks {
   uint64_t first_pc = 0;
   uint64_t lowest_pc = 0, highest_pc = 0;
   uint32_t instructions = 0;                                 // 0: not learnt
-  bool left_out = false;                                     // of a module that is not counted
+  bool left_out = false;                                     // not counted
   bool of_runtime = false;                                   // of a module that has barriers
   Synchronisation synchronisation = Synchronisation::kNone;  // of the function that starts here
   std::vector<BlockPiece> pieces;
   std::vector<uint64_t> addresses;  // of its instructions: the path table ends with its process
+};
+
+// Where straight-line code leads: to the transfer that ends the block, or (not `final`) to an address that was not
+// translated yet. By instruction, of which a large program has a million, so in one array: a map of nodes was a tenth
+// of a profile of povray.
+class CodeLinks {
+ public:
+  struct Link {
+    uint64_t to = 0;
+    bool final = false;
+  };
+  CodeLinks() : entries_(size_t{1} << 10) {}
+  const Link* find(uint64_t pc) const {
+    const Entry& entry = entries_[place_of(pc)];
+    return entry.used ? &entry.link : nullptr;
+  }
+  // A new one leads to 0.
+  Link& operator[](uint64_t pc) {
+    if (2 * used_ >= entries_.size()) grow();
+    Entry& entry = entries_[place_of(pc)];
+    if (!entry.used) entry = {pc, {}, true}, ++used_;
+    return entry.link;
+  }
+
+ private:
+  struct Entry {
+    uint64_t pc = 0;
+    Link link;
+    bool used = false;
+  };
+  // Of the entry, or of the empty one where it belongs. The size is a power of two.
+  size_t place_of(uint64_t pc) const {
+    size_t at = (pc * 0x9e3779b97f4a7c15u) >> 24 & (entries_.size() - 1);
+    while (entries_[at].used && entries_[at].pc != pc) at = (at + 1) & (entries_.size() - 1);
+    return at;
+  }
+  void grow();
+
+  std::vector<Entry> entries_;
+  size_t used_ = 0;
 };
 
 class PathBlockTable {
@@ -64,16 +104,11 @@ class PathBlockTable {
 
  private:
   std::vector<PathBlocks> paths_;  // by word
-  // Where straight-line code leads: to the transfer that ends the block, or (not `final`) to an address that was not
-  // translated yet.
-  struct Link {
-    uint64_t to = 0;
-    bool final = false;
-  };
+  using Link = CodeLinks::Link;
   Link follow(uint64_t pc) const;
   void resolve(BlockPiece& piece);
 
-  std::unordered_map<uint64_t, Link> links_;  // by instruction
+  CodeLinks links_;
   std::unordered_map<uint64_t, std::vector<uint32_t>> pages_;
   std::unordered_map<uint64_t, uint32_t> index_of_block_;
   std::vector<uint64_t> blocks_;  // by number

@@ -335,6 +335,9 @@ void PinPoints::simulate_regions() {
   Part part = load_part(pass);
   if (part.stop != 0 && !pass.switches.empty()) pass.switches = switches_from(pass, part.stop, found_.profile);
   found_.stretches = simulate(pass, "regions", &part);
+  // Other threads were elsewhere than when the states were stored.
+  if (found_.profile.threads > 1)
+    for (const Region& region : found_.plan.regions) fs::remove(state_file(region), error);
   save(kRegions, true, found_.stretches);
   for (const char* name : {kPart, kPartState}) fs::remove(path(name), error);
 }
@@ -355,6 +358,7 @@ void PinPoints::simulate_all() {
   if (o_.states) {
     pass.states.resize(pass.stops.size());
     for (const Region& region : regions) pass.states[region.interval] = state_file(region);
+    if (!alone && o_.traces) trace_intervals(pass, found_.plan, path(kTraces), program_name());
   }
   found_.whole = simulate(pass, "whole run");
   save(kWhole, false, found_.whole);

@@ -42,8 +42,16 @@ void add_profile_options(CLI::App& app, ProfilerOptions& o) {
       ->default_str("fixed");
   app.add_option(
          "--leave-out", o.left_out,
-         "Do not count code of the modules that match this pattern (path or file name), for example 'libgomp*': "
-         "what threads do while they wait depends on the host. Several may be given")
+         "Do not count this code: modules ('libgomp*': path or file name), functions ('app:spin_*', inlined ones, too) "
+         "or addresses ('app:0x1200-0x1280', as a disassembler prints them). What threads do while they wait depends "
+         "on the host. Several may be given")
+      ->check(CLI::Validator(
+          [](std::string& text) {
+            std::string why;
+            read_left_out(text, why);
+            return why;
+          },
+          ""))
       ->type_name("PATTERN");
   app.add_flag(
       "--exact-order", o.from_trace,

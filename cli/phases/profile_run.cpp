@@ -22,6 +22,8 @@ BlockProfiler::OnInterval counted(ProfiledRun& run, const BlockProfiler::OnInter
 
 void finish_profile(ProfiledRun& run, BlockProfiler& profiler, const std::vector<std::string>& command) {
   for (const std::string& warning : run.result.warnings) print_error("simrun: warning: {}\n", warning);
+  for (const std::string& pattern : profiler.left_out_nothing())
+    print_error("simrun: warning: --leave-out {}: no such code was executed\n", pattern);
   run.profile = profiler.finish(run.result.totals().instructions);
   run.profile.command = fmt::format("{}", fmt::join(command, " "));
 }

@@ -87,6 +87,17 @@ std::string trace_name(const std::string& program, const Region& region) {
   return region_name(program, region) + ".trace";
 }
 
+void trace_intervals(RegionPass& pass, const RegionPlan& plan, const std::string& folder, const std::string& program) {
+  for (auto* at : {&pass.begins, &pass.measures, &pass.closes}) at->resize(pass.stops.size());
+  for (size_t k = 0; k < plan.regions.size(); ++k) {
+    const Region& region = plan.regions[k];
+    pass.begins[region.warm_up_interval].push_back(k);
+    pass.measures[region.interval].push_back(k);
+    if (region.interval + 1 < pass.stops.size()) pass.closes[region.interval + 1].push_back(k);
+  }
+  plan_traces(pass, plan, folder, program);
+}
+
 std::vector<border::ModeSwitch> switches_from(const RegionPass& pass, size_t first, const Profile& profile) {
   return switches_of({pass.stops.begin() + static_cast<std::ptrdiff_t>(first), pass.stops.end()}, profile);
 }

@@ -28,6 +28,11 @@ struct RegionPass {
 RegionPass plan_pass(const simpoint::RegionPlan& plan, const simpoint::Profile& profile, const std::string& folder,
                      const std::string& program, bool is_recorded);
 
+// Traces of the regions in a pass that stops at each interval: of several threads, a stored state and what follows it
+// must be of one run, as how far the others have come differs from run to run.
+void trace_intervals(RegionPass& pass, const simpoint::RegionPlan& plan, const std::string& folder,
+                     const std::string& program);
+
 // Its switches when it begins at stop `first`.
 std::vector<border::ModeSwitch> switches_from(const RegionPass& pass, size_t first, const simpoint::Profile& profile);
 

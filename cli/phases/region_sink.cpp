@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "instr/border/stream.h"
+#include "instr/channel/path_counts.h"
 
 namespace simrun::cli {
 
@@ -52,11 +53,11 @@ void RegionSink::event(channel::MergeThread& merged, std::span<const uint64_t> w
   if (simulate_ && traces_ != nullptr && traces_->any()) traces_->add_event(merged, words, paths);
 }
 
-void RegionSink::take_counts(channel::MergeThread& merged, std::span<const uint64_t> pairs, channel::PathTable& paths) {
-  for (size_t i = 0; i + 1 < pairs.size(); i += 2) {
-    paths.decode(pairs[i]);
-    if (!has_watch(merged, pairs[i], paths)) continue;
-    count(merged, processes_[process_of(merged)].watches[pairs[i]], pairs[i + 1]);
+void RegionSink::take_counts(channel::MergeThread& merged, std::span<const uint64_t> words, channel::PathTable& paths) {
+  for (const auto& [path, executions] : channel::path_counts(paths.process(), words)) {
+    paths.decode(path);
+    if (!has_watch(merged, path, paths)) continue;
+    count(merged, processes_[process_of(merged)].watches[path], executions);
   }
 }
 

@@ -118,7 +118,7 @@ class RegionSink {
     began_[merged.report.index] = true;
     merged.replay.last_line = std::numeric_limits<uint64_t>::max();
   }
-  void take_counts(channel::MergeThread& merged, std::span<const uint64_t> pairs, channel::PathTable& paths);
+  void take_counts(channel::MergeThread& merged, std::span<const uint64_t> words, channel::PathTable& paths);
   void take_cut(channel::MergeThread& merged, uint64_t word, uint64_t instructions, channel::PathTable& paths);
   void take_retired(const channel::MergeThread& merged, uint64_t total);
   void change_mode(const channel::MergeThread& merged, border::Mode mode, uint64_t retired);

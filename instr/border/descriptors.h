@@ -113,7 +113,7 @@ struct PathDescriptor {
   uint16_t instructions;       // prefix lengths
   uint16_t operands;
   uint16_t words;              // address words that follow the block word
-  uint16_t counts_entries;     // count mode: 1: its counter counts entries of the superblock, whichever path was taken then
+  uint16_t spare;
   uint32_t spare2;
 };
 static_assert(sizeof(PathDescriptor) == 16);

@@ -31,7 +31,9 @@ enum class Event : uint32_t {
   // Count mode (docs/count-mode.md):
   kRetired,            // instructions retired by this thread since its start, rep instructions once: before any other event that
                        // finds the number changed
-  kPathCounts,         // pairs {path id, executions since the last kInterval}; as many events as are needed
+  kPathCounts,         // for each path whose last block (behind the path before it, of the same superblock) ran since the last report:
+                       // path id, how often that block began << 32. Ascending; as many events as are needed, each with all paths of
+                       // a superblock or none. What began one and not the next left in between (channel/path_counts.h)
   kPathCut,            // path id, instructions: the first so many of a path ran once, then came a fault
   kInterval,           // instructions retired: a multiple of `count_interval`, all path counts up to here came before; the address of
                        // the next instruction. The first of a process says 0; the last one of a thread, before kThreadEnd, is

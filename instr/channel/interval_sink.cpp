@@ -17,13 +17,16 @@ uint32_t IntervalSink::start_thread(const ThreadReport& thread) {
   return thread.index;
 }
 
-void IntervalSink::event(uint32_t thread, Event event, std::span<const uint64_t> payload) {
-  Interval& interval = open_.at(thread);
+void IntervalSink::event(MergeThread& thread, std::span<const uint64_t> words, const PathTable& paths) {
+  Interval& interval = open_.at(thread.replay.handle);
+  const auto event = static_cast<Event>(static_cast<uint32_t>(words[0]));
+  const auto payload = words.subspan(1);
   switch (event) {
-    case Event::kPathCounts:
-      for (size_t k = 0; k + 1 < payload.size(); k += 2)
-        interval.counts.push_back({static_cast<uint32_t>(payload[k]), payload[k + 1]});
+    case Event::kPathCounts: {
+      const auto counts = path_counts(paths.process(), payload);
+      interval.counts.insert(interval.counts.end(), counts.begin(), counts.end());
       return;
+    }
     case Event::kPathCut:
       if (payload.size() >= 2)
         interval.cuts.push_back({static_cast<uint32_t>(payload[0]), static_cast<uint32_t>(payload[1])});
@@ -67,26 +70,6 @@ void IntervalSink::finish(const MappedProcess& process, const std::vector<Thread
     interval.counts.insert(interval.counts.end(), rest.begin(), rest.end());
     give(interval, std::max(interval.start, process.slot(thread.slot).retired.load(std::memory_order_acquire)));
   }
-}
-
-std::vector<PathCount> left_in_counters(const MappedProcess& process, uint32_t slot) {
-  std::vector<PathCount> result;
-  const uint32_t* const counters = process.counters(slot);
-  if (counters == nullptr) return result;
-  const uint32_t paths = process.paths();
-  for (uint32_t first = kFirstPath, end; first < paths; first = end) {
-    const uint32_t superblock = process.path(first).superblock;
-    uint64_t others = 0;
-    for (end = first; end < paths && process.path(end).superblock == superblock; ++end)
-      if (!process.path(end).counts_entries) others += counters[end];
-    for (uint32_t k = first; k < end; ++k) {
-      uint64_t executions = counters[k];
-      // Killed amid a path: one entry may be one path too many, or a path be counted whose entry is not yet seen.
-      if (process.path(k).counts_entries) executions -= std::min(executions, others);
-      if (executions != 0) result.push_back({k, executions});
-    }
-  }
-  return result;
 }
 
 }  // namespace simrun::channel

@@ -14,16 +14,13 @@
 
 #include "instr/border/stream.h"
 #include "instr/channel/mapped_process.h"
+#include "instr/channel/merge.h"
+#include "instr/channel/path_counts.h"
 #include "instr/channel/reference.h"
 #include "instr/channel/thread_statistics.h"
 #include "instr/channel/virtual_time.h"
 
 namespace simrun::channel {
-
-struct PathCount {
-  uint32_t path;
-  uint64_t executions;
-};
 
 // The first `instructions` of a path ran once, then came a fault.
 struct PathCut {
@@ -49,7 +46,7 @@ class IntervalSink final {
   uint32_t start_thread(const ThreadReport& thread);
   void fetch(uint32_t, uint64_t) {}
   void data(uint32_t, ReferenceKind, uint64_t, uint32_t) {}
-  void event(uint32_t thread, border::Event event, std::span<const uint64_t> payload);
+  void event(MergeThread& thread, std::span<const uint64_t> words, const PathTable& paths);
 
   // When the process has ended: the last, partial intervals of threads whose streams had no end.
   void finish(const MappedProcess& process, const std::vector<ThreadReport>& threads);
@@ -60,8 +57,5 @@ class IntervalSink final {
   Take take_;
   std::vector<Interval> open_;   // by thread: the interval that is going on
 };
-
-// What the counters of a slot hold that was in no report. The process is dead, or the thread has ended.
-std::vector<PathCount> left_in_counters(const MappedProcess& process, uint32_t slot);
 
 }  // namespace simrun::channel

@@ -277,8 +277,9 @@ class Merge {
         thread.counted = payload[1];  // what was traced before has been counted path by path
         return;
       case Event::kPathCounts:
+        return;
       case Event::kPathCut:
-        require_payload(payload, 2, "path counts");
+        require_payload(payload, 2, "path cut");
         return;
     }
     throw StreamError(fmt::format("unknown event {}", static_cast<uint32_t>(event)));

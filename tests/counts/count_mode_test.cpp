@@ -178,13 +178,15 @@ struct SwitchedSink {
     ++executions[static_cast<uint32_t>(words[0])];
     traced += instructions;
   }
-  void event(uint32_t thread, border::Event event, std::span<const uint64_t> payload) {
+  void event(MergeThread& thread, std::span<const uint64_t> words, const PathTable& paths) {
     using border::Event;
+    const auto event = static_cast<Event>(static_cast<uint32_t>(words[0]));
+    const auto payload = words.subspan(1);
     if (event == Event::kCut || event == Event::kPathCut)
       cuts.push_back({static_cast<uint32_t>(payload[0]), static_cast<uint32_t>(payload[1])});
     if (event == Event::kPathCounts)
-      for (size_t k = 0; k + 1 < payload.size(); k += 2) executions[static_cast<uint32_t>(payload[k])] += payload[k + 1];
-    if (event == Event::kModeSwitch && thread == 0)
+      for (const PathCount& c : path_counts(paths.process(), payload)) executions[c.path] += c.executions;
+    if (event == Event::kModeSwitch && thread.replay.handle == 0)
       switches.push_back({payload[1], 0, static_cast<border::Mode>(payload[0])});
   }
   std::map<uint32_t, uint64_t> executions;

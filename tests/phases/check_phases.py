@@ -108,7 +108,7 @@ def formats():
     profile = bbv("a.bb")
     assert profile == bbv("c.bb")
     run("bbv", "-q", "-o", "a.bb.gz", "--", GUEST, 2, 1)
-    run("bbv", "-q", "-o", "a.bb.zst", "--", GUEST, 2, 1)
+    run("-q", "bbv", "-o", "a.bb.zst", "--", GUEST, 2, 1)
     run("bbv", "-q", "-o", "a.h5", "--", GUEST, 2, 1)
     text = open("a.bb").read()
     assert gzip.open("a.bb.gz", "rt").read() == text
@@ -174,6 +174,18 @@ def left_out():
     assert not os.path.exists("a.bb")
     profile = bbv("a.bb", "--leave-out", "no such*", rounds=1)
     assert profile[2]["left-out"] == ["0"] and int(profile[2]["instructions"][0]) == total
+    nothing = run("bbv", "-q", "-o", "a.bb", "--leave-out", "no such*", "--", GUEST, 1).stderr
+    assert "no such*" in nothing and "no such code was executed" in nothing, nothing
+    # A function, by its name and by its addresses.
+    by_name = bbv("a.bb", "--leave-out", f"{program}:mi?", rounds=1)
+    consistent(*by_name)
+    assert 5 * 200000 * 3 <= int(by_name[2]["left-out"][0]) < 5 * 200000 * 6, by_name[2]["left-out"]
+    symbols = subprocess.run(["nm", "-S", GUEST], capture_output=True, text=True, check=True).stdout
+    start, size = (int(word, 16) for word in re.search(r"^(\S+) (\S+) t mix$", symbols, re.M).groups())
+    assert bbv("a.bb", "--leave-out", f"{program}:{start:#x}-{start + size:#x}", rounds=1) == by_name
+    for wrong in (f"{program}:", ":mix", f"{program}:0x20-0x10", f"{program}:0x20", f"{program}:0x-0x1"):
+        message = run("bbv", "-q", "-o", "a.bb", "--leave-out", wrong, "--", GUEST, 1, status=2).stderr
+        assert f"'{wrong}'" in message, message
 
 
 def simpoint_files():

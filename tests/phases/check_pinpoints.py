@@ -259,15 +259,21 @@ def openmp():
     # By loops 800k of warm-up would leave level 3 cold: CPI 22 to 37 % off, with 3.2M 1 to 7 %. Barriers have their
     # regions closer together.
     warm_up = "3200k" if kind == "loop" else "800k"
+    stored = ["--snapshots"] if os.environ["OMP_NUM_THREADS"] == "4" else []
     done = run("--config", "l3_8core.yaml", "-o", "d", "--intervals", kind, "--interval", length,
                "--leave-out", "libgomp*", "--max-k", "8", "--points", "12", "--warm-up", warm_up, "--validate",
-               "--", GUEST, 3)
+               *stored, "--", GUEST, 3)
     report = json.load(open("d/report.json"))
     assert {row["thread-id"] for row in rows()} == {"global"}
-    assert len(os.listdir("d/regions")) == len(report["regions"]) > 2
-    for region in os.listdir("d/regions"):
+    traces = [name for name in os.listdir("d/regions") if name.endswith(".trace")]
+    assert len(traces) == len(report["regions"]) > 2
+    for region in traces:
         subprocess.run([SIMRUN, "check", f"d/regions/{region}"], check=True, capture_output=True)
     all_found(done, report)
+    # A region's trace and the caches that it begins with are of the same run.
+    for name in ("L1D MPKI", "L2 MPKI", "CPI estimate") if stored else ():
+        figure = report["figures"][name]
+        assert abs(figure["snapshot"] - figure["warm"]) < 0.02 * max(1, figure["warm"]), (name, figure)
     for name in ("L1D MPKI", "CPI estimate"):
         for error in ("error", "warm_error"):
             assert report["figures"][name][error] < 0.25, done.stderr

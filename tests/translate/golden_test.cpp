@@ -101,9 +101,8 @@ Case read_case(const std::filesystem::path& path) {
 }
 
 std::string translate(const Case& c) {
-  DecodedSuperblock superblock;
+  DecodedSuperblock superblock{};
   superblock.pc = AppAddress{c.pc};
-  superblock.count = 0;
   for (uint32_t at = 0; at < c.code.size();) {
     Instruction& i = superblock.instructions[superblock.count++];
     if (!decode(c.code.data() + at, static_cast<uint32_t>(c.code.size() - at), AppAddress{c.pc + at}, i)) return "does not decode\n";

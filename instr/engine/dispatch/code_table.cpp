@@ -25,7 +25,8 @@ namespace {
 
 constexpr int kPageShift = 12;
 constexpr uint32_t kJumpBytes = 5;
-static_assert(kMostBetweenChecks >= kMaxSuperblockInstructions + kForwardWindow && kLongestSuperblock >= kMaxSuperblockInstructions);
+static_assert(kMostBetweenChecks >= kMaxSuperblockInstructions + kForwardWindow && kLongestSuperblock >= kMaxSuperblockInstructions &&
+              kMostPaths >= kMaxConditionalExits + 1);
 
 struct State {
   explicit State(const TranslationOptions& o) : options(o), translator(o) {}
@@ -269,6 +270,13 @@ uint64_t code_for(AppAddress pc, bool indirect) {
   return g_code_cache.address(superblock.entry);
 }
 
+uint64_t short_code_for(AppAddress pc, bool indirect, uint32_t instructions) {
+  State& s = *g_state;
+  const uint64_t code = s.options.count_paths ? code_for(pc, indirect) : 0;
+  if (code != 0 && s.superblocks[s.by_pc.find(raw(pc))].instructions <= instructions) return code;
+  return cut_code_for(pc, instructions);
+}
+
 uint64_t step_code_for(AppAddress pc) { return cut_code_for(pc, kOneStep); }
 
 uint64_t cut_code_for(AppAddress pc, uint32_t instructions) {
@@ -432,6 +440,7 @@ Recovery recover(uint64_t code) {
   result.instructions = point->instruction;
   result.words = point->words;
   result.counted = point->counted;
+  result.blocks = point->blocks;
   result.whole = point->instruction == decoded->count;
   result.stale = point->comparing ? output.stale : 0;
   result.last_path = s.options.mode != border::Mode::kNull ? last_path_of(superblock.descriptor) : 0;

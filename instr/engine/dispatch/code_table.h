@@ -22,7 +22,10 @@ void set_mode(border::Mode mode);
 // The code of the superblock at `pc`, translated now if need be; 0 when nothing at `pc` can be executed. `indirect`: the table of
 // indirect targets is to lead there from now on.
 uint64_t code_for(AppAddress pc, bool indirect);
-// The same for the first `instructions` at `pc` only (or fewer, where a superblock ends), without a limit check: to reach an exact count.
+// The same where only so many instructions may run up to the next limit check. With count_paths, when no link passes a check by, that is the
+// ordinary code if its superblock is not longer. Else, or if it is:
+uint64_t short_code_for(AppAddress pc, bool indirect, uint32_t instructions);
+// The first `instructions` at `pc` only (or fewer, where a superblock ends), without a limit check: to reach an exact count.
 // What follows is found through the dispatcher, or checks its limit.
 uint64_t cut_code_for(AppAddress pc, uint32_t instructions);
 // The same for the one instruction at `pc`, and every way out leads to the dispatcher.
@@ -54,6 +57,7 @@ struct Recovery {
   uint16_t instructions;    // retired in this execution of the superblock
   uint16_t words;           // address words stored
   uint16_t counted;         // count mode: what the pointer has of them already, or too much
+  uint16_t blocks;          // count_paths: counters of this superblock that have been raised
   bool whole;               // all instructions retired: a trap behind the last
   uint64_t stale;           // in the comparison of changeable code: where it goes on when the code has changed; else 0
 };

@@ -77,9 +77,7 @@ bool describe(KnownDescriptors known, const DecodedSuperblock& superblock, const
   const auto* path = table<border::PathDescriptor>(h.paths_offset) + known.first_path;
   for (size_t k = 0; k < output.paths.size(); ++k, ++path) {
     const auto& p = output.paths[k];
-    if (path->instructions != p.instructions || path->operands != p.operands || path->words != p.words ||
-        path->counts_entries != (k == output.entry_counter))
-      return false;
+    if (path->instructions != p.instructions || path->operands != p.operands || path->words != p.words) return false;
   }
   return true;
 }
@@ -126,8 +124,7 @@ uint32_t append_descriptors(const DecodedSuperblock& superblock, const Translati
   uint32_t longest = path;
   for (const auto& p : output.paths) {
     if (p.instructions >= paths[longest].instructions || path == h.paths) longest = path;
-    const bool counts_entries = path == h.paths + output.entry_counter;
-    paths[path++] = {index, p.instructions, p.operands, p.words, counts_entries, 0};
+    paths[path++] = {index, p.instructions, p.operands, p.words, 0, 0};
   }
   g_paths.resize(index + 1);
   g_paths[index] = {h.paths, longest, static_cast<uint32_t>(output.paths.size())};

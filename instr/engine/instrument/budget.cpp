@@ -13,7 +13,8 @@ namespace {
 constexpr uint64_t kSlice = 16u << 20;            // so that `retired` is seen to move
 constexpr uint64_t kHarvest = 1u << 31;           // counters have 32 bits, and a path is an instruction at least
 constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
-constexpr uint32_t kPairsPerEvent = 256;          // 4 KiB: half of the smallest chunk
+constexpr uint32_t kWordsPerEvent = 512;          // 4 KiB: half of the smallest chunk
+constexpr uint32_t kLine = 16;                    // counters in a cache line
 
 const border::ModeSwitch* switches() {
   return reinterpret_cast<const border::ModeSwitch*>(g_process.base + g_process.header->mode_switches_offset);
@@ -26,6 +27,9 @@ const border::PathDescriptor* paths() {
 uint32_t* counters(ThreadContext* c) { return reinterpret_cast<uint32_t*>(reinterpret_cast<uint8_t*>(c) + border::kSlotStride); }
 
 uint64_t retired(const ThreadContext* c) { return c->retired.load(std::memory_order_relaxed); }
+
+// With path counts no link passes a check by (Translator::new_exit).
+uint64_t most_between_checks() { return g_process.header->count_paths != 0 ? kLongestSuperblock : kMostBetweenChecks; }
 
 uint32_t first_switch(uint32_t slot, uint32_t from) {
   const uint32_t count = std::min(g_process.header->mode_switches, border::kMaxModeSwitches);
@@ -47,44 +51,28 @@ void find_next_stop(ThreadContext* c) {
   if (c->next_switch != kNone) c->next_stop = std::min(c->next_stop, switches()[c->next_switch].at);
 }
 
-// Pairs of {path, executions} on their way into the stream.
-class PairWriter {
+// Path counters on their way into the stream. All of one superblock are in one event.
+class CountWriter {
  public:
-  explicit PairWriter(ThreadContext* c) : c_(c) {}
-  ~PairWriter() { flush(); }
-  PairWriter(const PairWriter&) = delete;
-  PairWriter& operator=(const PairWriter&) = delete;
-  void put(uint32_t path, uint64_t executions) {
-    if (executions == 0) return;
-    words_[2 * count_] = path;
-    words_[2 * count_ + 1] = executions;
-    if (++count_ == kPairsPerEvent) flush();
+  explicit CountWriter(ThreadContext* c) : c_(c) {}
+  ~CountWriter() { flush(); }
+  CountWriter(const CountWriter&) = delete;
+  CountWriter& operator=(const CountWriter&) = delete;
+  void put(uint32_t path, uint32_t count) {
+    if (count_ >= kFull && paths()[path].superblock != paths()[path - 1].superblock) flush();
+    words_[count_++] = path | static_cast<uint64_t>(count) << 32;
   }
 
  private:
+  static constexpr uint32_t kFull = kWordsPerEvent - kMostPaths;
   void flush() {
-    if (count_ != 0) append_words(c_, border::Event::kPathCounts, words_, 2 * count_);
+    if (count_ != 0) append_words(c_, border::Event::kPathCounts, words_, count_);
     count_ = 0;
   }
   ThreadContext* c_;
   uint32_t count_ = 0;
-  uint64_t words_[2 * kPairsPerEvent];
+  uint64_t words_[kWordsPerEvent];
 };
-
-// All paths of one superblock: [first, end). One of the counters counts the entries, whichever path was taken.
-void report_superblock(uint32_t* counts, uint32_t first, uint32_t end, PairWriter& out) {
-  uint32_t others = 0, entries = kNone;
-  for (uint32_t k = first; k < end; ++k) {
-    if (paths()[k].counts_entries)
-      entries = k;
-    else
-      others += counts[k];
-  }
-  CHECK(entries != kNone && counts[entries] >= others);
-  counts[entries] -= others;
-  for (uint32_t k = first; k < end; ++k) out.put(k, counts[k]);
-  std::fill(counts + first, counts + end, 0u);
-}
 
 }  // namespace
 
@@ -99,13 +87,13 @@ void start_budget(ThreadContext* c) {
 }
 
 uint64_t budget_limit(const ThreadContext* c) {
-  if (cut_length(c) != 0) return 0;
-  return std::min(c->next_stop - kMostBetweenChecks + 1, retired(c) + kSlice);
+  if (cut_length(c) != 0) return retired(c) + 1;
+  return std::min(c->next_stop - most_between_checks() + 1, retired(c) + kSlice);
 }
 
 uint32_t cut_length(const ThreadContext* c) {
   const uint64_t left = c->next_stop - retired(c);
-  return left < kMostBetweenChecks ? static_cast<uint32_t>(std::min(left, kLongestSuperblock)) : 0;
+  return left < most_between_checks() ? static_cast<uint32_t>(std::min(left, kLongestSuperblock)) : 0;
 }
 
 namespace {
@@ -152,23 +140,16 @@ void report_paths(ThreadContext* c) {
   if (g_process.header->count_paths == 0) return;
   uint32_t* const counts = counters(c);
   const uint32_t end = g_process.header->paths.load(std::memory_order_acquire);
-  PairWriter out(c);
-  for (uint32_t k = border::kFirstPath; k < end;) {
-    // Whole cache lines of zeros, which is nearly all of a large program.
-    const auto* line = reinterpret_cast<const uint64_t*>(counts + k);
-    if (k % 16 == 0 && k + 16 <= end && (line[0] | line[1] | line[2] | line[3] | line[4] | line[5] | line[6] | line[7]) == 0) {
-      k += 16;
-      continue;
-    }
-    if (counts[k] == 0) {
-      ++k;
-      continue;
-    }
-    const uint32_t superblock = paths()[k].superblock;
-    uint32_t first = k;
-    while (first > border::kFirstPath && paths()[first - 1].superblock == superblock) --first;
-    while (k < end && paths()[k].superblock == superblock) ++k;
-    report_superblock(counts, first, k, out);
+  static_assert(border::kFirstPath % kLine == 0);
+  CountWriter out(c);
+  for (uint32_t line = border::kFirstPath; line < end; line += kLine) {
+    // Most lines of a large program are zeros.
+    uint64_t any = 0;
+    for (uint32_t k = 0; k < kLine; k += 2) any |= *reinterpret_cast<const uint64_t*>(counts + line + k);
+    if (any == 0) continue;
+    for (uint32_t k = line; k < line + kLine; ++k)
+      if (counts[k] != 0) out.put(k, counts[k]);
+    std::fill(counts + line, counts + line + kLine, 0u);
   }
 }
 
@@ -211,7 +192,7 @@ void end_budget(ThreadContext* c) {
   append_event(c, border::Event::kInterval, {retired(c), 0});
 }
 
-void count_cut(ThreadContext* c, uint32_t last_path, uint32_t instructions, uint32_t counted, bool whole) {
+void count_cut(ThreadContext* c, uint32_t last_path, uint32_t instructions, uint32_t counted, bool whole, uint32_t blocks) {
   const border::PathDescriptor* const p = paths();
   const uint32_t done = whole ? p[last_path].instructions : instructions;
   c->retired.store(retired(c) + done - counted, std::memory_order_relaxed);
@@ -219,9 +200,7 @@ void count_cut(ThreadContext* c, uint32_t last_path, uint32_t instructions, uint
   const uint32_t superblock = p[last_path].superblock;
   uint32_t first = last_path;
   while (first > border::kFirstPath && p[first - 1].superblock == superblock) --first;
-  uint32_t entries = first;
-  while (!p[entries].counts_entries) ++entries;
-  --counters(c)[entries];
+  for (uint32_t k = 0; k < blocks; ++k) --counters(c)[first + k];
   if (done != 0) append_event(c, border::Event::kPathCut, {last_path, done});
 }
 

@@ -10,13 +10,15 @@ namespace simrun::engine {
 
 // Instructions (dispatch/code_table.cpp compares them with what the translator does).
 inline constexpr uint64_t kLongestSuperblock = 64;
-inline constexpr uint64_t kMostBetweenChecks = kLongestSuperblock + 256;   // from one limit check to the next
+inline constexpr uint32_t kMostPaths = 9;                                  // of one superblock
+inline constexpr uint64_t kMostBetweenChecks = kLongestSuperblock + 256;   // from one limit check to the next; with count_paths: a superblock
 
 // For a new thread, before its first report.
 void start_budget(ThreadContext* context);
 
-// `limit` for emitted code: below it the way to the next check does not pass the next stop. 0: that is too near, and the thread
-// goes on through superblocks that are cut to what is left.
+// `limit` for emitted code: below it the way to the next check does not pass the next stop. When that is too near, the thread goes
+// on through single superblocks: those that end before it and leave at the next check (with count_paths), those that are cut to what is
+// left.
 uint64_t budget_limit(const ThreadContext* context);
 
 // Instructions to the next stop, or of the longest superblock, if it is that near, else 0.
@@ -41,7 +43,7 @@ void report_paths(ThreadContext* context);
 void end_budget(ThreadContext* context);
 
 // A fault after `instructions` of the superblock whose longest path is `last_path`, of which `retired` has `counted` already; `whole`: a trap
-// behind the last of them.
-void count_cut(ThreadContext* context, uint32_t last_path, uint32_t instructions, uint32_t counted, bool whole);
+// behind the last of them. `blocks`: counters that have been raised.
+void count_cut(ThreadContext* context, uint32_t last_path, uint32_t instructions, uint32_t counted, bool whole, uint32_t blocks);
 
 }  // namespace simrun::engine

@@ -108,7 +108,7 @@ uint64_t find_code(ThreadContext* c, const Departure& d, uint64_t& full) {
     if (code != 0) begin_step(c);
     return code;
   }
-  if (const uint32_t left = g_process.counting() ? cut_length(c) : 0) return cut_code_for(AppAddress{c->app.pc}, left);
+  if (const uint32_t left = g_process.counting() ? cut_length(c) : 0) return short_code_for(AppAddress{c->app.pc}, d.id == kExitIndirect, left);
   const uint64_t code = code_for(AppAddress{c->app.pc}, d.id == kExitIndirect);
   if (code == 0) return 0;
   if (d.id >= kFirstExit && d.exit.kind == ExitKind::kDirect && c->app.pc == raw(d.exit.target)) link_exit(d.id, d.generation);

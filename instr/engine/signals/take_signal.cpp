@@ -148,7 +148,7 @@ uint64_t handle_signal(int number, siginfo_t* info, KernelUcontext* u) {
 void publish_fault(ThreadContext* c) {
   const Recovery& r = t_cut;
   // The thread's mode: that of the process may have changed since the fault.
-  if (c->mode == border::Mode::kCount) return count_cut(c, r.last_path, r.instructions, r.counted, r.whole);
+  if (c->mode == border::Mode::kCount) return count_cut(c, r.last_path, r.instructions, r.counted, r.whole, r.blocks);
   if (c->mode != border::Mode::kTrace) return;
   if (r.whole) return append_path(c, r.last_path, r.words);
   uint64_t payload[border::kMaxSuperblockWords + 3] = {r.last_path, r.instructions, 0};

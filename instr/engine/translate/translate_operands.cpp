@@ -52,8 +52,8 @@ void Translator::copy(const Instruction& i) {
     copy_bytes(i, i.bytes, i.length);
   // A trap (int3, a data breakpoint) reports the address behind the instruction, which may have begun to use the anchor.
   if (anchor_in_use_) in_spill = static_cast<GprSet>(in_spill | bit(anchor_));
-  result_->recovery.push_back({a.size(), static_cast<uint16_t>(current_ + 1), words_.words(), counted_, in_spill,
-                                has_pointer() && !lend});
+  result_->recovery.push_back({a.size(), static_cast<uint16_t>(current_ + 1), words_.words(), counted_, blocks_counted_,
+                                in_spill, has_pointer() && !lend});
   if (!lend) return;
   if (i.gpr_written & bit(buffer_)) a.store_gs(spill_slot(buffer_), buffer_);
   load_pointer(a);

@@ -14,7 +14,7 @@ constexpr uint32_t spill_slot(uint8_t r) { return static_cast<uint32_t>(offsetof
 void Translator::conditional(const Instruction& i) {
   const uint32_t exit = new_exit(i.target, ExitKind::kDirect);
   const uint32_t path = new_path();
-  if (!anchor_in_use_ && (!has_pointer() || counts_inline())) {
+  if (!anchor_in_use_ && !tracing()) {
     TranslationOutput::ExitSite& site = result_->exits[exit];
     out_->align_patchable(2);
     (has_pointer() ? site.patch_same_buffer : site.patch) = out_->size() + 2;
@@ -142,7 +142,7 @@ void Translator::return_(const Instruction& i) {
   jump_indirect();
 }
 
-// commit; hand B on; rcx = index of the target (indirect_index); jump through the table. The code there verifies the target (dispatch/code_table.cpp), so
+// commit; hand B on; [count the last block]; rcx = index of the target (indirect_index); jump through the table. The code there verifies the target (dispatch/code_table.cpp), so
 // that nothing need be compared here, where the flags may be live. Each site has its own jump for the processor's predictor.
 void Translator::jump_indirect() {
   Assembler& a = *out_;
@@ -157,6 +157,7 @@ void Translator::jump_indirect() {
     hand_on(a, buffer_, kHandedOn);
   }
   a.store_gs(spill_slot(kRcx), kRcx);
+  if (blocks_counted_ < blocks_.size()) count_by(kRcx);
   if (leaves) return a.jmp(options_.indirect_miss);
   if (options_.bmi2) {
     a.rorx_ecx_r11d(kIndirectShift);

@@ -49,11 +49,12 @@ void Translator::translate(const DecodedSuperblock& superblock, Purpose purpose,
   side_exits_.clear();
   result.clear();
   flags_dead_ = flags_dead;
-  result.entry_counter = entry_counter_ = choose_entry_counter();
   choose_scratch();
+  plan_counts();
   prologue();
   for (current_ = 0; current_ < superblock.count; ++current_) {
-    if (counts_inline() && current_ >= counted_) count_to_next_exit();
+    if (counting() && current_ >= counted_) count_to_next_exit();
+    if (blocks_counted_ < blocks_.size() && blocks_[blocks_counted_].before == current_) count_block();
     instruction(superblock.instructions[current_]);
   }
   const Instruction& last = superblock.instructions[superblock.count - 1];
@@ -101,14 +102,34 @@ void Translator::choose_scratch() {
   result_->buffer_register = buffer_;
 }
 
-// Entries are counted where the superblock begins, as far as one path is concerned: the one that is taken most often, as far as one can
-// tell. The others count themselves on their way out, and what is left is that one's.
-uint32_t Translator::choose_entry_counter() const {
-  uint32_t path = 0;
-  for (uint32_t k = 0; k + 1 < superblock_->count; ++k) path += superblock_->instructions[k].flow != Flow::kNext;
-  const Instruction& last = superblock_->instructions[superblock_->count - 1];
-  const bool two_paths = last.flow == Flow::kConditional || last.flow == Flow::kCountedJump;
-  return two_paths && raw(last.target) > raw(last.pc) ? path + 1 : path;
+// The counter of path k is of the k-th block: what comes up to the k-th conditional exit, behind the one before. So nothing need be done on
+// the way out, and conditional jumps are linked themselves. (What is left of a loop's branch that falls through is an empty block.)
+void Translator::plan_counts() {
+  blocks_.clear();
+  blocks_counted_ = 0;
+  if (!counting() || !options_.count_paths) return;
+  for (uint16_t begin = 0, end = 0; begin < superblock_->count; begin = end) {
+    end = static_cast<uint16_t>(next_exit(begin) + 1u);
+    if (end > superblock_->count) end = static_cast<uint16_t>(superblock_->count);
+    blocks_.push_back(place_of_count(begin, end));
+  }
+}
+
+// Before the first instruction that finds the flags dead, as nearly every block has one; behind the block they count as live. Who steps
+// through the program sees its own.
+Translator::BlockCount Translator::place_of_count(uint16_t begin, uint16_t end) const {
+  const Flow flow = superblock_->instructions[end - 1].flow;
+  const bool indirect = flow == Flow::kIndirectCall || flow == Flow::kIndirectJump || flow == Flow::kReturn;
+  BlockCount place{indirect ? kOnTheWayOut : begin, false};
+  if (purpose_ == Purpose::kStep) return place;
+  if (begin == 0 && flags_dead_) return {begin, true};
+  FlagSet live = kArithmeticFlags;
+  for (uint16_t k = end; k-- > begin;) {
+    const Instruction& i = superblock_->instructions[k];
+    live = static_cast<FlagSet>((live & ~i.flags_overwritten) | (i.flags_read & kArithmeticFlags));
+    if (live == 0) place = {k, true};
+  }
+  return place;
 }
 
 uint8_t Translator::buffer_register(const DecodedSuperblock& superblock) {
@@ -120,13 +141,13 @@ uint8_t Translator::buffer_register(const DecodedSuperblock& superblock) {
 }
 
 // entry: spill[B] = B; B = buffer; goto check                             in the cold area: who has B already goes to `check`
-// check: [keep the flags if they are live]; [compare the application's bytes]; if (limit <= B) goto slow; [count]; [flags back]
+// check: [keep the flags if they are live]; [compare the application's bytes]; if (limit <= B) goto slow; [flags back]
 //        (null mode: if (limit == 0) goto slow)
 // Where flags are live and nothing else needs them changed, the check goes without: limit_check_without_flags.
 void Translator::prologue() {
   Assembler& a = *out_;
-  const bool checks_limit = purpose_ == Purpose::kOrdinary, counts = counting() && options_.count_paths;
-  const bool without_flags = checks_limit && !flags_dead_ && !counts && !superblock_->changeable && buffer_ != kRcx;
+  const bool checks_limit = purpose_ == Purpose::kOrdinary;
+  const bool without_flags = checks_limit && !flags_dead_ && !superblock_->changeable && buffer_ != kRcx;
   uint8_t* slow = nullptr;
   current_ = 0;
   if (without_flags) {
@@ -148,12 +169,11 @@ void Translator::prologue() {
     return;
   }
   const bool pops_flags = is_one_byte(superblock_->instructions[0], kPopFlagsOpcode);
-  if (!checks_limit && !counts && !superblock_->changeable && !pops_flags) return;
+  if (!checks_limit && !superblock_->changeable && !pops_flags) return;
   keep_flags(a);
   if (superblock_->changeable) compare_code();
   if (checks_limit) limit_check();
   if (checks_limit && !flags_kept_ && !pops_flags) result_->body = a.size();
-  if (counts) a.inc_gs32(counter_of(entry_counter_));
   give_back_flags(a);
   if (pops_flags) test_trap_flag();
 }
@@ -305,7 +325,7 @@ GprSet Translator::held() const {
 
 void Translator::mark(GprSet in_spill) {
   const bool pointer = has_pointer() && !pointer_lent_ && (in_spill & bit(buffer_)) != 0;
-  result_->recovery.push_back({out_->size(), current_, words_.words(), counted_, in_spill, pointer});
+  result_->recovery.push_back({out_->size(), current_, words_.words(), counted_, blocks_counted_, in_spill, pointer});
 }
 
 void Translator::instruction(const Instruction& i) {
@@ -343,7 +363,7 @@ void Translator::instruction(const Instruction& i) {
 
 uint32_t Translator::new_exit(AppAddress target, ExitKind kind) {
   const AppAddress from = superblock_->instructions[current_ < superblock_->count ? current_ : current_ - 1u].pc;
-  const bool forward = !tracing() && kind == ExitKind::kDirect && is_forward(superblock_->pc, from, target, counting());
+  const bool forward = !tracing() && !options_.count_paths && kind == ExitKind::kDirect && is_forward(superblock_->pc, from, target, counting());
   result_->exits.push_back({target, 0, 0, kind, forward});
   return static_cast<uint32_t>(result_->exits.size() - 1);
 }
@@ -357,13 +377,18 @@ uint32_t Translator::new_path() {
   return static_cast<uint32_t>(result_->paths.size() - 1);
 }
 
+// The conditional jump at or behind the instruction, or the end.
+uint32_t Translator::next_exit(uint32_t instruction) const {
+  while (instruction < superblock_->count && superblock_->instructions[instruction].flow != Flow::kConditional &&
+         superblock_->instructions[instruction].flow != Flow::kCountedJump)
+    ++instruction;
+  return instruction;
+}
+
 // B += instructions up to and with the next conditional exit, so that nothing is left to be done on the way out. Not right before it: that
 // would part the comparison from its jump, which processors do as one. A fault in between takes back what is too much.
 void Translator::count_to_next_exit() {
-  uint32_t exit = current_;
-  while (exit < superblock_->count && superblock_->instructions[exit].flow != Flow::kConditional &&
-         superblock_->instructions[exit].flow != Flow::kCountedJump)
-    ++exit;
+  const uint32_t exit = next_exit(current_);
   if (exit == superblock_->count) return;   // commit counts the rest
   out_->lea(buffer_, buffer_, static_cast<int32_t>(exit + 1) - counted_);
   counted_ = static_cast<uint16_t>(exit + 1);
@@ -375,7 +400,6 @@ void Translator::commit(uint32_t path, uint16_t words) {
   if (counting()) {
     const int32_t rest = result_->paths[path].instructions - counted_;
     if (rest != 0) a.lea(buffer_, buffer_, rest);
-    if (options_.count_paths && path != entry_counter_) count_path(path);
   }
   if (!tracing()) return;
   a.store_imm32(buffer_, 0, first_path_ + path);
@@ -383,14 +407,29 @@ void Translator::commit(uint32_t path, uint16_t words) {
   a.store_gs(offsetof(ThreadContext, buffer), buffer_);
 }
 
-// counter += 1, by way of the buffer register: the flags are the application's.
-void Translator::count_path(uint32_t path) {
+// The next block's counter += 1. Where the flags are the application's: by way of a register that the superblock does not use, else of B,
+// which everything waits for.
+void Translator::count_block() {
   Assembler& a = *out_;
-  a.store_gs(pointer_slot(), buffer_);
-  a.load_gs32(buffer_, counter_of(path));
-  a.lea(buffer_, buffer_, 1);
-  a.store_gs32(counter_of(path), buffer_);
-  load_pointer(a);
+  if (blocks_[blocks_counted_].flags_dead) {
+    a.inc_gs32(counter_of(blocks_counted_++));
+  } else if (anchor_ != kNoRegister && !anchor_in_use_) {
+    a.store_gs(spill_slot(anchor_), anchor_);
+    count_by(anchor_);
+    a.load_gs(anchor_, spill_slot(anchor_));
+  } else {
+    store_pointer(a);
+    count_by(buffer_);
+    load_pointer(a);
+  }
+}
+
+// The next block's counter += 1, without flags.
+void Translator::count_by(uint8_t scratch) {
+  const uint32_t counter = counter_of(blocks_counted_++);
+  out_->load_gs32(scratch, counter);
+  out_->lea(scratch, scratch, 1);
+  out_->store_gs32(counter, scratch);
 }
 
 void Translator::restore_anchor(bool in_use) {

@@ -26,7 +26,7 @@ struct TranslationOptions {
   bool bmi2;                  // rorx
   uint64_t leave;             // code addresses of the fixed routines (runtime/fixed_routines.h)
   const border::WatchedEntries* watched = nullptr;   // null: calls are not watched
-  bool count_paths = false;   // kCount: a counter for each path
+  bool count_paths = false;   // kCount: a counter for each path, which counts its last block
   uint64_t indirect_miss = 0;
   bool loop_is_fast = false;
 };
@@ -49,6 +49,7 @@ struct RecoveryPoint {
   uint16_t instruction;       // the application is before this instruction (== count: behind the last)
   uint16_t words;             // address words stored
   uint16_t counted;           // count mode: how many instructions of this execution the register or slot has already
+  uint16_t blocks;            // count_paths: how many of its blocks have been counted
   GprSet in_spill;            // registers whose application value is in their spill slot
   bool pointer_in_register;   // the buffer register holds the pointer (else it is in its slot of the context)
   bool comparing = false;     // at the comparison of changeable code
@@ -71,7 +72,6 @@ struct TranslationOutput {
   };
   std::vector<Path> paths;                          // path k has id first_path + k
   uint64_t stale;                                   // code address where changeable code that has changed goes on; 0: cannot change
-  uint32_t entry_counter;                           // count_paths: index of the path whose counter counts entries
   std::vector<border::OperandDescriptor> operands;  // of the whole superblock
   std::vector<uint16_t> operands_per_instruction;
   std::vector<RecoveryPoint> recovery;
@@ -107,15 +107,25 @@ class Translator {
     uint16_t counted;
   };
 
+  // Before which instruction a block is counted, and whether the flags are dead there.
+  struct BlockCount {
+    uint16_t before;
+    bool flags_dead;
+  };
+  static constexpr uint16_t kOnTheWayOut = 0xffff;   // by jump_indirect, which has a register for it
+
   void choose_scratch();
   void prologue();
   void keep_flags(Assembler& a);
   void give_back_flags(Assembler& a);
   void limit_check();
   void limit_check_without_flags();
-  uint32_t choose_entry_counter() const;
+  void plan_counts();
+  BlockCount place_of_count(uint16_t begin, uint16_t end) const;
+  uint32_t next_exit(uint32_t instruction) const;
   uint32_t counter_of(uint32_t path) const;   // from the GS base
-  void count_path(uint32_t path);
+  void count_block();
+  void count_by(uint8_t scratch);
   void store_pointer(Assembler& a);
   void load_pointer(Assembler& a);
   void compare_code();
@@ -164,7 +174,6 @@ class Translator {
 
   uint32_t new_exit(AppAddress target, ExitKind kind);
   uint32_t new_path();
-  bool counts_inline() const { return counting() && !options_.count_paths; }
   void count_to_next_exit();
   void commit(uint32_t path, uint16_t words);
   void restore_anchor(bool in_use);
@@ -191,7 +200,8 @@ class Translator {
   uint8_t buffer_ = kNoRegister;       // trace: holds the buffer pointer; count: the number of retired instructions
   bool pointer_lent_ = false;          // the buffer register holds something else for a while
   uint16_t counted_ = 0;               // count mode: instructions of this execution that the buffer register has already
-  uint32_t entry_counter_ = 0;         // count_paths: which path's counter counts entries
+  std::vector<BlockCount> blocks_;     // count_paths: of each block
+  uint16_t blocks_counted_ = 0;        // of this execution
   uint8_t anchor_ = kNoRegister;       // free for the whole superblock: base of unreachable rip-relative operands
   bool ended_ = false;                 // the last instruction's exit is emitted already
   bool anchor_in_use_ = false;
