@@ -168,6 +168,20 @@ TEST(CountModeWays, DoNotMatter) {
   }
 }
 
+// What a fault finds counted ahead is no instruction: no interval ends there.
+TEST(CountModeFaults, EndNoIntervalEarly) {
+  const std::vector<std::string> command{std::string(COUNTED_PROGRAMS) + "/fault_amid_block"};
+  const uint64_t length = instructions(traced(command));
+  for (uint64_t interval = 2; interval <= 24; ++interval) {
+    auto options = options_for(command, border::Mode::kCount);
+    options.count_interval = interval;
+    const Outcome count = counted(options);
+    EXPECT_EQ(count.total(), length) << interval;
+    EXPECT_EQ(instructions(count), length) << interval;
+    expect_exact(count, interval);
+  }
+}
+
 // Of a run that goes from mode to mode.
 struct SwitchedSink {
   static constexpr bool kWantsReferences = false;
