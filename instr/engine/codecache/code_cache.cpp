@@ -40,6 +40,15 @@ uint64_t gap_above_libraries(uint64_t bytes) {
   return found;
 }
 
+// One of the two views of the code; not for core files, which are the program's.
+void* map_view(uint64_t at, uint64_t bytes, int protection, int flags, int descriptor) {
+  void* const view = mmap(reinterpret_cast<void*>(at), bytes, protection, MAP_SHARED | flags, descriptor, 0);
+  if (view != MAP_FAILED) madvise(view, bytes, MADV_DONTDUMP);
+  return view;
+}
+
+constexpr int kWritable = PROT_READ | PROT_WRITE, kExecutable = PROT_READ | PROT_EXEC;
+
 }  // namespace
 
 bool CodeCache::create(uint64_t bytes) {
@@ -47,13 +56,12 @@ bool CodeCache::create(uint64_t bytes) {
   const int fd = memfd_create("simrun-code-cache", MFD_CLOEXEC);
   if (fd < 0) return false;
   bool ok = ftruncate(fd, static_cast<off_t>(capacity_)) == 0;
-  void* writable = ok ? mmap(reinterpret_cast<void*>(border::kCodeCacheArea), capacity_, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
+  void* writable = ok ? map_view(border::kCodeCacheArea, capacity_, kWritable, 0, fd) : MAP_FAILED;
   void* executable = MAP_FAILED;
   if (writable != MAP_FAILED) {
     if (const uint64_t hint = gap_above_libraries(capacity_))
-      executable = mmap(reinterpret_cast<void*>(hint), capacity_, PROT_READ | PROT_EXEC, MAP_SHARED | MAP_FIXED_NOREPLACE, fd, 0);
-    if (executable == MAP_FAILED)
-      executable = mmap(reinterpret_cast<void*>(border::kCodeCacheArea + (1ull << 39)), capacity_, PROT_READ | PROT_EXEC, MAP_SHARED, fd, 0);
+      executable = map_view(hint, capacity_, kExecutable, MAP_FIXED_NOREPLACE, fd);
+    if (executable == MAP_FAILED) executable = map_view(border::kCodeCacheArea + (1ull << 39), capacity_, kExecutable, 0, fd);
   }
   close(fd);
   if (executable == MAP_FAILED) return false;
@@ -86,10 +94,9 @@ bool CodeCache::copy_kept_to(int descriptor) const {
 }
 
 bool CodeCache::move_to(int descriptor) {
-  const int flags = MAP_SHARED | MAP_FIXED;
   collapsed_ = 0;
-  return mmap(write_base_, capacity_, PROT_READ | PROT_WRITE, flags, descriptor, 0) != MAP_FAILED &&
-         mmap(reinterpret_cast<void*>(execute_base_), capacity_, PROT_READ | PROT_EXEC, flags, descriptor, 0) != MAP_FAILED;
+  return map_view(reinterpret_cast<uint64_t>(write_base_), capacity_, kWritable, MAP_FIXED, descriptor) != MAP_FAILED &&
+         map_view(execute_base_, capacity_, kExecutable, MAP_FIXED, descriptor) != MAP_FAILED;
 }
 
 void CodeCache::patch_displacement(uint32_t at, uint64_t target_code) const {
