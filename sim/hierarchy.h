@@ -70,11 +70,17 @@ class Hierarchy {
 
       bool has_page(uint64_t page) const { return find(pages, page, false); }
       bool answers(uint64_t line, bool write) const { return find(lines, line, write); }
+      // The same without making the reference.
+      bool has_line(uint64_t line, bool write) const { return lines.find(line).answers(line, write); }
       // With sees_all(); `pc`: of the instruction, for a machine that wants_pc().
       bool is_known(uint64_t line, uint64_t pc) const { return stride == nullptr || stride->knows(line, pc); }
     };
     const Side& fetches() const { return fetches_; }
     const Side& data() const { return data_; }
+    // One clock for both sides, for who keeps it in a register: a hit is `used = ++clock` then. set_clock() before
+    // anybody else makes an access, clock() after it.
+    uint64_t clock() const { return std::max(*fetches_.lines.clock, *data_.lines.clock); }
+    void set_clock(uint64_t clock) const { *fetches_.lines.clock = *data_.lines.clock = clock; }
     // References that this answered, or that access_counted() got or will get. Read-modify-writes are neither loads nor
     // stores here.
     void count(uint64_t fetches, uint64_t loads, uint64_t stores, uint64_t modifications) const {

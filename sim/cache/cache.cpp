@@ -35,10 +35,9 @@ Cache::Cache(const Options& options)
       name_(options.name) {
   CHECK(ways_ >= 1 && ways_ <= kMaxWays && sets_ >= 1 && sets_ * padded_ways_ < kNoSlot);
   const uint64_t slots = sets_ * padded_ways_;
-  tag_storage_.assign(slots, kNoLine);
-  tags_ = tag_storage_.data();
-  parent_slots_.assign(slots, kNoSlot);
-  sharers_.assign(slots * sharer_words_, 0);
+  line_storage_.resize(slots);
+  lines_ = line_storage_.data();
+  if (sharer_words_ > 1) more_sharers_.assign(slots * sharer_words_, 0);
   block_storage_.assign(slots * kBytesPerWay + kHostLine, 0);
   if (options.children == 0) {
     recent_.resize(slots);
@@ -49,7 +48,8 @@ Cache::Cache(const Options& options)
     for (uint32_t way = 0; way < padded_ways_; ++way)
       block(set).ages[way] = way < ways_ ? static_cast<uint8_t>(way) : kPaddingAge;
   if (options.children > 1 && options.holds_directory) {
-    visitors_.assign(slots * sharer_words_, 0);
+    counts_visitors_ = true;
+    if (sharer_words_ > 1) more_visitors_.assign(slots * sharer_words_, 0);
     sharing_degrees.assign(options.children + 1, 0);
   }
   if (replacement_ == Replacement::kLru) {
@@ -76,21 +76,22 @@ Slot Cache::victim_by_policy(uint64_t line) {
   const uint64_t set = set_of(line);
   const Slot first = static_cast<Slot>(set << way_shift_);
   for (uint32_t way = 0; way < ways_; ++way)
-    if (tags_[first + way] == kNoLine) return first + way;
+    if (kept(first + way).line == kNoLine) return first + way;
   return first + with_policy(replacement_, [&](auto policy) { return policy.victim(set_view(set)); });
 }
 
 void Cache::fill(Slot slot, uint64_t line, State state, Slot parent_slot) {
-  DCHECK(tags_[slot] == kNoLine);
+  DCHECK(kept(slot).line == kNoLine);
   const uint32_t way = slot & way_mask_;
   Block b = block(slot >> way_shift_);
-  tags_[slot] = line;
+  kept(slot) = {line, 0, 0, parent_slot};
   b.partial_tags[way] = partial_tag(line);
   b.states[way] = static_cast<uint8_t>(state);
-  parent_slots_[slot] = parent_slot;
-  for (uint32_t word = 0; word < sharer_words_; ++word) sharers(slot)[word] = 0;
-  if (counts_visitors())
-    for (uint32_t word = 0; word < sharer_words_; ++word) visitors(slot)[word] = 0;
+  if (sharer_words_ > 1) [[unlikely]]
+    for (uint32_t word = 0; word < sharer_words_; ++word) {
+      sharers(slot)[word] = 0;
+      if (counts_visitors()) visitors(slot)[word] = 0;
+    }
   if (order_ == Order::kPolicy) [[unlikely]]
     with_policy(replacement_, [&](auto policy) { policy.fill(set_view(slot >> way_shift_), way, line); });
   else
@@ -106,7 +107,7 @@ void Cache::remove(Slot slot) {
   const uint32_t way = slot & way_mask_;
   Block b = block(slot >> way_shift_);
   if (!recent_.empty()) recent_[slot] = {};
-  tags_[slot] = kNoLine;
+  kept(slot).line = kNoLine;
   b.partial_tags[way] = 0;
   b.states[way] = static_cast<uint8_t>(State::kInvalid);
   if (order_ == Order::kAges) [[likely]]
@@ -124,16 +125,16 @@ bool Cache::check_sets(std::string* why) const {
   for (uint64_t set = 0; set < sets_; ++set) {
     const Block b = block(set);
     uint32_t valid = 0, seen[4] = {};
-    for (uint32_t way = 0; way < ways_; ++way) valid += tags_[(set << way_shift_) + way] != kNoLine;
+    for (uint32_t way = 0; way < ways_; ++way) valid += kept(static_cast<Slot>((set << way_shift_) + way)).line != kNoLine;
     for (uint32_t way = 0; way < padded_ways_; ++way) {
       const auto slot = static_cast<Slot>((set << way_shift_) + way);
-      const bool used = tags_[slot] != kNoLine;
+      const bool used = kept(slot).line != kNoLine;
       if (way >= ways_) {
         if (used || (is_lru && b.ages[way] != kPaddingAge)) return fail(set, "padding in use");
         continue;
       }
       if (used != (state(slot) != State::kInvalid)) return fail(set, "state and tag disagree");
-      if (used && (set_of(tags_[slot]) != set || b.partial_tags[way] != partial_tag(tags_[slot])))
+      if (used && (set_of(kept(slot).line) != set || b.partial_tags[way] != partial_tag(kept(slot).line)))
         return fail(set, "a line is in the wrong set or its partial tag is wrong");
       if (!is_lru) continue;
       if (b.ages[way] >= ways_ || (seen[b.ages[way] / 32] >> (b.ages[way] % 32) & 1))
@@ -153,7 +154,7 @@ bool Cache::check_recent(std::string* why) const {
       if (why != nullptr) *why = name_ + ", set " + std::to_string(set) + ": " + what;
       return false;
     };
-    const bool used = tags_[slot] != kNoLine;
+    const bool used = kept(slot).line != kNoLine;
     if (r.key != kClosed && (!used || r.key != key_of(slot))) return fail("a line is not as its shortcut says");
     if (r.key != kClosed && !all_open_ && open_[set] != slot) return fail("two lines are the most recent one");
     if (order_ != Order::kTimes) continue;

@@ -4,7 +4,8 @@
 // Layout. Each set has a block: per way a 16-bit partial tag, an age byte, a state byte, each row padded to a power
 // of two of at least 8 ways. A block of 16 ways is one host line, of 8 ways half a line: search, recency and choice of
 // a victim touch that alone. Full tags verify a candidate; partial tags are a hash of the whole line number, so that a
-// miss rarely has a candidate.
+// miss rarely has a candidate. All else that belongs to a line lies together too, half a host line (`Line`): so a miss
+// touches two host lines of a cache that is too large for the host's own caches, the block and the line.
 //
 // A *slot* is the position of a line: set * padded ways + way. A line keeps its slot as long as it is in the cache, so
 // a cache nearer the core remembers its line's slot here (inclusion keeps it valid) and the way back needs no search.
@@ -18,10 +19,12 @@
 #include <bit>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/check.h"
 #include "sim/build/machine_config.h"
+#include "sim/cache/huge_pages.h"
 #include "sim/replacement/lru_ages.h"
 #include "sim/replacement/set_view.h"
 #include "sim/state_archive.h"
@@ -64,7 +67,7 @@ class Cache {
     uint32_t slices = 1, slice = 0;
   };
   explicit Cache(const Options& options);
-  Cache(Cache&&) noexcept = default;  // no copies: blocks_ and tags_ point into the storage
+  Cache(Cache&&) noexcept = default;  // no copies: blocks_ and lines_ point into the storage
   Cache& operator=(Cache&&) noexcept = default;
 
   const std::string& name() const { return name_; }
@@ -75,7 +78,7 @@ class Cache {
   // Level 1: find(), which looks first where the line was last.
   Slot find_guessed(uint64_t line) const {
     const Slot guess = guesses_[place_of(line)];
-    return tags_[guess] == line ? guess : find(line);
+    return kept(guess).line == line ? guess : find(line);
   }
   // The slot of `line`, or kNoSlot. No effect on recency.
   Slot find(uint64_t line) const { return padded_ways_ == 8 ? find_in<8>(line) : find_in<0>(line); }
@@ -115,15 +118,27 @@ class Cache {
   void replace(Slot slot, uint64_t line, State state, Slot parent_slot) {
     const Block b = block(slot >> way_shift_);
     const uint32_t way = slot & way_mask_;
-    tags_[slot] = line;
     b.partial_tags[way] = partial_tag(line);
     b.states[way] = static_cast<uint8_t>(state);
-    parent_slots_[slot] = parent_slot;
-    recent_[slot] = {key_of(slot), ++clock_};
+    kept(slot).line = line;
+    kept(slot).parent_slot = parent_slot;
+    recent_[slot] = {line << 1 | uint64_t{state == State::kModified}, ++clock_};
     guesses_[place_of(line)] = static_cast<Guess>(slot);
   }
+  // Further levels with LRU, at most 64 children: the same. The slot is victim().
+  bool orders_by_age() const { return order_ == Order::kAges; }
+  void replace_oldest(Slot slot, uint64_t line, State state, Slot parent_slot) {
+    const Block b = block(slot >> way_shift_);
+    const uint32_t way = slot & way_mask_;
+    b.partial_tags[way] = partial_tag(line);
+    b.states[way] = static_cast<uint8_t>(state);
+    kept(slot) = {line, 0, 0, parent_slot};
+    lru::touch(b.ages, padded_ways_, way);
+  }
+  // The set of a line that will be wanted soon.
+  void prefetch_set(uint64_t line) const { __builtin_prefetch(block(set_of(line)).partial_tags); }
 
-  uint64_t line(Slot slot) const { return tags_[slot]; }
+  uint64_t line(Slot slot) const { return kept(slot).line; }
   State state(Slot slot) const { return static_cast<State>(state_byte(slot) & kStateMask); }
   void set_state(Slot slot, State new_state) {
     uint8_t& byte = state_byte(slot);
@@ -131,9 +146,9 @@ class Cache {
     if (!recent_.empty() && recent_[slot].key != kClosed) recent_[slot].key = key_of(slot);
   }
   // The slot of the line in the next cache toward memory.
-  Slot parent_slot(Slot slot) const { return parent_slots_[slot]; }
+  Slot parent_slot(Slot slot) const { return kept(slot).parent_slot; }
 
-  void set_parent_slot(Slot slot, Slot parent_slot) { parent_slots_[slot] = parent_slot; }
+  void set_parent_slot(Slot slot, Slot parent_slot) { kept(slot).parent_slot = parent_slot; }
 
   // What LineDirectory has too: permission and data of the whole subtree.
   bool exclusive(Slot slot) const { return is_exclusive(state(slot)); }
@@ -143,8 +158,10 @@ class Cache {
   // The directory: which children hold the line (bit = number of the child, 64 to a word), and whether the only one
   // that does holds it Exclusive or Modified.
   uint32_t sharer_words() const { return sharer_words_; }
-  uint64_t* sharers(Slot slot) { return &sharers_[static_cast<size_t>(slot) * sharer_words_]; }
-  const uint64_t* sharers(Slot slot) const { return &sharers_[static_cast<size_t>(slot) * sharer_words_]; }
+  const uint64_t* sharers(Slot slot) const {
+    return sharer_words_ == 1 ? &kept(slot).sharers : &more_sharers_[static_cast<size_t>(slot) * sharer_words_];
+  }
+  uint64_t* sharers(Slot slot) { return const_cast<uint64_t*>(std::as_const(*this).sharers(slot)); }
   bool owned_by_child(Slot slot) const { return (state_byte(slot) & kOwnedByChild) != 0; }
   void set_owned_by_child(Slot slot, bool owned) {
     uint8_t& byte = state_byte(slot);
@@ -154,9 +171,10 @@ class Cache {
   // If no child holds the line: `child` does from now on, exclusively or not; true. For at most 64 children.
   bool add_first_sharer(Slot slot, uint32_t child, bool exclusively) {
     uint8_t& byte = state_byte(slot);
-    if (*sharers(slot) != 0 || (byte & kDirtyChild) != 0) return false;
-    *sharers(slot) = uint64_t{1} << child;
-    if (counts_visitors()) *visitors(slot) |= uint64_t{1} << child;
+    Line& l = kept(slot);
+    if (l.sharers != 0 || (byte & kDirtyChild) != 0) return false;
+    l.sharers = uint64_t{1} << child;
+    l.visitors |= l.sharers;
     byte = static_cast<uint8_t>((byte & ~kOwnedByChild) | (exclusively ? kOwnedByChild : 0));
     return true;
   }
@@ -167,9 +185,23 @@ class Cache {
     uint8_t& byte = state_byte(slot);
     byte = static_cast<uint8_t>(dirty ? byte | kDirtyChild : byte & ~kDirtyChild);
   }
+  // At most 64 children: those that hold the line, and `child` no longer does.
+  uint64_t only_sharers(Slot slot) const { return kept(slot).sharers; }
+  void drop_owner(Slot slot, uint32_t child) {
+    kept(slot).sharers &= ~(uint64_t{1} << child);
+    set_owned_by_child(slot, false);
+  }
   // Which children held the line at any time since it came.
-  uint64_t* visitors(Slot slot) { return &visitors_[static_cast<size_t>(slot) * sharer_words_]; }
-  bool counts_visitors() const { return !visitors_.empty(); }
+  uint64_t* visitors(Slot slot) {
+    return sharer_words_ == 1 ? &kept(slot).visitors : &more_visitors_[static_cast<size_t>(slot) * sharer_words_];
+  }
+  bool counts_visitors() const { return counts_visitors_; }
+  void count_visitors(Slot slot) {
+    uint32_t degree = 0;
+    for (uint32_t word = 0; word < sharer_words_; ++word)
+      for (uint64_t bits = visitors(slot)[word]; bits != 0; bits &= bits - 1) ++degree;
+    ++sharing_degrees[degree];
+  }
 
   // Level 1 only, for each slot. It is *open* when a read of its line, or a write if it is Modified, changes nothing
   // but counts and the time: with LRU, FIFO and random each line is, with the other policies the most recent of its
@@ -201,7 +233,7 @@ class Cache {
     if (!all_open_) [[unlikely]]
       close_set(slot), open_[slot >> way_shift_] = slot;
     recent_[slot].key = key_of(slot);
-    guesses_[place_of(tags_[slot])] = static_cast<Guess>(slot);
+    guesses_[place_of(kept(slot).line)] = static_cast<Guess>(slot);
   }
   // Level 1: the next access of the line is to be seen, whatever it is: until see() or, with LRU, open().
   void close(Slot slot) { recent_[slot].key = kClosed; }
@@ -221,13 +253,12 @@ class Cache {
   // All but counts.
   void archive(StateArchive& a) {
     a.array(blocks_, sets_ * padded_ways_ * kBytesPerWay);
-    a.array(tags_, sets_ * padded_ways_);
+    a.array(lines_, sets_ * padded_ways_);
     a.table(recent_);
     a.table(open_);
     a.value(clock_);
-    a.table(parent_slots_);
-    a.table(sharers_);
-    a.table(visitors_);
+    a.table(more_sharers_);
+    a.table(more_visitors_);
     a.table(policy_words_);
     a.value(shared_policy_.selector);
     a.list(shared_policy_.counters);
@@ -244,6 +275,14 @@ class Cache {
   static constexpr uint8_t kOwnedByChild = 8;
   static constexpr uint8_t kDirtyChild = 16;
   static constexpr uint64_t kBytesPerWay = 4;  // of a set's block
+  // What is kept of a slot beside its set's block. Sharers and visitors: of at most 64 children.
+  struct alignas(32) Line {
+    uint64_t line = kNoLine;
+    uint64_t sharers = 0, visitors = 0;
+    Slot parent_slot = kNoSlot;
+    uint32_t unused = 0;  // no padding: they are stored as bytes
+  };
+  static_assert(sizeof(Line) == 32);
   struct Block {
     uint16_t* partial_tags;
     uint8_t* ages;
@@ -254,7 +293,7 @@ class Cache {
   enum class Order : uint8_t { kAges, kTimes, kPolicy };
 
   bool check_recent(std::string* why) const;
-  uint64_t key_of(Slot slot) const { return tags_[slot] << 1 | uint64_t{state(slot) == State::kModified}; }
+  uint64_t key_of(Slot slot) const { return kept(slot).line << 1 | uint64_t{state(slot) == State::kModified}; }
   void touch_by_policy(Slot slot);
   Slot victim_by_policy(uint64_t line);
   // Empty slots have the time 0, so the lowest of them goes first. Minima of numbers: no branch.
@@ -284,12 +323,15 @@ class Cache {
     uint8_t* p = blocks_ + set * padded_ways_ * kBytesPerWay;
     return {reinterpret_cast<uint16_t*>(p), p + 2 * padded_ways_, p + 3 * padded_ways_};
   }
+  // All first ways, then all second ones, ...: neighbouring lines usually have the same way, so that what a stream of
+  // misses touches lies in a row (of triad, 62 % of the time went into waiting for it, set by set).
+  Line& kept(Slot slot) const { return lines_[(slot & way_mask_) * sets_ + (slot >> way_shift_)]; }
   uint8_t& state_byte(Slot slot) const { return block(slot >> way_shift_).states[slot & way_mask_]; }
 
   uint32_t padded_ways_;
   uint64_t set_mask_;  // kNoLine when sets_ is no power of two
   uint8_t* blocks_;
-  uint64_t* tags_;      // per slot; kNoLine when empty
+  Line* lines_;         // kept()
   uint32_t way_shift_;  // slot >> way_shift_ is the set, slot & way_mask_ the way
   uint32_t way_mask_;
   uint64_t sets_;
@@ -297,19 +339,18 @@ class Cache {
   uint32_t sharer_words_;
   Order order_ = Order::kAges;
   bool all_open_ = true;
-  uint64_t clock_ = 0;          // accesses of level 1 so far
+  uint64_t clock_ = 0;          // of level 1: grows with each use
   std::vector<Recent> recent_;  // by slot; empty but in level 1
   std::vector<Guess> guesses_;  // by place; likewise
   std::vector<Slot> open_;      // by set: which slot is open, unless all are
-  std::vector<Slot> parent_slots_;
-  std::vector<uint64_t> sharers_;
-  std::vector<uint64_t> visitors_;  // empty with fewer than two children
+  std::vector<uint64_t> more_sharers_, more_visitors_;  // of more than 64 children
+  bool counts_visitors_ = false;  // it has several children, and their directory
   uint32_t slices_, slice_;
   Replacement replacement_;
   bool fill_is_hit_ = true;             // a hit right after a fill changes nothing, so a fill opens its slot
   std::vector<uint64_t> policy_words_;  // by set; empty for LRU
   SharedPolicyState shared_policy_;
-  std::vector<uint64_t> tag_storage_;
+  std::vector<Line, HugePages<Line>> line_storage_;
   std::vector<uint8_t> block_storage_;
   std::string name_;
 };
@@ -319,7 +360,6 @@ Slot Cache::find_in(uint64_t line) const {
   const uint64_t set = set_of(line);
   const uint32_t padded_ways = kPadded != 0 ? kPadded : padded_ways_;
   const uint64_t first = set * padded_ways;
-  const uint64_t* tags = tags_ + first;
 #if defined(__SSE2__)
   const auto* partial = reinterpret_cast<const __m128i*>(blocks_ + first * kBytesPerWay);
   const __m128i wanted = _mm_set1_epi16(static_cast<short>(partial_tag(line)));
@@ -327,7 +367,7 @@ Slot Cache::find_in(uint64_t line) const {
     auto mask = static_cast<uint32_t>(_mm_movemask_epi8(_mm_cmpeq_epi16(_mm_load_si128(partial + i / 8), wanted)));
     while (mask != 0) {  // two bits per way
       const uint32_t way = i + std::countr_zero(mask) / 2;
-      if (tags[way] == line) [[likely]]
+      if (kept(static_cast<Slot>(first + way)).line == line) [[likely]]
         return static_cast<Slot>(first + way);
       mask &= mask - 1;
       mask &= mask - 1;
@@ -335,7 +375,7 @@ Slot Cache::find_in(uint64_t line) const {
   }
 #else
   for (uint32_t way = 0; way < padded_ways; ++way)
-    if (tags[way] == line) return static_cast<Slot>(first + way);
+    if (kept(static_cast<Slot>(first + way)).line == line) return static_cast<Slot>(first + way);
 #endif
   return kNoSlot;
 }

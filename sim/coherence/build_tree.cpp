@@ -14,6 +14,10 @@ const CacheShape& shape_of(const LevelConfig& level, Side side) {
   return side == Side::kUnified ? level.unified : side == Side::kInstruction ? level.instruction : level.data;
 }
 
+bool is_plain(const CoherentTree::Node& node) {
+  return node.holds_directory() && node.children.size() <= 64 && !node.write_through && !node.prefetches;
+}
+
 }  // namespace
 
 CoherentTree::CoherentTree(const MachineConfig& config, Slice slice)
@@ -23,10 +27,8 @@ CoherentTree::CoherentTree(const MachineConfig& config, Slice slice)
   build_prefetchers(config);
   for (const Node& node : nodes_) directories_.emplace_back(static_cast<uint32_t>(node.children.size()));
   for (Node& node : nodes_) {
-    if (node.parent == kMemory || coherence_ == Coherence::kNone) continue;
-    const Node& parent = nodes_[node.parent];
-    node.plain = node.holds_directory() && parent.holds_directory() && parent.children.size() <= 64 &&
-                 !node.write_through && !parent.write_through && !node.prefetches && !parent.prefetches;
+    if (coherence_ == Coherence::kNone) continue;
+    node.plain = is_plain(node) && (node.parent == kMemory ? !directory_at_memory() : is_plain(nodes_[node.parent]));
   }
   if (config.requests == Requests::kSnooping) snoops_at_memory_ = roots_.size() - 1;
   memory_directory_ = LineDirectory(static_cast<uint32_t>(roots_.size()));

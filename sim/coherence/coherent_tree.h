@@ -173,7 +173,7 @@ class CoherentTree {
   // The same for the usual cache (Node::plain), when nobody watches: one function, and no step that has nothing to do
   // there. It counts and leaves what the general way does.
   Slot allocate_plain(NodeId node, const Request& request);
-  void leave_level1(NodeId node, Slot slot);
+  void leave_plain(NodeId node, Slot slot);
   // Puts a line into the array of `node`; evicts what is in the way. Returns its slot.
   Slot place(NodeId node, uint64_t line, State state, Slot parent_slot);
   void place_data(NodeId node, Slot entry, bool dirty);

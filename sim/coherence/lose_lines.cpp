@@ -29,11 +29,7 @@ void CoherentTree::forget_array_line(NodeId node, Slot slot, Loss reason) {
   Cache& cache = caches_[node];
   if (nodes_[node].prefetches) forget_mark(node, slot);
   if (details_ != nullptr) details_->removed(node, cache.line(slot), reason);
-  if (cache.counts_visitors()) {
-    uint32_t degree = 0;
-    for (uint32_t word = 0; word < cache.sharer_words(); ++word) degree += std::popcount(cache.visitors(slot)[word]);
-    ++cache.sharing_degrees[degree];
-  }
+  if (cache.counts_visitors()) cache.count_visitors(slot);
   cache.remove(slot);
 }
 
