@@ -1,9 +1,11 @@
 // References into the cache model. Here the engine's side and the model meet: neither knows the other.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "cli/named_memory.h"
@@ -94,6 +96,25 @@ class BasicModelSink {
   void plain(uint32_t handle, const channel::PlainReferences& path) requires HasHits<Model> {
     take_path(*this, handle, path);
   }
+  // Many paths at once (channel/replay.h): where nobody but level 1 sees every access, and memory has no names.
+  template <class Take>
+  [[gnu::always_inline]] bool take_together(uint32_t handle, Take take) requires HasHits<Model> {
+    if (handle != hits_of_) [[unlikely]]
+      look_at_hits(handle);
+    if (names_ != nullptr || !hits_.usable() || hits_.sees_all()) return false;
+    if (hits_.line_bytes() == 64) {
+      ShortWay<6> way(*this, handle);
+      take(way);
+    } else {
+      ShortWay<0> way(*this, handle);
+      take(way);
+    }
+    return true;
+  }
+  // Iterations of a string instruction that stay in lines which level 1 has: all are hits, and no time matters but that
+  // of the last.
+  uint64_t iterations(uint32_t handle, std::span<const channel::StringReference> first, int64_t step, uint64_t most)
+      requires HasHits<Model>;
   template <class Thread>
   void words(Thread&, const uint64_t*, const uint64_t*, uint64_t /*paths*/, uint64_t instructions) {
     if (watch_ != nullptr) watch_->advance(instructions);
@@ -115,13 +136,22 @@ class BasicModelSink {
     hits_of_ = handle;
     if constexpr (HasHits<Model>) hits_ = model_.hits(core(handle));
   }
-  template <bool kSeesAll, bool kPc>
+  template <bool kPc>
   void simulate(uint32_t handle, const channel::Reference* at, const channel::Reference* end, const uint64_t* words,
                 const uint64_t* pc, const channel::PlainCounts& counts);
+  template <uint32_t kLineShift>
+  class ShortWay;
   // References that need more than a look; loads, stores and modifications have been counted, those up to `end` too.
   [[gnu::noinline]] void access_line(uint32_t handle, const channel::Reference* at, const channel::Reference* end,
                                      uint64_t line) {
     model_.access_counted_line(core(handle), access_of(at->kind), line, ahead(at + 1, end));
+  }
+  // The same two for a ShortWay.
+  [[gnu::noinline]] void access_line(uint32_t handle, channel::ReferenceKind kind, uint64_t line) {
+    model_.access_counted_line(core(handle), access_of(kind), line);
+  }
+  [[gnu::noinline]] void access_bytes(uint32_t handle, const channel::Reference& r, uint64_t address) {
+    access_bytes(handle, &r, &r + 1, address);
   }
   // To several lines, or of a rare kind.
   [[gnu::noinline]] void access_bytes(uint32_t handle, const channel::Reference* at, const channel::Reference* end,
@@ -158,8 +188,12 @@ template <class Self>
     look_at_hits(handle);
   if (names_ == nullptr && hits_.usable()) [[likely]] {
     const channel::Reference *begin = path.references, *end = begin + path.size;
-    if (kPc || hits_.sees_all()) return simulate<true, kPc>(handle, begin, end, path.words, path.pcs, path.counts);
-    return simulate<false, false>(handle, begin, end, path.words, path.pcs, path.counts);
+    if (kPc || hits_.sees_all()) return simulate<kPc>(handle, begin, end, path.words, path.pcs, path.counts);
+    take_together(handle, [&](auto& way) {
+      way.count(path.counts);
+      way.plain(begin, end, path.words);
+    });
+    return;
   }
   for (size_t i = 0; i < path.size; ++i) {
     const channel::Reference& r = path.references[i];
@@ -167,9 +201,98 @@ template <class Self>
   }
 }
 
-// The loop that a simulation's time goes into.
+// Paths of one thread in a row: what level 1 is looked up by and its clock are in registers.
 template <class Model>
-template <bool kSeesAll, bool kPc>
+template <uint32_t kLineShift>  // 0: as the machine has it
+class BasicModelSink<Model>::ShortWay {
+ public:
+  ShortWay(BasicModelSink& sink, uint32_t handle)
+      : sink_(sink),
+        handle_(handle),
+        fetches_(sink.hits_.fetches().lines),
+        data_(sink.hits_.data().lines),
+        tag_(uint64_t{process(handle)} << kProcessShift),
+        line_shift_(sink.line_shift_),
+        clock_(sink.hits_.clock()) {}
+  ShortWay(const ShortWay&) = delete;
+  ShortWay& operator=(const ShortWay&) = delete;
+  ~ShortWay() { sink_.hits_.set_clock(clock_); }
+
+  // The loop that a simulation's time goes into.
+  [[gnu::always_inline]] void plain(const channel::Reference* at, const channel::Reference* end,
+                                    const uint64_t* words) {
+    using Kind = channel::ReferenceKind;
+    for (; at != end; ++at) {
+      const uint64_t address = channel::evaluate(*at, words) ^ tag_;
+      if (at->kind == Kind::kFetch) {
+        const uint64_t line = address ^ tag_ ^ tag_ >> line_shift();
+        if (!hits(fetches_, line, false)) [[unlikely]]
+          special([&] { sink_.access_line(handle_, Kind::kFetch, line); });
+        continue;
+      }
+      if ((address & (line_bytes() - 1)) + at->bytes > line_bytes() || at->kind > Kind::kReadModifyWrite) [[unlikely]] {
+        special([&] { sink_.access_bytes(handle_, *at, address); });
+        continue;
+      }
+      if (!hits(data_, address >> line_shift(), at->kind >= Kind::kStore)) [[unlikely]]
+        special([&] { sink_.access_line(handle_, at->kind, address >> line_shift()); });
+    }
+  }
+  template <class Do>
+  [[gnu::always_inline]] void special(Do make) {
+    sink_.hits_.set_clock(clock_);
+    make();
+    clock_ = sink_.hits_.clock();
+  }
+  void count(const channel::PlainCounts& c) { sink_.hits_.count(c.fetches, c.loads, c.stores, c.modifications); }
+
+ private:
+  uint32_t line_shift() const { return kLineShift != 0 ? kLineShift : line_shift_; }
+  uint32_t line_bytes() const { return 1u << line_shift(); }
+  [[gnu::always_inline]] bool hits(const sim::Cache::Shortcut& side, uint64_t line, bool write) {
+    sim::Cache::Recent& recent = side.find(line);
+    if (!recent.answers(line, write)) [[unlikely]]
+      return false;
+    recent.used = ++clock_;
+    return true;
+  }
+
+  BasicModelSink& sink_;
+  const uint32_t handle_;
+  const sim::Cache::Shortcut fetches_, data_;
+  const uint64_t tag_;
+  const uint32_t line_shift_;
+  uint64_t clock_;
+};
+
+template <class Model>
+uint64_t BasicModelSink<Model>::iterations(uint32_t handle, std::span<const channel::StringReference> first,
+                                           int64_t step, uint64_t most) requires HasHits<Model> {
+  using Kind = channel::ReferenceKind;
+  if (handle != hits_of_) [[unlikely]]
+    look_at_hits(handle);
+  if (names_ != nullptr || !hits_.usable() || hits_.sees_all()) return 0;
+  const uint64_t tag = uint64_t{process(handle)} << kProcessShift, line_bytes = hits_.line_bytes();
+  for (const channel::StringReference& r : first) {
+    const uint64_t place = r.address & (line_bytes - 1);
+    const uint64_t in_line = step > 0 ? (line_bytes - place) / r.bytes : place / r.bytes + 1;
+    if (place + r.bytes > line_bytes || r.kind > Kind::kReadModifyWrite) return 0;
+    most = std::min(most, in_line);
+  }
+  const auto line_of = [&](const channel::StringReference& r) { return (r.address ^ tag) >> hits_.line_shift(); };
+  for (const channel::StringReference& r : first)
+    if (!hits_.data().has_line(line_of(r), r.kind >= Kind::kStore)) return 0;
+  for (const channel::StringReference& r : first) {
+    hits_.data().answers(line_of(r), r.kind >= Kind::kStore);
+    hits_.count(0, r.kind == Kind::kLoad ? most : 0, r.kind == Kind::kStore ? most : 0,
+                r.kind == Kind::kReadModifyWrite ? most : 0);
+  }
+  return most;
+}
+
+// The loop for machines in which more than level 1 sees every access.
+template <class Model>
+template <bool kPc>
 [[gnu::noinline]] void BasicModelSink<Model>::simulate(uint32_t handle, const channel::Reference* at,
                                                        const channel::Reference* end, const uint64_t* words,
                                                        const uint64_t* pc, const channel::PlainCounts& counts) {
@@ -179,18 +302,14 @@ template <bool kSeesAll, bool kPc>
   const uint64_t tag = uint64_t{process(handle)} << kProcessShift;
   hits.count(counts.fetches, counts.loads, counts.stores, counts.modifications);
   const auto look_at = [&](const Side& side, uint64_t line, bool is_fetch, bool write) {
-    if constexpr (kSeesAll)
-      if (hits.has_tlb() && !side.has_page(hits.page_of(line))) [[unlikely]]
-        model_.look_up_page(core(handle), is_fetch, hits.page_of(line));
+    if (hits.has_tlb() && !side.has_page(hits.page_of(line))) [[unlikely]]
+      model_.look_up_page(core(handle), is_fetch, hits.page_of(line));
     bool known = true;
     if constexpr (kPc) known = side.is_known(line, *pc);
     if (known && side.answers(line, write)) [[likely]]
       return;
     if constexpr (kPc) model_.set_pc(*pc);
-    if constexpr (kSeesAll)
-      access_line(handle, at, end, line);
-    else
-      model_.access_counted_line(core(handle), access_of(at->kind), line);
+    access_line(handle, at, end, line);
   };
   for (; at != end; ++at, ++pc) {
     const uint64_t value = channel::evaluate(*at, words);

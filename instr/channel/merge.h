@@ -45,6 +45,9 @@ concept ChoosesPaths = requires(Sink& s, MergeThread& t, const uint64_t* w, Path
   { s.enter_path(t, w, p) } -> std::same_as<bool>;
 };
 template <class Sink>
+concept HearsOfEachPath =
+    WantsPaths<Sink> || ChoosesPaths<Sink> || requires(Sink& s, const uint64_t* w, PathTable& p) { s.after_path(0u, w, p); };
+template <class Sink>
 concept WantsWords = requires(Sink& s, MergeThread& t, const uint64_t* w) {
   s.words(t, w, w, uint64_t{}, uint64_t{});
 };
@@ -156,6 +159,51 @@ class Merge {
   // As many paths as the words in hand and the turn allow. False: not even one was complete.
   bool run_paths(MergeThread& thread) {
     if (!thread.unborn.empty()) time_.release_children(thread);
+    if constexpr (TakesTogether<Sink> && !HearsOfEachPath<Sink>) {
+      bool went_on = false;
+      const auto take = [&](auto& way) __attribute__((always_inline)) { went_on = run_paths_together(thread, way); };
+      if (sink_.take_together(thread.replay.handle, take)) return went_on;
+    }
+    return run_each_path(thread);
+  }
+
+  // The path at `at`: its words, or 0 if it is none or not complete.
+  static uint32_t path_length(PathTable& paths, const uint64_t* at, const uint64_t* end) {
+    uint32_t length = paths.length(*at);
+    if (length == 0) [[unlikely]] {
+      if (static_cast<uint32_t>(*at) < border::kFirstPath) return 0;
+      length = 1 + paths.decode(*at).words;
+    }
+    return end - at < length ? 0 : length;
+  }
+
+  template <class Way>
+  [[gnu::always_inline]] bool run_paths_together(MergeThread& thread, Way& way) {
+    PathTable& paths = *paths_[thread.process];
+    const uint64_t* const first = thread.ring.position();
+    const uint64_t* const end = thread.ring.end();
+    const uint64_t* at = first;
+    const uint64_t turn = thread.turn_end - thread.clock;
+    const uint64_t paths_before = thread.replay.statistics.paths;
+    uint64_t instructions = 0;
+    {
+      PathsTogether together(thread.replay, way);
+      while (at != end && together.instructions() < turn) {
+        const uint32_t length = path_length(paths, at, end);
+        if (length == 0) break;
+        together.replay(paths[*at], at, sink_);
+        at += length;
+      }
+      instructions = together.instructions();
+    }
+    if constexpr (WantsWords<Sink>)
+      sink_.words(thread, first, at, thread.replay.statistics.paths - paths_before, instructions);
+    thread.clock += instructions;
+    thread.ring.consume_to(at);
+    return at != first;
+  }
+
+  bool run_each_path(MergeThread& thread) {
     PathTable& paths = *paths_[thread.process];
     const uint64_t* const first = thread.ring.position();
     const uint64_t* const end = thread.ring.end();
@@ -164,12 +212,8 @@ class Merge {
     const uint64_t turn_end = thread.turn_end;
     const uint64_t paths_before = thread.replay.statistics.paths;
     while (at != end && clock < turn_end) {
-      uint32_t length = paths.length(*at);
-      if (length == 0) [[unlikely]] {
-        if (static_cast<uint32_t>(*at) < border::kFirstPath) break;
-        length = 1 + paths.decode(*at).words;
-      }
-      if (end - at < length) break;
+      const uint32_t length = path_length(paths, at, end);
+      if (length == 0) break;
       const DecodedPath& path = paths[*at];
       if constexpr (WantsPaths<Sink>) sink_.path(thread, at, length, path.instructions);
       bool wanted = true;

@@ -27,6 +27,7 @@ struct alignas(64) DecodedPath {
   uint64_t first_line, last_line;  // of its code, in execution order
   uint32_t reference_count;
   uint32_t instructions;
+  // From here on what PathSums (replay.h) adds up, eight numbers at once.
   uint16_t words;  // address words
   uint16_t special_count;
   uint16_t fetches, loads, stores, prefetches, flushes;  // of the plain references; an RMW is in loads and in stores

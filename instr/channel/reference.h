@@ -47,6 +47,13 @@ struct PlainReferences {
   PlainCounts counts;
 };
 
+// One reference of an iteration of a repeated string instruction.
+struct StringReference {
+  ReferenceKind kind;
+  uint64_t address;
+  uint32_t bytes;
+};
+
 inline uint64_t evaluate(const Reference& r, const uint64_t* words) {
   return words[r.a] + (words[r.b] << r.shift) + static_cast<uint64_t>(r.disp);
 }

@@ -1,10 +1,18 @@
 // One execution of a path, turned into calls of a sink and into counts. The loop over plain references is the hot one
 // of the whole reader: no branch but the fetch/data one, 16 bytes of description per reference. Measured by
-// bench/channel/merge_benchmark.cpp.
+// bench/channel/merge_benchmark.cpp. Many executions in a row: PathsTogether, with counts in registers.
 #pragma once
 
+#include <array>
+#include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <span>
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 
 #include "instr/channel/path_table.h"
 #include "instr/channel/reference.h"
@@ -63,6 +71,40 @@ void replay_plain(const DecodedPath& path, uint32_t from, uint32_t to, const uin
   }
 }
 
+// A sink that knows at once what many iterations of a repeated string instruction come to:
+//   uint64_t iterations(uint32_t handle, std::span<const StringReference> first, int64_t step, uint64_t most)
+//       takes up to `most` iterations, of which the first makes the references `first` and each next one those `step`
+//       bytes further; returns how many it took, which may be none
+template <class Sink>
+concept TakesIterations = requires(Sink& s, std::span<const StringReference> first) {
+  { s.iterations(0u, first, int64_t{}, uint64_t{}) } -> std::same_as<uint64_t>;
+};
+
+// A repeated string instruction, for such a sink. Returns its iterations.
+template <class Sink>
+uint64_t replay_string(const SpecialOperand* special, const uint64_t* words, ReplayState& thread, Sink& sink) {
+  const uint32_t operands = 1 + special->interleaved;
+  const StringRun run = string_run(special->operand, words);
+  std::array<StringReference, 2> references;
+  for (uint64_t i = 0; i < run.iterations;) {
+    for (uint32_t k = 0; k < operands; ++k) {
+      const border::OperandDescriptor& o = special[k].operand;
+      references[k] = {to_reference_kind(o.kind),
+                       OperandAddress(o, words, thread.bases).at(i * static_cast<uint64_t>(run.step)), o.size};
+    }
+    const bool wraps = (special->operand.flags & border::kAddress32) != 0;
+    const std::span<const StringReference> all(references.data(), operands);
+    uint64_t taken = wraps ? 0 : sink.iterations(thread.handle, all, run.step, run.iterations - i);
+    if (taken == 0) {
+      for (const StringReference& r : all) put_data(sink, thread.handle, r.kind, r.address, r.bytes, special->pc);
+      taken = 1;
+    }
+    for (const StringReference& r : all) count_reference(thread.statistics, r.kind, taken);
+    i += taken;
+  }
+  return run.iterations;
+}
+
 // Plain references with the special operands at their places between them: program order.
 template <class Sink>
 [[gnu::noinline]] void replay_special(const DecodedPath& path, uint32_t from, const uint64_t* words,
@@ -76,10 +118,27 @@ template <class Sink>
     };
     if constexpr (Sink::kWantsReferences) replay_plain(path, from, special.position, words, thread.handle, sink);
     from = special.position;
-    thread.statistics.string_iterations += expand_special(&special, words, thread.bases, emit);
+    uint64_t iterations;
+    if constexpr (TakesIterations<Sink>)
+      iterations = special.operand.form == border::OperandForm::kRepeatString
+                       ? replay_string(&special, words, thread, sink)
+                       : expand_special(&special, words, thread.bases, emit);
+    else
+      iterations = expand_special(&special, words, thread.bases, emit);
+    thread.statistics.string_iterations += iterations;
     i += special.interleaved;
   }
   if constexpr (Sink::kWantsReferences) replay_plain(path, from, path.reference_count, words, thread.handle, sink);
+}
+
+// One execution of a path whose first `skip` references are left out. Instructions are counted apart.
+inline void count_path(ThreadStatistics& s, const DecodedPath& path, uint32_t skip) {
+  ++s.paths;
+  s.loads += path.loads;
+  s.stores += path.stores;
+  s.prefetches += path.prefetches;
+  s.flushes += path.flushes;
+  s.fetch_lines += path.fetches - skip;
 }
 
 // `words`: the block word and the address words. A fetch of the line that the thread fetched last is left out, so that
@@ -88,14 +147,8 @@ template <class Sink>
 inline void replay(const DecodedPath& path, const uint64_t* words, ReplayState& thread, Sink& sink) {
   const uint32_t skip = path.first_line == thread.last_line ? 1 : 0;
   thread.last_line = path.last_line;
-  ThreadStatistics& s = thread.statistics;
-  ++s.paths;
-  s.instructions += path.instructions;
-  s.loads += path.loads;
-  s.stores += path.stores;
-  s.prefetches += path.prefetches;
-  s.flushes += path.flushes;
-  s.fetch_lines += path.fetches - skip;
+  thread.statistics.instructions += path.instructions;
+  count_path(thread.statistics, path, skip);
   if (path.special_count != 0) [[unlikely]]
     replay_special(path, skip, words, thread, sink);
   else if constexpr (TakesPaths<Sink>)
@@ -108,5 +161,94 @@ inline void replay(const DecodedPath& path, const uint64_t* words, ReplayState& 
   else if constexpr (Sink::kWantsReferences)
     replay_plain(path, skip, path.reference_count, words, thread.handle, sink);
 }
+
+// A sink with a way for many paths in a row, during which nobody asks it anything else:
+//   bool take_together(uint32_t handle, Take take)   calls take(way) and returns true, or returns false: not now
+//   way.plain(const Reference* from, const Reference* to, const uint64_t* words)   plain references of one execution
+//   way.special(Do make)   make() calls the sink itself
+//   way.count(const PlainCounts&)   at the end: of all that plain() got
+template <class Sink>
+concept TakesTogether = requires(Sink& s) { s.take_together(0u, [](auto&) {}); };
+
+// The numbers of many executions of paths, each path's eight (DecodedPath::words to ::modifications) added at once.
+// Without overflow: words in hand are of one chunk, which has far less than 65536 of them.
+class PathSums {
+ public:
+  void add(const DecodedPath& path) {
+#if defined(__SSE2__)
+    const __m128i eight = _mm_load_si128(reinterpret_cast<const __m128i*>(&path.words));
+    low_ = _mm_add_epi32(low_, _mm_unpacklo_epi16(eight, _mm_setzero_si128()));
+    high_ = _mm_add_epi32(high_, _mm_unpackhi_epi16(eight, _mm_setzero_si128()));
+#else
+    for (uint32_t i = 0; i < 8; ++i) sums_[i] += (&path.words)[i];
+#endif
+    ++paths_;
+  }
+  // `skipped`: fetches among them that were left out.
+  PlainCounts fold(ThreadStatistics& s, uint32_t skipped) const {
+    alignas(16) std::array<uint32_t, 8> sums;
+#if defined(__SSE2__)
+    _mm_store_si128(reinterpret_cast<__m128i*>(sums.data()), low_);
+    _mm_store_si128(reinterpret_cast<__m128i*>(sums.data() + 4), high_);
+#else
+    sums = sums_;
+#endif
+    const auto [words, specials, fetches, loads, stores, prefetches, flushes, modifications] = sums;
+    s.paths += paths_;
+    s.loads += loads;
+    s.stores += stores;
+    s.prefetches += prefetches;
+    s.flushes += flushes;
+    s.fetch_lines += fetches - skipped;
+    return {fetches - skipped, loads - modifications, stores - modifications, modifications};
+  }
+
+ private:
+#if defined(__SSE2__)
+  __m128i low_ = _mm_setzero_si128(), high_ = _mm_setzero_si128();
+#else
+  std::array<uint32_t, 8> sums_{};
+#endif
+  uint32_t paths_ = 0;
+};
+static_assert(offsetof(DecodedPath, words) == 48 && offsetof(DecodedPath, modifications) == 62);
+
+// Executions in a row of paths of one thread. What was counted is in the thread's statistics at the end, even if that
+// comes by an exception.
+template <class Way>
+class PathsTogether {
+ public:
+  PathsTogether(ReplayState& thread, Way& way) : thread_(thread), way_(way), last_line_(thread.last_line) {}
+  PathsTogether(const PathsTogether&) = delete;
+  PathsTogether& operator=(const PathsTogether&) = delete;
+  ~PathsTogether() {
+    way_.count(sums_.fold(thread_.statistics, skipped_));
+    thread_.statistics.instructions += instructions_;
+    thread_.last_line = last_line_;
+  }
+  uint64_t instructions() const { return instructions_; }
+
+  template <class Sink>
+  [[gnu::always_inline]] void replay(const DecodedPath& path, const uint64_t* words, Sink& sink) {
+    const uint32_t skip = path.first_line == last_line_ ? 1 : 0;
+    last_line_ = path.last_line;
+    instructions_ += path.instructions;
+    if (path.special_count != 0) [[unlikely]] {
+      count_path(thread_.statistics, path, skip);
+      return way_.special([&] { replay_special(path, skip, words, thread_, sink); });
+    }
+    sums_.add(path);
+    skipped_ += skip;
+    way_.plain(path.references + skip, path.references + path.reference_count, words);
+  }
+
+ private:
+  ReplayState& thread_;
+  Way& way_;
+  uint64_t last_line_;
+  uint64_t instructions_ = 0;
+  uint32_t skipped_ = 0;
+  PathSums sums_;
+};
 
 }  // namespace simrun::channel

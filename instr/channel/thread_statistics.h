@@ -28,27 +28,27 @@ struct ThreadStatistics {
   ThreadStatistics& operator+=(const ThreadStatistics& o);
 };
 
-inline void count_reference(ThreadStatistics& to, ReferenceKind kind) {
+inline void count_reference(ThreadStatistics& to, ReferenceKind kind, uint64_t times = 1) {
   switch (kind) {
     case ReferenceKind::kFetch:
-      ++to.fetch_lines;
+      to.fetch_lines += times;
       break;
     case ReferenceKind::kLoad:
     case ReferenceKind::kNonTemporalLoad:
-      ++to.loads;
+      to.loads += times;
       break;
     case ReferenceKind::kStore:
     case ReferenceKind::kNonTemporalStore:
-      ++to.stores;
+      to.stores += times;
       break;
     case ReferenceKind::kReadModifyWrite:
-      ++to.loads, ++to.stores;
+      to.loads += times, to.stores += times;
       break;
     case ReferenceKind::kPrefetch:
-      ++to.prefetches;
+      to.prefetches += times;
       break;
     case ReferenceKind::kFlush:
-      ++to.flushes;
+      to.flushes += times;
       break;
   }
 }

@@ -83,6 +83,68 @@ void expect_equal_counts(const sim::MachineConfig& machine, std::mt19937_64& ran
   EXPECT_TRUE(at_once.check_invariants(&why)) << why;
 }
 
+// A repeated string instruction: one or two operands, upwards or downwards, some of them astride lines.
+struct StringInstruction {
+  std::vector<channel::StringReference> first;
+  int64_t step;
+  uint64_t iterations;
+};
+
+StringInstruction random_string(std::mt19937_64& random) {
+  StringInstruction s;
+  const uint32_t bytes = 1u << random() % 4;
+  s.step = random() % 2 == 0 ? bytes : -static_cast<int64_t>(bytes);
+  s.iterations = random() % 200;
+  const auto kind = random() % 2 == 0 ? ReferenceKind::kLoad : ReferenceKind::kStore;
+  s.first.push_back({kind, 4096 + random_base(random), bytes});
+  if (random() % 2 == 0) s.first.push_back({ReferenceKind::kStore, 4096 + random_base(random), bytes});
+  return s;
+}
+
+// `at_once`: by iterations(), where that takes any. Returns how many it took.
+uint64_t make_string(ModelSink& sink, uint32_t handle, StringInstruction s, bool at_once) {
+  uint64_t sum = 0;
+  while (s.iterations != 0) {
+    uint64_t taken = at_once ? sink.iterations(handle, s.first, s.step, s.iterations) : 0;
+    EXPECT_LE(taken, s.iterations);
+    sum += taken;
+    if (taken == 0) {
+      for (const channel::StringReference& r : s.first) sink.data(handle, r.kind, r.address, r.bytes);
+      taken = 1;
+    }
+    s.iterations -= taken;
+    for (channel::StringReference& r : s.first) r.address += taken * static_cast<uint64_t>(s.step);
+  }
+  return sum;
+}
+
+TEST(ModelSink, IterationsOfStringsCountAsTheirReferences) {
+  uint64_t taken = 0;
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    std::mt19937_64 random(seed);
+    const sim::MachineConfig machine = sim::random_machine_with_policies(random);
+    SCOPED_TRACE("seed " + std::to_string(seed) + ", " + sim::describe(machine));
+    sim::Hierarchy at_once(machine), one_by_one(machine);
+    ModelSink strings(at_once), references(one_by_one);
+    for (uint32_t turn = 0; turn < 30; ++turn) {
+      channel::ThreadReport thread;
+      thread.index = turn % 5, thread.core = static_cast<uint32_t>(random() % machine.cores);
+      thread.process = turn % 7 == 0;
+      const uint32_t handle = strings.run_on(thread);
+      ASSERT_EQ(references.run_on(thread), handle);
+      for (uint64_t left = random() % 10; left != 0; --left) {
+        const StringInstruction s = random_string(random);
+        taken += make_string(strings, handle, s, true);
+        make_string(references, handle, s, false);
+      }
+    }
+    ASSERT_TRUE(at_once.statistics() == one_by_one.statistics());
+    std::string why;
+    ASSERT_TRUE(at_once.check_invariants(&why)) << why;
+  }
+  EXPECT_GT(taken, 100000u);
+}
+
 TEST(ModelSink, PathsCountAsTheirReferences) {
   uint64_t with_tlb = 0, with_prefetchers = 0;
   for (uint64_t seed = 1; seed <= 200; ++seed) {
