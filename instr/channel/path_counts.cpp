@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "instr/channel/stream_error.h"
 
 namespace simrun::channel {
@@ -44,7 +46,8 @@ std::vector<PathCount> left_in_counters(const MappedProcess& process, uint32_t s
   for (uint32_t k = kFirstPath; k < paths; ++k) {
     if (counters[k] == 0) continue;
     const bool goes_on = k + 1 < paths && is_next_path(process, k, k + 1);
-    const uint64_t executions = counters[k] - (goes_on ? counters[k + 1] : 0);
+    // Killed amid a report or a fault, when some of a superblock's counters have been lowered: the next may be ahead.
+    const uint32_t executions = counters[k] - (goes_on ? std::min(counters[k], counters[k + 1]) : 0);
     if (executions != 0) result.push_back({k, executions});
   }
   return result;

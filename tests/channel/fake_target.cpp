@@ -16,7 +16,6 @@ using namespace border;
 namespace {
 
 constexpr uint32_t kEntries = 1 << 16;
-constexpr uint64_t kSlot = 4096;
 
 constexpr uint64_t page_up(uint64_t bytes) { return (bytes + 4095) & ~uint64_t{4095}; }
 
@@ -37,10 +36,10 @@ OperandDescriptor address_operand(OperandKind kind, uint16_t word_a, uint32_t si
   return o;
 }
 
-FakeTarget::FakeTarget(uint32_t chunk_bytes, uint32_t chunks) {
+FakeTarget::FakeTarget(uint32_t chunk_bytes, uint32_t chunks, uint64_t slot_bytes) {
   uint64_t at = page_up(sizeof(ProcessHeader));
   const auto place = [&](uint64_t bytes) { return std::exchange(at, at + page_up(bytes)); };
-  const uint64_t slots = place(kSlot * kMaxThreads);
+  const uint64_t slots = place(slot_bytes * kMaxThreads);
   const uint64_t rings = place(uint64_t{chunk_bytes} * chunks * kMaxThreads);
   const uint64_t instructions = place(kEntries * sizeof(InstructionDescriptor));
   const uint64_t operands = place(kEntries * sizeof(OperandDescriptor));
@@ -60,7 +59,7 @@ FakeTarget::FakeTarget(uint32_t chunk_bytes, uint32_t chunks) {
   header_->ring_chunk_bytes = chunk_bytes;
   header_->ring_chunks = chunks;
   header_->slots_offset = slots;
-  header_->slot_bytes = kSlot;
+  header_->slot_bytes = slot_bytes;
   header_->rings_offset = rings;
   header_->instructions_offset = instructions;
   header_->operands_offset = operands;
@@ -77,7 +76,7 @@ FakeTarget::FakeTarget(uint32_t chunk_bytes, uint32_t chunks) {
 FakeTarget::~FakeTarget() { munmap(memory_, header_->mapping_bytes); }
 
 ThreadSlot& FakeTarget::slot(uint32_t index) const {
-  return *reinterpret_cast<ThreadSlot*>(memory_ + header_->slots_offset + kSlot * index);
+  return *reinterpret_cast<ThreadSlot*>(memory_ + header_->slots_offset + header_->slot_bytes * index);
 }
 
 uint64_t* FakeTarget::ring(uint32_t index) const {

@@ -24,7 +24,9 @@ border::OperandDescriptor address_operand(border::OperandKind kind, uint16_t wor
 
 class FakeTarget {
  public:
-  explicit FakeTarget(uint32_t chunk_bytes = 8192, uint32_t chunks = 4);
+  static constexpr uint64_t kPlainSlot = 4096;
+
+  explicit FakeTarget(uint32_t chunk_bytes = 8192, uint32_t chunks = 4, uint64_t slot_bytes = kPlainSlot);
   ~FakeTarget();
   FakeTarget(const FakeTarget&) = delete;
   FakeTarget& operator=(const FakeTarget&) = delete;
