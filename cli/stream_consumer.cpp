@@ -1,6 +1,7 @@
 #include "cli/stream_consumer.h"
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <ctime>
 
@@ -12,6 +13,20 @@ namespace simrun::cli {
 namespace {
 
 constexpr uint32_t kDetached = 2, kFailed = 3;  // ProcessHeader::engine_state
+
+// How fast the time stamp counter counts, measured from the start of simrun until it is asked.
+class TickRate {
+ public:
+  double seconds(uint64_t ticks) const {
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start_;
+    return static_cast<double>(ticks) * elapsed.count() / static_cast<double>(__builtin_ia32_rdtsc() - start_ticks_);
+  }
+
+ private:
+  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  const uint64_t start_ticks_ = __builtin_ia32_rdtsc();
+};
+const TickRate g_tick_rate;
 
 EngineCounts engine_counts(const border::ProcessHeader& header) {
   const border::EngineStatistics& s = header.statistics;
@@ -28,7 +43,7 @@ EngineCounts engine_counts(const border::ProcessHeader& header) {
           .signals = s.signals,
           .faults = s.faults,
           .flushes = s.flushes,
-          .translation_seconds = static_cast<double>(s.translation_nanoseconds) / 1e9,
+          .translation_seconds = g_tick_rate.seconds(s.translation_ticks),
           .paths = header.paths};
 }
 

@@ -44,7 +44,7 @@ struct EngineStatistics {
   std::atomic<uint64_t> superblocks, translated_instructions, code_bytes;
   std::atomic<uint64_t> links;
   std::atomic<uint64_t> dispatches_new, dispatches_link, dispatches_indirect, dispatches_syscall, dispatches_check, dispatches_other;
-  std::atomic<uint64_t> signals, faults, flushes, translation_nanoseconds;
+  std::atomic<uint64_t> signals, faults, flushes, translation_ticks;  // of the time stamp counter: a clock would be a system call
 };
 
 struct ThreadSlotRing {

@@ -1,7 +1,6 @@
 #include "instr/engine/dispatch/code_table.h"
 
 #include <algorithm>
-#include <ctime>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -50,12 +49,6 @@ State* g_state;
 constexpr uint32_t kOneStep = 0;   // in place of a number of instructions
 
 uint64_t cut_key(AppAddress pc, uint32_t instructions) { return raw(pc) | static_cast<uint64_t>(instructions) << 48; }
-
-uint64_t now() {
-  timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
-}
 
 void fill_indirect_table() {
   const uint64_t miss = g_routines.indirect_miss_of[static_cast<uint32_t>(g_state->options.mode)];
@@ -207,7 +200,7 @@ void map_code(const border::CodeMapEntry& entry) {
 // `indirect`: the superblock is wanted by an indirect transfer, so its verification comes right before it.
 bool translate(AppAddress pc, bool indirect, Purpose purpose, uint32_t max_instructions) {
   State& s = *g_state;
-  const uint64_t start_time = now();
+  const uint64_t started = __builtin_ia32_rdtsc();
   form_superblock(pc, max_instructions, s.decoded);
   if (s.decoded.count == 0) return false;
   if (descriptor_tables_are_full())
@@ -230,7 +223,7 @@ bool translate(AppAddress pc, bool indirect, Purpose purpose, uint32_t max_instr
   statistics.superblocks.fetch_add(1, std::memory_order_relaxed);
   statistics.translated_instructions.fetch_add(s.decoded.count, std::memory_order_relaxed);
   statistics.code_bytes.fetch_add(s.output.size + s.output.cold_size, std::memory_order_relaxed);
-  statistics.translation_nanoseconds.fetch_add(now() - start_time, std::memory_order_relaxed);
+  statistics.translation_ticks.fetch_add(__builtin_ia32_rdtsc() - started, std::memory_order_relaxed);
   return true;
 }
 
