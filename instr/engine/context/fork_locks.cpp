@@ -1,5 +1,6 @@
 #include "instr/engine/context/fork_locks.h"
 
+#include <chrono>
 #include <cstddef>
 
 #include "base/check.h"
@@ -10,18 +11,39 @@ namespace {
 constexpr size_t kRanks = static_cast<size_t>(LockRank::kMemory) + 1;
 
 // One lock a rank. Constant-initialised: the static objects that register themselves come in any order.
-std::mutex* g_locks[kRanks];
+EngineLock* g_locks[kRanks];
+
+uint64_t own_fs_base() { return reinterpret_cast<uint64_t>(__builtin_thread_pointer()); }
 
 }  // namespace
 
-ForkLock::ForkLock(std::mutex& lock, LockRank rank) {
-  std::mutex*& place = g_locks[static_cast<size_t>(rank)];
+void (*g_long_wait)(const EngineLock& lock);
+
+void EngineLock::lock() {
+  while (!mutex_.try_lock_for(std::chrono::milliseconds(100)))
+    if (g_long_wait != nullptr) g_long_wait(*this);
+  holder_.store(own_fs_base(), std::memory_order_relaxed);
+}
+
+bool EngineLock::try_lock() {
+  if (!mutex_.try_lock()) return false;
+  holder_.store(own_fs_base(), std::memory_order_relaxed);
+  return true;
+}
+
+void EngineLock::unlock() {
+  holder_.store(0, std::memory_order_relaxed);
+  mutex_.unlock();
+}
+
+ForkLock::ForkLock(EngineLock& lock, LockRank rank) {
+  EngineLock*& place = g_locks[static_cast<size_t>(rank)];
   CHECK(place == nullptr);
   place = &lock;
 }
 
 void lock_for_fork() {
-  for (std::mutex* lock : g_locks) lock->lock();
+  for (EngineLock* lock : g_locks) lock->lock();
 }
 
 void unlock_after_fork() {

@@ -2,19 +2,39 @@
 // guards half-changed. Every lock is registered with its rank where it is defined; a thread takes locks in the order of their ranks.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <mutex>
 
 namespace simrun::engine {
 
 enum class LockRank { kSafePoints, kViews, kTranslation, kIdentities, kActions, kLimits, kMemory };
 
-// Beside the lock, as a static object of its file.
-struct ForkLock {
-  ForkLock(std::mutex& lock, LockRank rank);
+// A mutex that notices when who holds it has been killed: a process that only shares the memory dies alone (docs/threads.md). What the
+// lock guards is then half-changed, so the one that waits ends the program with a message (`g_long_wait`). Works before static objects
+// are constructed.
+class EngineLock {
+ public:
+  void lock();
+  bool try_lock();
+  void unlock();
+  uint64_t holder() const { return holder_.load(); }   // 0: nobody
 
+ private:
+  std::timed_mutex mutex_;
+  std::atomic<uint64_t> holder_{0};   // its FS base in the engine
 };
 
-// Dispatcher only, with in_cache 0, all signals blocked, and no lock held. The second also in the child.
+// Called now and then by who waits for a lock, once it is set: dispatch/safe_points.h, check_holder.
+extern void (*g_long_wait)(const EngineLock& lock);
+
+// Beside the lock, as a static object of its file.
+struct ForkLock {
+  ForkLock(EngineLock& lock, LockRank rank);
+};
+
+// All locks: nothing guarded is half-changed in between. Dispatcher only, with in_cache 0, all signals blocked, and no lock held. The
+// second also in the child of a fork.
 void lock_for_fork();
 void unlock_after_fork();
 

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <sys/syscall.h>
+#include <sys/uio.h>
 
+#include <cerrno>
 #include <cstdint>
 
 namespace simrun::engine {
@@ -20,6 +22,13 @@ inline int64_t raw_syscall(int64_t number, uint64_t a = 0, uint64_t b = 0, uint6
 template <typename T>
 inline uint64_t word(T* pointer) {
   return reinterpret_cast<uint64_t>(pointer);
+}
+
+// No thread with this id executes any more. kill(id, 0) succeeds for a zombie; reading its memory does not: it has none.
+inline bool is_gone(uint64_t tid) {
+  char byte;
+  iovec here{&byte, 1}, there{reinterpret_cast<void*>(8), 1};
+  return raw_syscall(SYS_process_vm_readv, tid, word(&here), 1, word(&there), 1) == -ESRCH;
 }
 
 }  // namespace simrun::engine

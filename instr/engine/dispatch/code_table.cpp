@@ -17,7 +17,7 @@
 namespace simrun::engine {
 
 CodeCache g_code_cache;
-std::mutex g_translation_lock;
+EngineLock g_translation_lock;
 static const ForkLock g_fork_lock{g_translation_lock, LockRank::kTranslation};
 
 namespace {

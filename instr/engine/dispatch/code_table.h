@@ -7,13 +7,14 @@
 #include <mutex>
 
 #include "instr/engine/codecache/code_cache.h"
+#include "instr/engine/context/fork_locks.h"
 #include "instr/engine/translate/superblock.h"
 #include "instr/engine/translate/translator.h"
 
 namespace simrun::engine {
 
 extern CodeCache g_code_cache;
-extern std::mutex g_translation_lock;
+extern EngineLock g_translation_lock;
 
 void start_code_table(const TranslationOptions& options);
 // For translations from now on. The caller has stopped the world and drops all others.

@@ -2,7 +2,7 @@
 
 #include <linux/futex.h>
 
-#include <mutex>
+#include <cerrno>
 
 #include "instr/engine/context/fork_locks.h"
 #include "instr/engine/context/process.h"
@@ -11,12 +11,33 @@
 namespace simrun::engine {
 namespace {
 
-std::mutex g_stopper;                     // one stop at a time; waiting for it happens with in_cache 0
+EngineLock g_stopper;                     // one stop at a time; waiting for it happens with in_cache 0
 const ForkLock g_fork_lock{g_stopper, LockRank::kSafePoints};
 std::atomic<uint32_t> g_stopping{0};      // futex: 1 while a stop is in force
 std::atomic<uint32_t> g_departures{0};    // futex: counts threads that left the code cache during a stop
 
+// The thread that is in the engine with this FS base; 0: none that has begun, or a helper of the engine's own.
+uint32_t thread_at(uint64_t fs_base) {
+  const uint32_t slots = g_process.header->slots_used.load();
+  for (uint32_t k = 0; k < slots; ++k) {
+    const ThreadContext* thread = g_process.slot(k);
+    const auto state = static_cast<border::ThreadState>(thread->ring.state.load());
+    const bool lives = state != border::ThreadState::kFree && state != border::ThreadState::kStarting && state != border::ThreadState::kDead;
+    if (lives && thread->engine_fs_base == fs_base) return thread->tid;
+  }
+  return 0;
+}
+
 }  // namespace
+
+void check_holder(const EngineLock& lock) {
+  const uint64_t holder = lock.holder();
+  const uint32_t tid = thread_at(holder);
+  if (tid == 0 || !is_gone(tid)) return;
+  // Not one that gave the lock back before it ended, nor the next one with its identity.
+  if (lock.holder() == holder && thread_at(holder) == tid)
+    fail("process %u, which shares this program's memory, was killed while it held a lock of the engine; simrun cannot go on", tid);
+}
 
 void request_stop(ThreadContext* thread) {
   thread->limit.store(0, std::memory_order_seq_cst);
@@ -36,7 +57,9 @@ void stop_world(ThreadContext* self) {
       request_stop(other);
       // The time-out covers a thread that restored its limit just before it looked at g_stopping.
       const timespec timeout{0, 1'000'000};
-      raw_syscall(SYS_futex, word(&g_departures), FUTEX_WAIT_PRIVATE, seen, word(&timeout));
+      const bool timed_out = raw_syscall(SYS_futex, word(&g_departures), FUTEX_WAIT_PRIVATE, seen, word(&timeout)) == -ETIMEDOUT;
+      // A process that shares this memory is killed alone, wherever it is.
+      if (timed_out && is_gone(other->tid)) other->in_cache.store(0, std::memory_order_seq_cst);
     }
   }
 }
@@ -52,8 +75,11 @@ void enter_cache_state(ThreadContext* self) {
     self->in_cache.store(1, std::memory_order_seq_cst);
     if (g_stopping.load(std::memory_order_seq_cst) == 0) return;
     leave_cache_state(self);
-    while (g_stopping.load(std::memory_order_seq_cst) != 0)
-      raw_syscall(SYS_futex, word(&g_stopping), FUTEX_WAIT_PRIVATE, 1, 0);
+    while (g_stopping.load(std::memory_order_seq_cst) != 0) {
+      const timespec timeout{0, 100'000'000};
+      raw_syscall(SYS_futex, word(&g_stopping), FUTEX_WAIT_PRIVATE, 1, word(&timeout));
+      check_holder(g_stopper);
+    }
   }
 }
 

@@ -5,6 +5,7 @@
 // the stop, then looks at in_cache. Both sides with sequentially consistent accesses: one of them sees the other.
 #pragma once
 
+#include "instr/engine/context/fork_locks.h"
 #include "instr/engine/context/thread_context.h"
 
 namespace simrun::engine {
@@ -19,5 +20,8 @@ void leave_cache_state(ThreadContext* self);
 
 // Asks one thread to come to the dispatcher.
 void request_stop(ThreadContext* thread);
+
+// For who waits for the lock, or for what its holder is to do. Does not return when the holder has been killed.
+void check_holder(const EngineLock& lock);
 
 }  // namespace simrun::engine

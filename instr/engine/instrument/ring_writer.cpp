@@ -1,9 +1,6 @@
 #include "instr/engine/instrument/ring_writer.h"
 
 #include <linux/futex.h>
-#include <sys/uio.h>
-
-#include <cerrno>
 
 #include "base/check.h"
 #include "instr/engine/context/process.h"
@@ -69,12 +66,7 @@ void switch_chunk(ThreadContext* c) {
 }  // namespace
 
 // Another process may have taken the place of a simulator that was killed (instr/host/guardian.cpp), so the number is read anew.
-// kill(pid, 0) succeeds for a zombie; reading its memory does not: it has none.
-bool simulator_is_gone() {
-  char byte;
-  iovec here{&byte, 1}, there{reinterpret_cast<void*>(8), 1};
-  return raw_syscall(SYS_process_vm_readv, static_cast<uint64_t>(__atomic_load_n(&g_process.header->simulator_pid, __ATOMIC_RELAXED)), word(&here), 1, word(&there), 1) == -ESRCH;
-}
+bool simulator_is_gone() { return is_gone(static_cast<uint64_t>(__atomic_load_n(&g_process.header->simulator_pid, __ATOMIC_RELAXED))); }
 
 void start_ring(ThreadContext* c) {
   start_budget(c);

@@ -19,6 +19,7 @@
 #include "instr/engine/context/signal_mask.h"
 #include "instr/engine/dispatch/code_table.h"
 #include "instr/engine/dispatch/descriptor_tables.h"
+#include "instr/engine/dispatch/safe_points.h"
 #include "instr/engine/instrument/ring_writer.h"
 #include "instr/engine/runtime/dispatcher.h"
 #include "instr/engine/runtime/fault_report.h"
@@ -154,6 +155,7 @@ void remove_blanket() {
     fail("the engine and simrun are of different versions: build both again");
   set_check_reporter(&report_check);
   g_process.mode = h.mode;
+  g_long_wait = &check_holder;
   g_process.pid = raw_syscall(SYS_getpid);
   read_vector_layout();
   CHECK(make_indirect_table());

@@ -25,7 +25,7 @@ namespace {
 constexpr uint64_t kRestorerFlag = 0x04000000;
 constexpr uint64_t kPassedFlags = SA_RESTART | SA_NOCLDSTOP | SA_NOCLDWAIT;
 
-std::mutex g_lock;            // guards all tables of actions; held with all signals blocked
+EngineLock g_lock;            // guards all tables of actions; held with all signals blocked
 const ForkLock g_fork_lock{g_lock, LockRank::kActions};
 SignalActions g_first;        // of the thread with which the engine started; never released
 

@@ -207,7 +207,7 @@ struct OpenView {
   uint64_t flags;
   std::string path, text;
 };
-std::mutex g_lock;                    // guards the views; not held in a helper's time
+EngineLock g_lock;                    // guards the views; not held in a helper's time
 const ForkLock g_fork_lock{g_lock, LockRank::kViews};
 std::map<int64_t, OpenView> g_views;  // by descriptor
 std::atomic<uint32_t> g_view_count;

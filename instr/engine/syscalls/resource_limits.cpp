@@ -15,7 +15,7 @@
 namespace simrun::engine {
 namespace {
 
-std::mutex g_lock;  // guards both limits; a leaf
+EngineLock g_lock;  // guards both limits; a leaf
 const ForkLock g_fork_lock{g_lock, LockRank::kLimits};
 Limit g_address_space, g_data;
 uint64_t g_heap_start;

@@ -22,6 +22,7 @@
 #include "instr/engine/instrument/ring_writer.h"
 #include "instr/engine/signals/signals.h"
 #include "instr/engine/syscalls/exec.h"
+#include "instr/engine/syscalls/kill_sharer.h"
 #include "instr/engine/syscalls/mapping_calls.h"
 #include "instr/engine/syscalls/process_files.h"
 #include "instr/engine/syscalls/resource_limits.h"
@@ -104,7 +105,7 @@ void note_user_faults(const ThreadContext* c, uint64_t number, const uint64_t* a
 bool watched_call(ThreadContext* c, uint64_t number) {
   const uint64_t arguments[] = {c->app.gpr[kRdi], c->app.gpr[kRsi], c->app.gpr[kRdx], c->app.gpr[kR10], c->app.gpr[kR8], c->app.gpr[kR9]};
   int64_t result;
-  if (answer_mapping_call(c, number, result) || answer_limit_call(c, number, result)) {
+  if (answer_mapping_call(c, number, result) || answer_limit_call(c, number, result) || answer_kill_call(c, number, result)) {
     set_result(c, result);
     report_change(c, number, arguments);
     return true;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kEngineStackBytes = 512 * 1024;
 
-std::mutex g_lock;                   // guards the list
+EngineLock g_lock;                   // guards the list
 const ForkLock g_fork_lock{g_lock, LockRank::kIdentities};
 ThreadIdentity* g_identities;        // all that were ever made
 

@@ -1,0 +1,58 @@
+#include "instr/engine/syscalls/kill_sharer.h"
+
+#include <signal.h>
+
+#include <ctime>
+
+#include "instr/engine/context/fork_locks.h"
+#include "instr/engine/context/process.h"
+#include "instr/engine/context/raw_syscall.h"
+#include "instr/engine/context/signal_mask.h"
+
+namespace simrun::engine {
+namespace {
+
+// Whom a call sends SIGKILL to, by number; 0: nobody, or it does not name one.
+uint64_t killed_by(const ThreadContext* c, uint64_t number) {
+  const uint64_t* g = c->app.gpr;
+  const bool names_thread = number == SYS_tgkill || number == SYS_rt_tgsigqueueinfo;
+  if (!names_thread && number != SYS_kill && number != SYS_tkill && number != SYS_rt_sigqueueinfo) return 0;
+  const bool kills = static_cast<int>(g[names_thread ? kRdx : kRsi]) == SIGKILL;
+  const auto whom = static_cast<int32_t>(g[names_thread ? kRsi : kRdi]);
+  return kills && whom > 0 ? static_cast<uint64_t>(whom) : 0;
+}
+
+bool is_of_process(uint64_t pid, uint64_t tid) { return raw_syscall(SYS_tgkill, pid, tid, 0) == 0; }
+
+bool is_in_engine(uint64_t tid) {
+  const uint32_t slots = g_process.header->slots_used.load();
+  for (uint32_t k = 0; k < slots; ++k) {
+    const ThreadContext* thread = g_process.slot(k);
+    const auto state = static_cast<border::ThreadState>(thread->ring.state.load());
+    if (thread->tid == tid && state != border::ThreadState::kFree && state != border::ThreadState::kDead) return true;
+  }
+  return false;
+}
+
+// A signal takes a moment to reach who runs on another processor. Bounded: a tracer can keep the dying from it.
+void wait_for_end(uint64_t tid) {
+  const timespec nap{0, 100'000};
+  for (int k = 0; k < 10'000 && !is_gone(tid); ++k) raw_syscall(SYS_nanosleep, word(&nap), 0);
+}
+
+}  // namespace
+
+bool answer_kill_call(ThreadContext* c, uint64_t number, int64_t& result) {
+  const uint64_t whom = killed_by(c, number);
+  if (whom == 0 || !is_in_engine(whom) || is_of_process(static_cast<uint64_t>(raw_syscall(SYS_getpid)), whom)) return false;
+  const uint64_t mask = block_signals();
+  lock_for_fork();
+  const uint64_t* g = c->app.gpr;
+  result = raw_syscall(static_cast<int64_t>(number), g[kRdi], g[kRsi], g[kRdx], g[kR10]);
+  if (result == 0) wait_for_end(whom);
+  unlock_after_fork();
+  set_signal_mask(mask);
+  return true;
+}
+
+}  // namespace simrun::engine
