@@ -50,7 +50,7 @@ struct UserDispatch {
 };
 
 // A single step under the trap flag (runtime/single_step.h).
-enum class Step : uint32_t { kNone, kPlain, kPushFlags64, kPushFlags16 };
+enum class Step : uint32_t { kNone, kPlain, kPushFlags64, kPushFlags16, kStackSegment, kRepeat, kRepeatWhileEqual, kRepeatWhileUnequal };
 
 struct ThreadContext : border::ThreadSlot {
   // Read or written by emitted code through gs:[offset].
@@ -96,6 +96,9 @@ struct ThreadContext : border::ThreadSlot {
   uint32_t tsc_refused;        // prctl(PR_SET_TSC, PR_TSC_SIGSEGV); threads inherit it
   UserDispatch user_dispatch;
   Step step;                   // the thread is in the code of one instruction, for a step
+  uint64_t step_pc;            // of a string instruction that is repeated; rcx before and behind this repetition
+  uint64_t step_counter, step_counter_behind;
+  uint32_t goes_alone;         // the instruction at app.pc runs in code of its own, for x87's last instruction pointer is settled
   uint32_t check_countdown;    // force_safe_points
   uint32_t last_event;         // ring of events for fault reports
   struct { uint64_t kind, value; } events[32];

@@ -1,4 +1,6 @@
 // Where an instruction goes next, and what it is to the model and to phase analysis.
+#include <algorithm>
+
 #include "instr/engine/decode/zydis_view.h"
 
 namespace simrun::engine {
@@ -40,6 +42,13 @@ bool traps_without_being_privileged(ZydisMnemonic m) {
   }
 }
 
+bool is_narrow_branch(const ZydisView& view) {
+  const auto& insn = view.insn;
+  if (!g_narrow_branches || insn.raw.rex.W != 0) return false;
+  if (insn.meta.branch_type != ZYDIS_BRANCH_TYPE_SHORT && insn.meta.branch_type != ZYDIS_BRANCH_TYPE_NEAR) return false;
+  return std::any_of(insn.raw.prefixes, insn.raw.prefixes + insn.raw.prefix_count, [](const auto& p) { return p.value == 0x66; });
+}
+
 bool must_not_be_copied(const ZydisView& view) {
   switch (view.mnemonic()) {
     case ZYDIS_MNEMONIC_IRET:
@@ -51,7 +60,7 @@ bool must_not_be_copied(const ZydisView& view) {
     case ZYDIS_MNEMONIC_ENCLU:  // EENTER, ERESUME transfer control
       return true;
     default:
-      return view.insn.meta.branch_type == ZYDIS_BRANCH_TYPE_FAR;
+      return view.insn.meta.branch_type == ZYDIS_BRANCH_TYPE_FAR || is_narrow_branch(view);
   }
 }
 

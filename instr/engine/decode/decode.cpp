@@ -6,12 +6,15 @@
 #include "instr/engine/decode/zydis_view.h"
 
 namespace simrun::engine {
+
+bool g_narrow_branches;
+
 namespace {
 
 // As ZydisDecoderInit leaves it for 64-bit code, but without MPX: no Linux kernel enables it since 5.6, and then its
 // opcodes are nops that reference nothing. A constant, so that decode() needs no initialisation; a test compares it
 // with ZydisDecoderInit.
-constexpr ZydisDecoder make_decoder() {
+constexpr ZydisDecoder make_decoder(bool narrow_branches) {
   ZydisDecoder d{};
   d.machine_mode = ZYDIS_MACHINE_MODE_LONG_64;
   d.stack_width = ZYDIS_STACK_WIDTH_64;
@@ -20,9 +23,10 @@ constexpr ZydisDecoder make_decoder() {
   d.decoder_mode[ZYDIS_DECODER_MODE_TZCNT] = ZYAN_TRUE;
   d.decoder_mode[ZYDIS_DECODER_MODE_WBNOINVD] = ZYAN_TRUE;
   d.decoder_mode[ZYDIS_DECODER_MODE_CLDEMOTE] = ZYAN_TRUE;
+  d.decoder_mode[ZYDIS_DECODER_MODE_AMD_BRANCHES] = narrow_branches;
   return d;
 }
-constexpr ZydisDecoder kDecoder = make_decoder();
+constexpr ZydisDecoder kDecoder = make_decoder(false), kNarrowingDecoder = make_decoder(true);
 
 bool has_repeat_prefix(const ZydisDecodedInstruction& insn) {
   for (int i = 0; i < insn.raw.prefix_count; ++i)
@@ -185,12 +189,13 @@ bool decode(const uint8_t* code, uint32_t available, AppAddress pc, Instruction&
   out.flow = Flow::kUnsupported;
   out.distance_dest = out.distance_source = kNoRegister;
 
+  const ZydisDecoder& decoder = g_narrow_branches ? kNarrowingDecoder : kDecoder;
   ZydisDecodedInstruction insn;
   ZydisDecoderContext context;
   const ZyanUSize bytes = std::min<ZyanUSize>(available, ZYDIS_MAX_INSTRUCTION_LENGTH);
-  if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&kDecoder, &context, code, bytes, &insn))) return false;
+  if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&decoder, &context, code, bytes, &insn))) return false;
   ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
-  if (!ZYAN_SUCCESS(ZydisDecoderDecodeOperands(&kDecoder, &context, &insn, operands, insn.operand_count))) return false;
+  if (!ZYAN_SUCCESS(ZydisDecoderDecodeOperands(&decoder, &context, &insn, operands, insn.operand_count))) return false;
 
   repair_operands(insn, operands);
 

@@ -36,6 +36,10 @@ enum class Flow : uint8_t {
   kUnsupported,      // far transfers, iret, anything that must not be copied; also what does not decode (length then 0 or 1)
 };
 
+// An operand-size prefix narrows near branches to 16 bits, as on AMD's processors (APM vol. 3, "Near Branches in 64-Bit Mode"): those then
+// are kUnsupported. Intel's ignore it. Set before anything is decoded.
+extern bool g_narrow_branches;
+
 // One explicit or implicit memory operand, in the order in which the instruction makes its references.
 struct MemoryOperand {
   border::OperandKind kind;
@@ -86,6 +90,7 @@ struct Instruction {
   bool writes_fs_base;            // wrfsbase
   bool untraced_memory;           // references memory that `memory` does not describe (AMX tile loads and stores, VIA PadLock)
   bool vector_state;              // reads or writes vector, x87 or MMX state (for statistics only)
+  bool stores_fpu_pointer;        // stores x87's last instruction pointer: fnstenv, fnsave, and fxsave and xsave in all their forms
 
   // Rip-relative operand: where its modrm byte, its displacement, and its rex/vex/evex/xop prefix lie (0: there is none), so that the
   // translator can rewrite the base in place. `modrm_offset` is valid only when `rip_relative`.

@@ -291,6 +291,7 @@ void link_exit(uint32_t exit_id, uint64_t generation) {
   State& s = *g_state;
   if (generation != s.generation) return;
   Exit& exit = s.exits[exit_id - kFirstExit];
+  if (s.superblocks[exit.superblock].purpose == Purpose::kStep) return;
   const uint32_t target = s.by_pc.find(raw(exit.target));
   if (target != AddressMap::kNone) link(exit, s.superblocks[target]);
 }
@@ -420,7 +421,7 @@ Recovery recover(uint64_t code) {
   Translator translator(s.options);
   TranslationOutput output;
   translator.translate(*decoded, superblock.purpose, superblock.flags_dead, 0, 0, out, cold, output);
-  CHECK(output.size == superblock.code_end - superblock.start);
+  if (output.size != superblock.code_end - superblock.start) return result;   // the bytes have changed
   const auto at = static_cast<uint32_t>(code - start);
   const RecoveryPoint* point = nullptr;
   for (const RecoveryPoint& p : output.recovery)

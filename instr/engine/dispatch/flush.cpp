@@ -1,6 +1,7 @@
 #include "instr/engine/dispatch/flush.h"
 
 #include "instr/engine/dispatch/code_table.h"
+#include "instr/engine/dispatch/fpu_pointers.h"
 #include "instr/engine/dispatch/safe_points.h"
 
 namespace simrun::engine {
@@ -9,7 +10,10 @@ void flush_translations(ThreadContext* self, uint64_t generation) {
   stop_world(self);
   {
     const std::lock_guard lock(g_translation_lock);
-    if (code_generation() == generation) drop_translations();
+    if (code_generation() == generation) {
+      settle_fpu_pointers();
+      drop_translations();
+    }
   }
   resume_world();
 }
@@ -18,6 +22,7 @@ void flush_range(ThreadContext* self, AppAddress from, AppAddress to) {
   stop_world(self);
   {
     const std::lock_guard lock(g_translation_lock);
+    settle_fpu_pointers();
     invalidate_translations(from, to);
   }
   resume_world();

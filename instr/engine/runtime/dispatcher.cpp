@@ -1,10 +1,13 @@
 #include "instr/engine/runtime/dispatcher.h"
 
+#include <utility>
+
 #include "base/check.h"
 #include "instr/engine/context/app_memory.h"
 #include "instr/engine/context/process.h"
 #include "instr/engine/dispatch/code_table.h"
 #include "instr/engine/dispatch/flush.h"
+#include "instr/engine/dispatch/fpu_pointers.h"
 #include "instr/engine/dispatch/safe_points.h"
 #include "instr/engine/dispatch/thread_events.h"
 #include "instr/engine/instrument/budget.h"
@@ -65,6 +68,11 @@ void handle_departure(ThreadContext* c, const Departure& d) {
       count(statistics.dispatches_other);
       pop_flags(c);
       return;
+    case ExitKind::kFpuPointer:
+      count(statistics.dispatches_other);
+      settle_own_fpu_pointer(c);
+      c->goes_alone = 1;
+      return;
     case ExitKind::kUnsupported: return do_uncopied_instruction(c);
   }
 }
@@ -108,6 +116,7 @@ uint64_t find_code(ThreadContext* c, const Departure& d, uint64_t& full) {
     if (code != 0) begin_step(c);
     return code;
   }
+  if (std::exchange(c->goes_alone, 0) != 0) return step_code_for(AppAddress{c->app.pc});
   if (const uint32_t left = g_process.counting() ? cut_length(c) : 0) return short_code_for(AppAddress{c->app.pc}, d.id == kExitIndirect, left);
   const uint64_t code = code_for(AppAddress{c->app.pc}, d.id == kExitIndirect);
   if (code == 0) return 0;
@@ -136,10 +145,8 @@ uint64_t dispatch(ThreadContext* c) {
     }
     wait_for_memory(c);
     restore_limit(c);
-    if (is_stepping(c)) {
-      switch_chunk_if_full(c);   // code of one instruction does not look
-      if (step_by_hand(c)) continue;
-    }
+    if (is_stepping(c) || c->goes_alone != 0) switch_chunk_if_full(c);   // code of one instruction does not look
+    if (is_stepping(c) && step_by_hand(c)) continue;
     enter_cache_state(c);
     if (c->pending.number.load(std::memory_order_seq_cst) != 0 || c->mode != g_process.mode) {
       leave_cache_state(c);

@@ -74,6 +74,11 @@ bool has_feature(uint32_t leaf, char reg, int bit_number) {
   return ((reg == 'b' ? b : c) >> bit_number & 1) != 0;
 }
 
+bool is_intel() {
+  uint32_t a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid(0, &a, &b, &c, &d) != 0 && b == signature_INTEL_ebx && c == signature_INTEL_ecx;
+}
+
 // Zen and its relatives; elsewhere `loop` takes several cycles.
 bool loop_is_fast() {
   constexpr uint32_t kHygo = 0x6f677948, kUine = 0x656e6975;   // HygonGenuine
@@ -166,6 +171,7 @@ void remove_blanket() {
     uint8_t byte;
     return g_routines.copy(&byte, reinterpret_cast<const void*>(raw(at)), 1) != 0;
   };
+  g_narrow_branches = !is_intel();
   start_descriptor_tables();
   start_code_table({h.mode, h.elide_words != 0, std::clamp(h.max_superblock_instructions, 1u, kMaxSuperblockInstructions),
                     has_feature(7, 'b', 30), has_feature(7, 'b', 8), g_routines.leave, h.watch_calls == 1 ? &h.watched : nullptr,

@@ -4,6 +4,7 @@
 
 #include "instr/engine/context/process.h"
 #include "instr/engine/dispatch/code_table.h"
+#include "instr/engine/dispatch/fpu_pointers.h"
 #include "instr/engine/dispatch/safe_points.h"
 #include "instr/engine/instrument/budget.h"
 
@@ -13,6 +14,7 @@ void switch_mode(border::Mode mode, ThreadContext* self) {
   stop_world(self);
   if (g_process.mode != mode) {
     const std::lock_guard lock(g_translation_lock);
+    settle_fpu_pointers();
     set_mode(mode);
     drop_translations();
     g_process.mode = mode;

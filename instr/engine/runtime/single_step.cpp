@@ -1,5 +1,7 @@
 #include "instr/engine/runtime/single_step.h"
 
+#include <utility>
+
 #include "instr/engine/context/app_memory.h"
 #include "instr/engine/decode/instruction.h"
 #include "instr/engine/signals/signals.h"
@@ -12,19 +14,53 @@ constexpr uint8_t kPushFlagsOpcode = 0x9c;
 // What popf changes outside of the kernel (Intel SDM vol. 2, POPF): CF PF AF ZF SF TF DF OF NT AC ID. RF becomes 0.
 constexpr uint64_t kPopped = 0x254dd5, kResumeFlag = 0x10000;
 
-// The opcode of an instruction without operands behind legacy and REX prefixes; `wide` is false with an operand-size
-// prefix.
-uint8_t simple_opcode(ThreadContext* c, uint8_t& length, bool& wide) {
-  uint8_t code[15] = {};
+// What matters of the instruction at app.pc: its opcode behind legacy and REX prefixes, and some of those.
+struct Form {
+  uint8_t opcode, next;      // `next`: the byte behind the opcode
+  uint8_t length;            // up to and with the opcode
+  uint8_t repeat;            // the prefix f2 or f3, the last that there is; else 0
+  bool wide, address32;
+};
+
+Form form_of(ThreadContext* c) {
+  uint8_t code[16] = {};
   uint32_t available = 15;
   while (available > 0 && !read_app(code, c->app.pc, available)) --available;
-  wide = true;
-  for (length = 0; length < available; ++length) {
-    const uint8_t b = code[length];
-    if (b == 0x66) wide = false;
-    if (!is_prefix(b)) break;
+  Form f{0, 0, 0, 0, true, false};
+  for (; f.length < available && is_prefix(code[f.length]); ++f.length) {
+    const uint8_t b = code[f.length];
+    if (b == 0x66) f.wide = false;
+    if (b == 0x67) f.address32 = true;
+    if (b == 0xf2 || b == 0xf3) f.repeat = b;
   }
-  return code[length++];
+  f.opcode = code[f.length++];
+  f.next = code[f.length];
+  return f;
+}
+
+// movs, cmps; stos, lods, scas. (ins and outs fault.)
+bool is_string(uint8_t opcode) { return (opcode & 0xfc) == 0xa4 || (opcode >= 0xaa && opcode <= 0xaf); }
+bool compares(uint8_t opcode) { return (opcode & 0xfe) == 0xa6 || (opcode & 0xfe) == 0xae; }
+
+// Traps come behind the instruction that follows a mov ss (Intel SDM vol. 3, 6.8.3).
+bool loads_stack_segment(const Form& f) { return f.opcode == 0x8e && (f.next >> 3 & 7) == 2; }
+
+Step step_for(const Form& f, uint64_t counter) {
+  if (f.opcode == kPushFlagsOpcode) return f.wide ? Step::kPushFlags64 : Step::kPushFlags16;
+  if (loads_stack_segment(f)) return Step::kStackSegment;
+  if (f.repeat == 0 || !is_string(f.opcode) || counter < 2) return Step::kPlain;
+  if (!compares(f.opcode)) return Step::kRepeat;
+  return f.repeat == 0xf3 ? Step::kRepeatWhileEqual : Step::kRepeatWhileUnequal;
+}
+
+bool is_repeat(Step step) { return step == Step::kRepeat || step == Step::kRepeatWhileEqual || step == Step::kRepeatWhileUnequal; }
+
+// A string instruction with a prefix traps behind each repetition, so one alone is run at a time.
+void end_repetition(ThreadContext* c, Step step, bool executed) {
+  const bool equal = (c->app.flags & 0x40) != 0;
+  const bool found = (step == Step::kRepeatWhileEqual && !equal) || (step == Step::kRepeatWhileUnequal && equal);
+  c->app.gpr[kRcx] = executed ? c->step_counter_behind : c->step_counter;
+  if (!executed || !found) c->app.pc = c->step_pc;
 }
 
 void raise_step_trap(ThreadContext* c) {
@@ -38,10 +74,14 @@ void raise_step_trap(ThreadContext* c) {
 }  // namespace
 
 void begin_step(ThreadContext* c) {
-  uint8_t length;
-  bool wide;
-  c->step = simple_opcode(c, length, wide) == kPushFlagsOpcode ? (wide ? Step::kPushFlags64 : Step::kPushFlags16)
-                                                               : Step::kPlain;
+  const Form form = form_of(c);
+  const uint64_t counter = form.address32 ? static_cast<uint32_t>(c->app.gpr[kRcx]) : c->app.gpr[kRcx];
+  c->step = step_for(form, counter);
+  if (is_repeat(c->step)) {
+    c->step_pc = c->app.pc;
+    c->step_counter_behind = counter - 1;
+    c->step_counter = std::exchange(c->app.gpr[kRcx], 1);
+  }
   c->app.flags &= ~kTrapFlag;
 }
 
@@ -49,7 +89,8 @@ void end_step(ThreadContext* c, bool executed) {
   c->app.flags |= kTrapFlag;
   const Step step = c->step;
   c->step = Step::kNone;
-  if (!executed) return;
+  if (is_repeat(step)) end_repetition(c, step, executed);
+  if (!executed || step == Step::kStackSegment) return;
   if (step == Step::kPushFlags64 || step == Step::kPushFlags16) {
     uint16_t pushed = 0;
     read_app(&pushed, c->app.gpr[kRsp], sizeof pushed);
@@ -60,11 +101,9 @@ void end_step(ThreadContext* c, bool executed) {
 }
 
 bool pop_flags(ThreadContext* c) {
-  uint8_t length;
-  bool wide;
-  simple_opcode(c, length, wide);
+  const Form form = form_of(c);
   uint64_t flags = 0;
-  const uint64_t size = wide ? 8 : 2, mask = wide ? kPopped : kPopped & 0xffff;
+  const uint64_t size = form.wide ? 8 : 2, mask = form.wide ? kPopped : kPopped & 0xffff;
   const bool traps = is_stepping(c);
   if (!read_app(&flags, c->app.gpr[kRsp], size)) {
     raise_bad_read(c, c->app.gpr[kRsp]);
@@ -72,15 +111,13 @@ bool pop_flags(ThreadContext* c) {
   }
   c->app.flags = (c->app.flags & ~(mask | kResumeFlag)) | (flags & mask);
   c->app.gpr[kRsp] += size;
-  c->app.pc += length;
+  c->app.pc += form.length;
   if (traps) raise_step_trap(c);
   return true;
 }
 
 bool step_by_hand(ThreadContext* c) {
-  uint8_t length;
-  bool wide;
-  if (simple_opcode(c, length, wide) != kPopFlagsOpcode) return false;
+  if (form_of(c).opcode != kPopFlagsOpcode) return false;
   pop_flags(c);
   return true;
 }

@@ -1,4 +1,4 @@
-// What cannot run from the code cache: far transfers within the 64-bit code segment (Intel SDM vol. 2, RET, IRET, JMP, CALL; AMD APM vol. 3), and transactions, which abort at
+// What cannot run from the code cache: near branches of 16 bits (decode/instruction.h, g_narrow_branches), far transfers within the 64-bit code segment (Intel SDM vol. 2, RET, IRET, JMP, CALL; AMD APM vol. 3), and transactions, which abort at
 // once where the processor has them. 32-bit code is refused: the engine decodes 64-bit code only.
 #include "instr/engine/runtime/uncopied_instructions.h"
 
@@ -29,6 +29,7 @@ struct Uncopied {
   ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
 
   uint32_t width() const { return insn.operand_width / 8u; }   // of each thing on the stack, and of an offset in memory
+  bool is_far() const { return insn.meta.branch_type == ZYDIS_BRANCH_TYPE_FAR; }
 };
 
 void raise_invalid_opcode(ThreadContext* c) {
@@ -135,6 +136,64 @@ void far_jump_or_call(ThreadContext* c, const Uncopied& u) {
   c->app.pc = pc;
 }
 
+// ZF, CF and the others by their places in the flags register; `number` as in the opcodes (Intel SDM vol. 2, appendix B.1.4).
+bool condition_holds(uint64_t flags, uint32_t number) {
+  const auto flag = [&](uint32_t place) { return (flags >> place & 1) != 0; };
+  const bool cf = flag(0), pf = flag(2), zf = flag(6), sf = flag(7), of = flag(11);
+  const bool holds[] = {of, cf, zf, cf || zf, sf, pf, sf != of, zf || sf != of};
+  return holds[number >> 1] != ((number & 1) != 0);
+}
+
+// A conditional jump is taken; what counts in rcx or ecx has counted.
+bool is_taken(ThreadContext* c, const Uncopied& u) {
+  const bool zero = (c->app.flags >> 6 & 1) != 0;
+  const uint64_t all = u.insn.address_width == 32 ? 0xffffffff : ~0ull;
+  const auto count = [&] { return c->app.gpr[kRcx] = (c->app.gpr[kRcx] - 1) & all; };
+  switch (u.insn.mnemonic) {
+    case ZYDIS_MNEMONIC_LOOP: return count() != 0;
+    case ZYDIS_MNEMONIC_LOOPE: return count() != 0 && zero;
+    case ZYDIS_MNEMONIC_LOOPNE: return count() != 0 && !zero;
+    case ZYDIS_MNEMONIC_JECXZ:
+    case ZYDIS_MNEMONIC_JRCXZ: return (c->app.gpr[kRcx] & all) == 0;
+    default: return condition_holds(c->app.flags, u.insn.opcode & 0xf);
+  }
+}
+
+// Where a jump or call of 16 bits leads; nothing when that cannot be read: the fault is pending then.
+std::optional<uint64_t> narrow_target(ThreadContext* c, const Uncopied& u) {
+  const ZydisDecodedOperand& o = u.operands[0];
+  if (o.type == ZYDIS_OPERAND_TYPE_IMMEDIATE) return (c->app.pc + u.insn.length + static_cast<uint64_t>(o.imm.value.s)) & 0xffff;
+  if (o.type == ZYDIS_OPERAND_TYPE_REGISTER) return c->app.gpr[ZydisRegisterGetId(o.reg.value)] & 0xffff;
+  uint64_t target = 0;
+  const uint64_t at = address_of(c, u);
+  if (read_app(&target, at, 2)) return target;
+  raise_page_fault(c, at, false);
+  return std::nullopt;
+}
+
+void narrow_branch(ThreadContext* c, const Uncopied& u) {
+  const uint64_t next = c->app.pc + u.insn.length;
+  if (u.insn.mnemonic == ZYDIS_MNEMONIC_RET) {
+    const auto pc = on_stack(c, 0, 2);
+    if (!pc) return;
+    c->app.gpr[kRsp] += 2 + (u.operands[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE ? u.operands[0].imm.value.u : 0);
+    c->app.pc = *pc;
+    return;
+  }
+  if (u.insn.meta.category == ZYDIS_CATEGORY_COND_BR) {
+    c->app.pc = is_taken(c, u) ? *narrow_target(c, u) : next;
+    return;
+  }
+  const auto target = narrow_target(c, u);
+  if (!target) return;
+  if (u.insn.mnemonic == ZYDIS_MNEMONIC_CALL) {
+    const uint64_t top = c->app.gpr[kRsp] - 2;
+    if (!write_app(top, &next, 2)) return raise_page_fault(c, top, true);
+    c->app.gpr[kRsp] = top;
+  }
+  c->app.pc = *target;
+}
+
 // A transaction may always abort; this one does at once, for no reason that a retry would help (eax 0).
 void transaction(ThreadContext* c, const Uncopied& u) {
   if (!has_feature(11)) return raise_invalid_opcode(c);
@@ -165,10 +224,12 @@ void do_uncopied_instruction(ThreadContext* c) {
   }
   ZydisDecoder decoder;
   ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+  ZydisDecoderEnableMode(&decoder, ZYDIS_DECODER_MODE_AMD_BRANCHES, g_narrow_branches);
   Uncopied u;
   if (available == 0 || !read_app(code, c->app.pc, available) ||
       !ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, code, available, &u.insn, u.operands)))
     return;   // it has changed meanwhile: translated again
+  if (u.insn.meta.branch_type != ZYDIS_BRANCH_TYPE_NONE && !u.is_far() && u.insn.mnemonic != ZYDIS_MNEMONIC_XBEGIN) return narrow_branch(c, u);
   switch (u.insn.mnemonic) {
     case ZYDIS_MNEMONIC_RET: return far_return(c, u);
     case ZYDIS_MNEMONIC_IRET:

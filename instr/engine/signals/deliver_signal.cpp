@@ -9,6 +9,7 @@
 #include "instr/engine/context/raw_syscall.h"
 #include "instr/engine/context/signal_mask.h"
 #include "instr/engine/dispatch/code_table.h"
+#include "instr/engine/dispatch/fpu_pointers.h"
 #include "instr/engine/instrument/log.h"
 #include "instr/engine/instrument/ring_writer.h"
 #include "instr/engine/signals/actions.h"
@@ -153,6 +154,7 @@ void deliver_signal(ThreadContext* c) {
     set_signal_mask(c->app_mask);
     return;
   }
+  settle_own_fpu_pointer(c);
   uint64_t frame;
   if (!build_frame(c, action, frame)) {
     raise_for_frame(c, number);

@@ -14,6 +14,7 @@
 #include "instr/engine/context/raw_syscall.h"
 #include "instr/engine/dispatch/code_table.h"
 #include "instr/engine/dispatch/descriptor_tables.h"
+#include "instr/engine/dispatch/fpu_pointers.h"
 #include "instr/engine/dispatch/safe_points.h"
 #include "instr/engine/signals/actions.h"
 #include "instr/engine/threads/follow.h"
@@ -94,6 +95,7 @@ void move_in(int mapping, int code, const ThreadContext& thread) {
   move_in(mapping, code, *child->thread());
   g_process.pid = raw_syscall(SYS_getpid);
   ThreadContext* c = g_process.slot(child->thread()->slot);
+  settle_fpu_pointer(c);
   drop_translations();
   start_descriptor_tables();
   keep_only_identity(c->identity);

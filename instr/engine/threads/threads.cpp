@@ -56,6 +56,7 @@ void reset_context(ThreadContext* c, uint32_t slot) {
   c->tsc_refused = 0;
   c->user_dispatch = {};
   c->step = Step::kNone;
+  c->goes_alone = 0;
   c->has_call_mask = 0;
   c->view_attempts = 0;
   c->call_to_restart = 0;

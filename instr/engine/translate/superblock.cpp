@@ -17,6 +17,7 @@ FormCache g_forms;   // under the translation lock, as everything here
 
 bool ends_superblock(const Instruction& i) {
   if (i.writes_fs_base) return true;   // the simulator hears of it
+  if (i.stores_fpu_pointer) return true;
   switch (i.flow) {
     case Flow::kNext: return false;
     case Flow::kConditional:
@@ -85,7 +86,8 @@ void form_superblock(AppAddress pc, uint32_t max_instructions, DecodedSuperblock
     const bool new_page = raw(at) >> 12 != raw(pc) >> 12;
     if (new_page && code_may_change(at) != out.changeable) break;
     if (!decode_one(reinterpret_cast<const uint8_t*>(raw(at)), available, at, i)) break;
-    if (out.count > 0 && is_one_byte(i, kPopFlagsOpcode)) break;   // its test for the trap flag comes before everything
+    // What is asked before the instruction comes before everything.
+    if (out.count > 0 && (is_one_byte(i, kPopFlagsOpcode) || i.stores_fpu_pointer)) break;
     words += words_bound(i);
     if (words > border::kMaxSuperblockWords) break;
     ++out.count;

@@ -29,6 +29,7 @@ enum class ExitKind : uint8_t {
   kSyscall32,    // the same by int 0x80
   kFsBase,       // `target` follows an instruction that has set the FS base
   kPopFlags,     // `target` is a popf that sets the trap flag
+  kFpuPointer,   // `target` stores x87's last instruction pointer, which is to be the application's (dispatch/fpu_pointers.h)
   kStale,        // the superblock's application bytes have changed; `target` is the superblock itself
 };
 
@@ -48,7 +49,7 @@ struct Exit {
 enum class Purpose : uint8_t {
   kOrdinary,
   kCut,          // to reach an exact count
-  kStep,         // one instruction under the trap flag: every way out is to the dispatcher
+  kStep,         // one instruction, under the trap flag or behind kFpuPointer: every way out is to the dispatcher
 };
 
 // A translated superblock.

@@ -52,6 +52,7 @@ void Translator::translate(const DecodedSuperblock& superblock, Purpose purpose,
   choose_scratch();
   plan_counts();
   prologue();
+  if (superblock.instructions[0].stores_fpu_pointer && purpose != Purpose::kStep) ask_for_fpu_pointer();
   for (current_ = 0; current_ < superblock.count; ++current_) {
     if (counting() && current_ >= counted_) count_to_next_exit();
     if (blocks_counted_ < blocks_.size() && blocks_[blocks_counted_].before == current_) count_block();
@@ -176,6 +177,14 @@ void Translator::prologue() {
   if (checks_limit && !flags_kept_ && !pops_flags) result_->body = a.size();
   give_back_flags(a);
   if (pops_flags) test_trap_flag();
+}
+
+// goto leave: to come back into the code of a step. What follows never runs.
+void Translator::ask_for_fpu_pointer() {
+  flags_kept_ = false;   // given back
+  mark(held());
+  out_->jmp(cold_->here());
+  leave_from_prologue(ExitKind::kFpuPointer);
 }
 
 // if (the trap flag is set in what the first instruction, a popf, will load) leave; the other flags are dead here

@@ -130,6 +130,7 @@ class Translator {
   void load_pointer(Assembler& a);
   void compare_code();
   void test_trap_flag();
+  void ask_for_fpu_pointer();
   void leave_from_prologue(ExitKind kind);   // in the cold area
   GprSet held() const;        // registers that hold something of ours between instructions
   void mark(GprSet in_spill);
