@@ -7,6 +7,7 @@
 
 #include "base/user_error.h"
 #include "cli/command_line.h"
+#include "cli/empty_selection.h"
 #include "cli/print_error.h"
 #include "cli/progress.h"
 #include "cli/report.h"
@@ -134,6 +135,8 @@ int export_trace(const ConvertOptions& o) {
   Progress progress(!o.quiet);
   Progressing visitor(*exporter, progress);
   traces::walk(trace, walk, visitor);
+  const bool is_whole = o.region.empty() && o.thread < 0 && o.process < 0;
+  if (visitor.instructions() == 0 && !is_whole) throw nothing_selected(trace, walk);
   exporter->finish();
   out.finish();
   progress.clear();

@@ -55,6 +55,10 @@ class WholeRecorder final {
              uint64_t instructions) {
     live_.add_paths(thread, {from, to}, paths, instructions);
   }
+  template <class Take>
+  [[gnu::always_inline]] bool take_together(uint32_t handle, Take take) requires channel::TakesTogether<Inner> {
+    return inner_.take_together(handle, take);
+  }
   void event(channel::MergeThread& thread, std::span<const uint64_t> words) {
     live_.look_at(thread, words);
     live_.add_event(thread, words);

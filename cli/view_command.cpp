@@ -8,6 +8,7 @@
 
 #include "base/user_error.h"
 #include "cli/command_line.h"
+#include "cli/empty_selection.h"
 #include "cli/print_error.h"
 #include "cli/sub_commands.h"
 #include "cli/trace_symbols.h"
@@ -63,6 +64,7 @@ class Viewer final : public traces::Visitor {
   }
 
   bool on_instruction(const traces::InstructionRecord& i) override {
+    saw_any_ = true;
     if (!wanted(i)) return true;
     place(i);
     fmt::print("{:>12} t{:<3} {:012x}  {:<38}", i.number, i.thread, i.pc, disassemble(i));
@@ -78,12 +80,14 @@ class Viewer final : public traces::Visitor {
   }
 
   bool on_event(const traces::EventRecord& e) override {
+    saw_any_ = true;
     if (!follow_.empty()) return true;
     fmt::print("{:>12} t{:<3} -- {}", e.number, e.thread, traces::event_word(e.event));
     for (const uint64_t word : e.payload) fmt::print(" {:#x}", word);
     fmt::print("\n");
     return true;
   }
+  bool saw_any() const { return saw_any_; }  // whether shown or not
 
  private:
   bool wanted(const traces::InstructionRecord& i) const {
@@ -125,6 +129,7 @@ class Viewer final : public traces::Visitor {
   ZydisDecoder decoder_;
   ZydisFormatter formatter_;
   uint64_t shown_ = 0;
+  bool saw_any_ = false;
   std::string last_;
   uint32_t last_thread_ = ~0u;
 };
@@ -162,6 +167,8 @@ int view_command(const Words& words) {
   if (options.symbols) symbols.emplace(trace);
   Viewer viewer(options, symbols ? &*symbols : nullptr, followed(options.follow, trace));
   traces::walk(trace, walk, viewer);
+  const bool is_whole = options.from.empty() && options.to.empty() && options.thread < 0 && options.process < 0;
+  if (!viewer.saw_any() && !is_whole) throw nothing_selected(trace, walk);
   return 0;
 }
 

@@ -37,7 +37,7 @@ class ItemsDecoder {
     last_exception_ = at;
     end_ = end;
     paths_.reset(known.path_count);
-    words_.reset(known.slot_count);
+    words_.reset(known.slot_count, known.registers);
     path_run_ = next_run(path_runs_);
     find_exception();
   }
@@ -61,7 +61,7 @@ class ItemsDecoder {
         if (at == exception_) [[unlikely]]
           value = exception(slot, register_value);
         else if (slot.width != 0)
-          value += static_cast<uint64_t>(unzigzag(residues_[slot.width].low_bytes(static_cast<uint32_t>(slot.width))));
+          value += static_cast<uint64_t>(unzigzag(residues_[slot.width].low_bytes(slot.width)));
         *at = slot.last = register_value = value;
       }
     }

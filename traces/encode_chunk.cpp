@@ -53,7 +53,11 @@ class Column {
 class ChunkEncoder::Part {
  public:
   void write(const ThreadPart& part, const PathShapes& shapes, Bytes& out) {
-    encode(part, shapes);
+    start(part, shapes);
+    if (words_.are_shared())
+      encode<true>(part, shapes);
+    else
+      encode<false>(part, shapes);
     ByteWriter head;
     head.varint(part.thread);
     head.varint(part.process);
@@ -95,58 +99,69 @@ class ChunkEncoder::Part {
     for (const uint32_t width : kWidths) residues_[width].start(width * most);
     events_ = ByteWriter();
     event_count_ = 0;
+    paths_before_run_ = paths_before_event_ = 0;
     last_miss_ = 0;
     last_exception_ = part.words.data();
     paths_.reset(shapes.path_count);
-    words_.reset(shapes.slot_count);
+    words_.reset(shapes.slot_count, shapes.registers.get());
     policies_.assign(words_.mask() + 1, WordPolicy());
   }
 
+  // `kShared`: several words may have one slot.
+  template <bool kShared>
   void encode(const ThreadPart& part, const PathShapes& shapes) {
-    start(part, shapes);
     PathPredictor::Past past;
-    uint64_t path_count = 0, paths_before = 0, path_run = 0;
     const uint64_t* at = part.words.data();
     const uint64_t* const end = at + part.words.size();
     const PathShape* const path_shapes = shapes.paths.get();
-    const uint8_t* const register_of = shapes.registers.get();
     WordSlot* const slots = words_.slots();
     uint64_t* const registers = words_.registers();
-    const uint32_t mask = words_.mask();
+    uint64_t path_count = 0;
     while (at != end) {
       const auto id = static_cast<uint32_t>(*at);
       if (id < kFirstPath) [[unlikely]] {
-        at = event(at, path_count - paths_before);
-        paths_before = path_count;
+        at = event(at, path_count);
         continue;
       }
+      if (paths_.first(past) != id) [[unlikely]]
+        missed_path(past, id, path_count);
       ++path_count;
-      if (paths_.first(past) == id) [[likely]] {
-        ++path_run;
-      } else {
-        missed_path(past, id, path_run);
-        path_run = 0;
-      }
       paths_.follow(past, id);
       const PathShape shape = path_shapes[id];
       ++at;
-      for (uint32_t k = shape.first_slot; k != shape.first_slot + shape.words; ++k) {
-        const uint64_t value = *at++;
-        WordSlot& slot = slots[k & mask];
-        uint64_t& register_value = registers[register_of[k]];
-        const uint64_t difference = value - *slot.base - slot.step;
-        if ((difference | slot.width) != 0) [[unlikely]]
-          missed_word(slot, register_value, difference, at - 1);
-        slot.last = value;
-        register_value = value;
+      if constexpr (kShared) {
+        for (uint32_t k = shape.first_slot; k != shape.first_slot + shape.words; ++k)
+          word(slots[k & words_.mask()], registers[shapes.registers[k]], at++);
+      } else {
+        WordSlot* slot = slots + shape.first_slot;
+        for (const WordSlot* const last = slot + shape.words; slot != last; ++slot)
+          word(*slot, registers[slot->in_register], at++);
       }
     }
     path_count_ = path_count;
     CHECK(path_count_ + event_count_ == part.items);
   }
 
-  [[gnu::noinline]] void missed_path(PathPredictor::Past past, uint32_t id, uint64_t run) {
-    path_runs_.varint(run);
+  [[gnu::always_inline]] void word(WordSlot& slot, uint64_t& register_value, const uint64_t* at) {
+    const uint64_t value = *at;
+    const uint64_t difference = value - slot.step - *slot.base;
+    if ((difference | slot.width) != 0) {
+      WordPolicy& policy = policies_[static_cast<size_t>(&slot - words_.slots())];
+      const uint64_t coded = zigzag(static_cast<int64_t>(difference));
+      const uint64_t other = value - (slot.base == &slot.last ? register_value : slot.last);
+      if (policy.plain_residue(slot.width, coded, difference, other)) [[likely]]
+        residues_[slot.width].low_bytes(coded, slot.width);
+      else
+        missed_word(slot, register_value, difference, at);
+    }
+    slot.last = value;
+    register_value = value;
+  }
+
+  // `before`: paths of the part.
+  [[gnu::noinline]] void missed_path(PathPredictor::Past past, uint32_t id, uint64_t before) {
+    path_runs_.varint(before - paths_before_run_);
+    paths_before_run_ = before + 1;
     const bool second = paths_.second(past) == id;
     path_codes_.byte(second ? 0 : 1);
     if (!second) {
@@ -159,7 +174,7 @@ class ChunkEncoder::Part {
   // The prediction is wrong, or residues are given with each word.
   [[gnu::noinline]] void missed_word(WordSlot& slot, const uint64_t& register_value, uint64_t difference,
                                      const uint64_t* at) {
-    const auto width = static_cast<uint32_t>(slot.width);
+    const uint32_t width = slot.width;
     const uint64_t residue = zigzag(static_cast<int64_t>(difference));
     const uint32_t bytes = bytes_of(residue);
     WordPolicy& policy = policies_[static_cast<size_t>(&slot - words_.slots())];
@@ -187,11 +202,12 @@ class ChunkEncoder::Part {
     act(slot, choice.action, from, difference, bytes);
   }
 
-  // Paths since the last event, the event, its payload.
-  const uint64_t* event(const uint64_t* at, uint64_t paths_before) {
+  // Paths since the last event, the event, its payload. `before`: paths of the part.
+  const uint64_t* event(const uint64_t* at, uint64_t before) {
     ++event_count_;
     const uint64_t payload = *at >> 32;
-    events_.varint(paths_before);
+    events_.varint(before - paths_before_event_);
+    paths_before_event_ = before;
     events_.varint(static_cast<uint32_t>(*at));
     events_.varint(payload);
     for (uint64_t k = 0; k < payload; ++k) events_.varint(at[1 + k]);
@@ -202,6 +218,7 @@ class ChunkEncoder::Part {
   WordSlots words_;
   std::vector<WordPolicy> policies_;  // by slot
   uint64_t path_count_ = 0, event_count_ = 0;
+  uint64_t paths_before_run_ = 0, paths_before_event_ = 0;
   int64_t last_miss_ = 0;
   const uint64_t* last_exception_ = nullptr;
   Column path_runs_, path_codes_, path_ids_, word_runs_, word_codes_, word_values_;

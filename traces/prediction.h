@@ -56,8 +56,10 @@ struct WordSlot {
   uint64_t last;
   uint64_t step;
   const uint64_t* base;  // `last`, or the value that was last given for a register
-  uint64_t width;        // bytes of the residues; 0: there are none
+  uint32_t width;        // bytes of the residues; 0: there are none
+  uint32_t in_register;  // whose value the word is, where no two words share a slot
 };
+static_assert(sizeof(WordSlot) == 32);
 
 class WordSlots {
  public:
@@ -65,13 +67,17 @@ class WordSlots {
   WordSlots(const WordSlots&) = delete;  // bases point into it
   WordSlots& operator=(const WordSlots&) = delete;
 
-  // As new, in the same memory. `slots`: of the superblocks known.
-  void reset(uint32_t slots) {
+  // As new, in the same memory. `slots`: of the superblocks known, `register_of` each.
+  void reset(uint32_t slots, const uint8_t* register_of) {
+    are_shared_ = slots > kMostSlots;
     mask_ = std::bit_ceil(std::clamp<uint32_t>(slots, 1, kMostSlots)) - 1;
     slots_.resize(std::max<size_t>(slots_.size(), mask_ + 1));
-    for (uint32_t k = 0; k <= mask_; ++k) slots_[k] = {0, 0, &slots_[k].last, 0};
+    const uint32_t used = are_shared_ ? mask_ + 1 : slots;
+    for (uint32_t k = 0; k < used; ++k) slots_[k] = {0, 0, &slots_[k].last, 0, register_of[k]};
     std::ranges::fill(registers_, 0);
   }
+
+  bool are_shared() const { return are_shared_; }
 
   WordSlot* slots() { return slots_.data(); }
   uint32_t mask() const { return mask_; }
@@ -81,6 +87,7 @@ class WordSlots {
   static constexpr uint32_t kMostSlots = 1u << 17;
 
   uint32_t mask_ = 0;
+  bool are_shared_ = false;
   std::vector<WordSlot> slots_;
   uint64_t registers_[kOtherWord + 1] = {};
 };

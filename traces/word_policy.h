@@ -34,6 +34,20 @@ class WordPolicy {
     return same_ >= kSame || other_same_ >= kSame || small_ > kSmall;
   }
 
+  // The same for most of those: they fit, differ from those before and change nothing. False: nothing was done.
+  bool plain_residue(uint32_t width, uint64_t residue, uint64_t difference, uint64_t other) {
+    static constexpr uint64_t kLimit[] = {0, 0xff, 0xffff, 0xffffff, 0xffffffff, 0, 0, 0, ~uint64_t{0}};
+    static constexpr uint64_t kSmallBelow[] = {0, 0, 1 << 8, 1 << 16, 1 << 24, 0, 0, 0, uint64_t{1} << 32};
+    if (residue > kLimit[width] || difference == residue_ || other == other_) return false;
+    const uint32_t small = (small_ + 1u) & -uint32_t{residue < kSmallBelow[width]};
+    if (small > kSmall) return false;
+    same_ = other_same_ = 0;
+    small_ = static_cast<uint8_t>(small);
+    residue_ = difference;
+    other_ = other;
+    return true;
+  }
+
   // For an exception that gives `value`.
   Choice choose(const WordSlot& slot, uint64_t value, uint64_t register_value) {
     const uint64_t from_last = value - slot.last, from_register = value - register_value;

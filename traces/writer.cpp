@@ -190,7 +190,9 @@ void Writer::close_chunk() {
 
 void Writer::submit(std::unique_ptr<Task> task) {
   std::unique_lock lock(mutex_);
-  has_room_.wait(lock, [&] { return submitted_ - committed_ < workers_.size() + 1; });
+  // One more is being filled. Each costs memory, which the system has to clear first.
+  const uint64_t most = std::max<uint64_t>(workers_.size(), 2);
+  has_room_.wait(lock, [&] { return submitted_ - committed_ < most; });
   task->sequence = submitted_++;
   waiting_.push_back(std::move(task));
   has_work_.notify_one();

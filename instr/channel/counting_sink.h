@@ -23,6 +23,23 @@ class CountingSink final {
   // A sink may also have event(handle, border::Event, payload), and after_path(handle, words, PathTable).
   // The latter is called after the references of a path that no fault cut short.
   void data(uint32_t /*handle*/, ReferenceKind /*kind*/, uint64_t /*address*/, uint32_t /*bytes*/) {}
+  // Many paths at once (replay.h, TakesTogether): only the thread's statistics are wanted.
+  template <class Take>
+  [[gnu::always_inline]] bool take_together(uint32_t /*handle*/, Take take) {
+    Way way;
+    take(way);
+    return true;
+  }
+
+ private:
+  struct Way {
+    void plain(const Reference* /*from*/, const Reference* /*to*/, const uint64_t* /*words*/) {}
+    template <class Do>
+    void special(Do make) {
+      make();
+    }
+    void count(const PlainCounts& /*counts*/) {}
+  };
 };
 
 }  // namespace simrun::channel

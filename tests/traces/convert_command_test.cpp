@@ -265,6 +265,27 @@ TEST_F(ConvertCommand, Compressions) {
   }
 }
 
+// Of the registers, only what the kind of a branch is inferred from comes back.
+TEST_F(ConvertCommand, ChampsimAndBackLosesRegisters) {
+  const std::string plain = convert("champsim", "c.champsimtrace");
+  simrun(fmt::format("convert -q --from champsim {} -o {}", file("c.champsimtrace"), file("back")));
+  simrun(fmt::format("convert -q --to champsim {} -o {}", file("back"), file("again")));
+  const std::string again = contents("again");
+  ASSERT_EQ(again.size(), plain.size());
+  int lost = 0, branches = 0;
+  for (size_t at = 0; at < plain.size(); at += 64) {
+    ChampsimRecord before, after;
+    std::memcpy(&before, plain.data() + at, 64);
+    std::memcpy(&after, again.data() + at, 64);
+    ASSERT_EQ(champsim_branch(before), champsim_branch(after)) << at;
+    lost += plain.substr(at + 10, 6) != again.substr(at + 10, 6);
+    branches += after.is_branch;
+    if (after.is_branch == 0) ASSERT_EQ(again.substr(at + 10, 6), std::string(6, '\0')) << at;
+  }
+  EXPECT_GT(lost, 1000);
+  EXPECT_GT(branches, 1000);
+}
+
 TEST_F(ConvertCommand, DinAndBack) {
   std::istringstream in(convert("din", "d.din"));
   size_t instruction = 0;
@@ -438,6 +459,26 @@ TEST_F(ConvertCommand, LackeyOfARealProgram) {
   for (std::string line; std::getline(csv, line);) line.find(",fetch,") != std::string::npos ? ++fetches : ++rest;
   EXPECT_EQ(fetches, instructions);
   EXPECT_EQ(rest, data + 1);  // and the heading
+}
+
+// A thread that did not run in the region gave a file without instructions, and no word.
+TEST_F(ConvertCommand, NothingToConvertIsAnError) {
+  const size_t last = instructions_.size() - 1;
+  const std::string behind = fmt::format("{}..{}", last + 10, last + 20);
+  for (const std::string command :
+       {fmt::format("convert {} --to champsim --thread 0 --region {} -o {}", file("t"), behind, file("x")),
+        fmt::format("view {} --thread 0 --from {} --to {}", file("t"), last + 10, last + 20)}) {
+    const std::string said = simrun(command);
+    EXPECT_EQ(status_, 1) << said;
+    EXPECT_THAT(said, HasSubstr("t has no instruction of thread 0 from "));
+    EXPECT_THAT(said, HasSubstr("; the first one is number 0, the last "));
+    std::string digits;
+    for (const char c : said.substr(said.rfind(' '))) digits += std::isdigit(c) ? std::string(1, c) : "";
+    EXPECT_EQ(digits, std::to_string(last));
+  }
+  EXPECT_FALSE(fs::exists(file("x")));
+  EXPECT_EQ(simrun(fmt::format("convert -q {} --to din --region {}..{} -o {}", file("t"), last, last + 20, file("x"))), "");
+  EXPECT_THAT(simrun(fmt::format("view {} --thread 7", file("t"))), HasSubstr("t has no instruction of thread 7\n"));
 }
 
 TEST_F(ConvertCommand, BadInputSaysWhere) {
