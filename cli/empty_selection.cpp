@@ -68,7 +68,8 @@ UserError nothing_selected(const traces::Reader& trace, const traces::WalkOption
     what += walk.to == kEnd ? fmt::format(" from {} on", grouped(walk.from))
                             : fmt::format(" from {} up to {}", grouped(walk.from), grouped(walk.to));
   const auto extent = extent_of(trace, walk);
-  if (extent) what += fmt::format("; the first one is number {}, the last {}", grouped(extent->first), grouped(extent->second));
+  if (extent)
+    what += fmt::format("; the first one is number {}, the last {}", grouped(extent->first), grouped(extent->second));
   return UserError(what);
 }
 
