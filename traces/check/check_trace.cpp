@@ -24,6 +24,7 @@ struct PathEnd {
   uint64_t target = 0;  // of a direct branch
   bool may_fall_through = true, has_target = false, anywhere = false;
   bool system_call = false;
+  bool is_guess = false;  // the code is not known, as in what other simulators recorded: nor are lengths and targets
   bool made = false;
 };
 
@@ -164,7 +165,7 @@ class Checker {
 
   // The one system call that is none of the stream's is the return from a signal handler.
   void transition(const Flow& flow, uint64_t to, uint32_t thread, uint64_t number) {
-    if (flow.last == nullptr || (flow.last->system_call && !flow.entered)) {
+    if (flow.last == nullptr || flow.last->is_guess || (flow.last->system_call && !flow.entered)) {
       ++report_.free_transitions;
       return;
     }
@@ -214,6 +215,7 @@ class Checker {
       code += s.length;
       describe_end(e, s, here, bytes);
     }
+    e.is_guess = view.code.empty();
     e.start = view.pc + static_cast<uint64_t>(int64_t{view.instructions[0].offset});
     return e;
   }

@@ -11,6 +11,7 @@ namespace {
 
 constexpr uint32_t kBytes = 8;          // ChampSim records no sizes
 constexpr uint8_t kUnknownLength = 4;   // nor lengths: they follow from the next instruction where control falls through
+constexpr uint8_t kShortBranch = 2;
 
 template <size_t kCount>
 bool has(const uint8_t (&set)[kCount], uint8_t id) {
@@ -40,6 +41,8 @@ uint8_t flags_of(const ChampsimRecord& r) {
 uint8_t length_of(const ChampsimRecord& r, const std::optional<ChampsimRecord>& next) {
   constexpr uint64_t kLongest = 15;
   const bool falls_through = r.is_branch == 0 || r.branch_taken == 0;
+  // A branch that is taken must not end where it goes: it would be one that is not taken.
+  if (next && !falls_through && next->ip - r.ip == kUnknownLength) return kShortBranch;
   if (!next || !falls_through || next->ip - r.ip == 0 || next->ip - r.ip > kLongest) return kUnknownLength;
   return static_cast<uint8_t>(next->ip - r.ip);
 }
