@@ -21,7 +21,7 @@ struct LaunchOptions {
   uint64_t ring_bytes = 4u << 20;              // per thread: a multiple of ring_chunk_bytes, 2 to kMaxRingChunks chunks
   uint32_t ring_chunk_bytes = 256u << 10;      // power of two, 8 KiB to 1 GiB
   uint64_t code_cache_bytes = 256u << 20;
-  uint32_t max_superblock_instructions = 128;
+  uint32_t max_superblock_instructions = 64;
   bool link_superblocks = true;
   bool elide_words = true;
   uint32_t force_safe_points = 0;

@@ -20,8 +20,9 @@ uint64_t own_fs_base() { return reinterpret_cast<uint64_t>(__builtin_thread_poin
 void (*g_long_wait)(const EngineLock& lock);
 
 void EngineLock::lock() {
-  while (!mutex_.try_lock_for(std::chrono::milliseconds(100)))
-    if (g_long_wait != nullptr) g_long_wait(*this);
+  if (!mutex_.try_lock())   // the timed way asks for the time first, by a system call here
+    while (!mutex_.try_lock_for(std::chrono::milliseconds(100)))
+      if (g_long_wait != nullptr) g_long_wait(*this);
   holder_.store(own_fs_base(), std::memory_order_relaxed);
 }
 
