@@ -24,6 +24,16 @@ void replace_file(const std::string& path, const std::string& contents) {
   std::filesystem::rename(temporary, path, error);
 }
 
+// Where the code cache is executed for what the application has at `pc`: in the view next to it (instr/engine/codecache/code_cache.h).
+uint64_t view_for(const std::vector<MapsEntry>& maps, uint64_t pc, uint64_t otherwise) {
+  uint64_t nearest = otherwise;
+  const auto distance = [pc](uint64_t view) { return pc < view ? view - pc : pc - view; };
+  for (const MapsEntry& e : maps)
+    if (e.executable && e.offset == 0 && e.path.starts_with("/memfd:simrun-code-cache") && distance(e.start) < distance(nearest))
+      nearest = e.start;
+  return nearest;
+}
+
 }  // namespace
 
 EngineDiagnosis::EngineDiagnosis(const std::string& log, bool maps_code) : maps_code_(maps_code) {
@@ -108,7 +118,7 @@ void EngineDiagnosis::name_code(const host::Target& target, Process& process) {
     const std::string name = name_of(process, e.pc);
     for (const auto& [offset, bytes, kind] :
          {std::tuple(e.hot, e.hot_bytes, ""), std::tuple(e.cold, e.cold_bytes, " exit")})
-      if (bytes != 0) process.code[h.code_base + offset] = {bytes, name + kind};
+      if (bytes != 0) process.code[view_for(process.maps, e.pc, h.code_base) + offset] = {bytes, name + kind};
   }
   std::string map;
   std::vector<CodeSymbol> symbols;

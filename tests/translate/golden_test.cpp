@@ -76,6 +76,7 @@ struct Case {
   bool watch = false;        // the first instruction is watched (mode: watch)
   border::Mode mode = border::Mode::kNull;
   bool count_paths = false;
+  uint64_t view = 0;         // how far away the code is executed
   std::vector<uint8_t> code;
 };
 
@@ -89,6 +90,7 @@ Case read_case(const std::filesystem::path& path) {
     if (below) continue;
     if (line == "---") below = true;
     if (line.starts_with("pc: ")) c.pc = std::stoull(line.substr(4), nullptr, 16);
+    if (line.starts_with("view: ")) c.view = std::stoull(line.substr(6), nullptr, 16) - kHot;
     if (line == "mode: watch") c.watch = true, c.mode = border::Mode::kTrace;
     if (line.starts_with("mode: trace")) c.mode = border::Mode::kTrace;
     if (line.starts_with("mode: count")) c.mode = border::Mode::kCount;
@@ -113,8 +115,8 @@ std::string translate(const Case& c) {
   std::vector<uint8_t> hot(Translator::size_bound(superblock)), cold(hot.size());
   Assembler out(hot.data(), kHot), out_cold(cold.data(), kCold);
   TranslationOutput output;
-  translator.translate(superblock, Purpose::kOrdinary, entry_liveness(superblock, false).flags_dead, 1000, 16, out, out_cold, output);
-  std::string text = "hot\n" + disassemble(hot, output.size, kHot) + "cold\n" + disassemble(cold, output.cold_size, kCold);
+  translator.translate(superblock, Purpose::kOrdinary, entry_liveness(superblock, false).flags_dead, 1000, 16, out, out_cold, output, c.view);
+  std::string text = "hot\n" + disassemble(hot, output.size, kHot + c.view) + "cold\n" + disassemble(cold, output.cold_size, kCold + c.view);
   for (const auto& p : output.paths)
     text += "path: " + std::to_string(p.instructions) + " instructions, " + std::to_string(p.operands) + " operands, " + std::to_string(p.words) + " words\n";
   for (const auto& o : output.operands) {

@@ -1,5 +1,7 @@
-// The memory of translated code: one memfd mapped twice, writable here and executable there, so that no page is ever writable
-// and executable at one address. Two areas, each with a bump pointer: hot code, and cold code (exit stubs, slow paths) that would only
+// The memory of translated code: one memfd mapped writable at one address and executable at others, so that no page is ever writable
+// and executable at one address. Code is executed in a *view*: one lies near the libraries, one, if the program is position-independent,
+// near the program, so that what an instruction reaches by rip is within 2 GiB in either. All jumps within the cache are relative, so they
+// stay in the view; only addresses that are kept (of indirect targets, for the dispatcher) name a view. Two areas, each with a bump pointer: hot code, and cold code (exit stubs, slow paths) that would only
 // spread the hot code over more cache lines and pages. When one is full everything is flushed (dispatch/flush.h).
 // Dispatcher only, under the translation lock, but for reading `execute_base`.
 #pragma once
@@ -10,13 +12,17 @@ namespace simrun::engine {
 
 class CodeCache {
  public:
-  // Maps `bytes` (rounded up to pages), the executable alias near the application's shared libraries if there is room, so that most
-  // rip-relative operands reach their data unchanged. Returns false with errno set.
+  // Maps `bytes` (rounded up to pages), where there is room near the application's shared libraries and near the program. Returns false
+  // with errno set.
   bool create(uint64_t bytes);
 
   uint64_t execute_base() const { return execute_base_; }
   uint64_t capacity() const { return capacity_; }
-  bool contains(uint64_t code) const { return code - execute_base_ < capacity_; }
+  bool contains(uint64_t code) const { return code - execute_base_ < capacity_ || (near_program_ != 0 && code - near_program_ < capacity_); }
+
+  // The view for code of the application at `pc`, as the distance from the other one, in which `address` and `execute_base` count.
+  uint64_t view_for(uint64_t pc) const { return near_program_ != 0 && pc - (near_program_ - kNear) < 2 * kNear ? near_program_ - execute_base_ : 0; }
+  uint64_t view_of(uint64_t code) const { return code - execute_base_ < capacity_ ? 0 : near_program_ - execute_base_; }
 
   enum Area { kHot, kCold };
   // Offset of the next free byte, and bytes left behind it.
@@ -25,16 +31,17 @@ class CodeCache {
 
   uint8_t* write_pointer(uint32_t offset) const { return write_base_ + offset; }
   uint64_t address(uint32_t offset) const { return execute_base_ + offset; }
-  uint32_t offset_of(uint64_t code) const { return static_cast<uint32_t>(code - execute_base_); }
+  uint32_t offset_of(uint64_t code) const { return static_cast<uint32_t>(code - view_of(code) - execute_base_); }
 
   // The caller wrote `bytes` bytes at `used(area)`.
   void commit(Area area, uint32_t bytes);
   // What lies below is never flushed (the fixed routines).
   void keep_below() { kept_ = used_[kHot]; }
+  bool is_kept(uint64_t code) const { return offset_of(code) < kept_; }
   void flush();
 
   // For a child of fork, which shares this memory with its parent: what is never flushed copied into the file `descriptor` (of `capacity()`
-  // bytes); both aliases moved to that file. False with errno set.
+  // bytes); all mappings moved to that file. False with errno set.
   bool copy_kept_to(int descriptor) const;
   bool move_to(int descriptor);
 
@@ -42,8 +49,11 @@ class CodeCache {
   void patch_displacement(uint32_t at, uint64_t target_code) const;
 
  private:
+  static constexpr uint64_t kNear = 1ull << 30;   // code so far from the view still has all that it reaches within 2 GiB, as a rule
+
   uint8_t* write_base_ = nullptr;
   uint64_t execute_base_ = 0;
+  uint64_t near_program_ = 0;  // the second view; 0: none, nothing is there
   uint64_t capacity_ = 0;
   uint32_t used_[2] = {};
   uint32_t end_[2] = {};

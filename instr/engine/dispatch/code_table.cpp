@@ -81,8 +81,14 @@ void patch(const Exit& exit, const Superblock& target) {
   }
 }
 
+uint64_t view_of(const Superblock& superblock) { return g_code_cache.view_for(raw(superblock.pc)); }
+
+// As it is executed.
+uint64_t code_at(const Superblock& superblock, uint32_t offset) { return g_code_cache.address(offset) + view_of(superblock); }
+
 void link(Exit& exit, const Superblock& target) {
-  if (g_state->superblocks[exit.superblock].purpose != Purpose::kOrdinary) return;
+  const Superblock& from = g_state->superblocks[exit.superblock];
+  if (from.purpose != Purpose::kOrdinary || view_of(from) != view_of(target)) return;
   if (exit.linked || exit.kind != ExitKind::kDirect || !g_process.header->link_superblocks) return;
   patch(exit, target);
   exit.linked = true;
@@ -144,7 +150,11 @@ uint32_t emit_indirect_entry(AppAddress address, uint8_t buffer_register) {
   const uint64_t pc = raw(address);
   const bool by_loop = g_state->options.loop_is_fast;
   const auto spill = [](uint8_t r) { return static_cast<uint32_t>(offsetof(ThreadContext, spill)) + 8u * r; };
-  a.jmp(g_process.indirect_table[indirect_index(address, g_state->options.bmi2)]);
+  const uint64_t occupant = g_process.indirect_table[indirect_index(address, g_state->options.bmi2)];
+  if (g_code_cache.is_kept(occupant) || g_code_cache.view_of(occupant) == g_code_cache.view_for(pc))
+    a.jmp(g_code_cache.address(g_code_cache.offset_of(occupant)));
+  else
+    a.jmp_far(occupant);
   // Without touching the flags, which may be live at the target that it turns out to be: rcx = r11 - pc, and 1 more for `loop`
   const uint32_t start = previous + a.size();
   const uint64_t distance = ~pc + (by_loop ? 2 : 1);
@@ -169,7 +179,8 @@ uint32_t emit_indirect_entry(AppAddress address, uint8_t buffer_register) {
 }
 
 void enter_indirect_table(AppAddress pc, uint32_t indirect_entry) {
-  __atomic_store_n(&g_process.indirect_table[indirect_index(pc, g_state->options.bmi2)], g_code_cache.address(indirect_entry), __ATOMIC_RELEASE);
+  const uint64_t code = g_code_cache.address(indirect_entry) + g_code_cache.view_for(raw(pc));
+  __atomic_store_n(&g_process.indirect_table[indirect_index(pc, g_state->options.bmi2)], code, __ATOMIC_RELEASE);
 }
 
 // Emits the decoded superblock behind what is committed; returns the index of its descriptors (null mode has none).
@@ -178,7 +189,7 @@ uint32_t emit_and_describe(Purpose purpose, bool flags_dead) {
   const auto first_exit = static_cast<uint32_t>(kFirstExit + s.exits.size());
   const auto emit = [&](uint32_t first_path) {
     Assembler out = assembler_for(CodeCache::kHot), cold = assembler_for(CodeCache::kCold);
-    s.translator.translate(s.decoded, purpose, flags_dead, first_path, first_exit, out, cold, s.output);
+    s.translator.translate(s.decoded, purpose, flags_dead, first_path, first_exit, out, cold, s.output, g_code_cache.view_for(raw(s.decoded.pc)));
   };
   if (s.options.mode == border::Mode::kNull) return emit(next_path_id()), 0;
   if (const KnownDescriptors known = find_descriptors(s.decoded); known.exist()) {
@@ -260,7 +271,7 @@ uint64_t code_for(AppAddress pc, bool indirect) {
     g_code_cache.commit(CodeCache::kHot, a.size());
     enter_indirect_table(pc, superblock.indirect_entry);
   }
-  return g_code_cache.address(superblock.entry);
+  return code_at(superblock, superblock.entry);
 }
 
 uint64_t short_code_for(AppAddress pc, bool indirect, uint32_t instructions) {
@@ -282,7 +293,7 @@ uint64_t cut_code_for(AppAddress pc, uint32_t instructions) {
     if (!translate(pc, false, purpose, wanted)) return 0;
     found = s.cuts.emplace(key, static_cast<uint32_t>(s.superblocks.size() - 1)).first;
   }
-  return g_code_cache.address(s.superblocks[found->second].entry);
+  return code_at(s.superblocks[found->second], s.superblocks[found->second].entry);
 }
 
 Exit exit_facts(uint32_t exit_id) { return g_state->exits[exit_id - kFirstExit]; }
@@ -420,9 +431,9 @@ Recovery recover(uint64_t code) {
   Assembler out(scratch.data(), start), cold(cold_scratch.data(), g_code_cache.address(superblock.cold));
   Translator translator(s.options);
   TranslationOutput output;
-  translator.translate(*decoded, superblock.purpose, superblock.flags_dead, 0, 0, out, cold, output);
+  translator.translate(*decoded, superblock.purpose, superblock.flags_dead, 0, 0, out, cold, output, view_of(superblock));
   if (output.size != superblock.code_end - superblock.start) return result;   // the bytes have changed
-  const auto at = static_cast<uint32_t>(code - start);
+  const uint32_t at = offset - superblock.start;
   const RecoveryPoint* point = nullptr;
   for (const RecoveryPoint& p : output.recovery)
     if (p.offset <= at) point = &p;
@@ -436,7 +447,7 @@ Recovery recover(uint64_t code) {
   result.counted = point->counted;
   result.blocks = point->blocks;
   result.whole = point->instruction == decoded->count;
-  result.stale = point->comparing ? output.stale : 0;
+  result.stale = point->comparing ? output.stale + view_of(superblock) : 0;
   result.last_path = s.options.mode != border::Mode::kNull ? last_path_of(superblock.descriptor) : 0;
   return result;
 }

@@ -71,7 +71,7 @@ void Translator::copy_rip_relative(const Instruction& i, const uint8_t* code, ui
   if (reaches(length, target)) {
     uint8_t patched[16];
     __builtin_memcpy(patched, code, length);
-    const auto disp = static_cast<int32_t>(target - (out_->here() + length));
+    const auto disp = static_cast<int32_t>(rip_distance(length, target));
     __builtin_memcpy(patched + i.disp_offset, &disp, 4);
     out_->bytes(patched, length);
   } else if (!absolute_form(i, code, length, target)) {
@@ -81,9 +81,13 @@ void Translator::copy_rip_relative(const Instruction& i, const uint8_t* code, ui
   }
 }
 
+int64_t Translator::rip_distance(uint8_t length, uint64_t target) const {
+  return static_cast<int64_t>(target - (out_->here() + view_ + length));
+}
+
 // With a reserve for what copy_gs may emit in between.
 bool Translator::reaches(uint8_t length, uint64_t target) const {
-  const auto distance = static_cast<int64_t>(target - (out_->here() + length));
+  const int64_t distance = rip_distance(length, target);
   return fits32(distance) && fits32(distance - 256);
 }
 

@@ -33,7 +33,7 @@ uint32_t Translator::size_bound(const DecodedSuperblock& superblock) {
 }
 
 void Translator::translate(const DecodedSuperblock& superblock, Purpose purpose, bool flags_dead, uint32_t first_path,
-                           uint32_t first_exit, Assembler& out, Assembler& cold, TranslationOutput& result) {
+                           uint32_t first_exit, Assembler& out, Assembler& cold, TranslationOutput& result, uint64_t view) {
   superblock_ = &superblock;
   purpose_ = purpose;
   out_ = &out;
@@ -41,6 +41,7 @@ void Translator::translate(const DecodedSuperblock& superblock, Purpose purpose,
   result_ = &result;
   first_path_ = first_path;
   first_exit_ = first_exit;
+  view_ = view;
   words_ = WordMap(options_.share_words);
   anchor_in_use_ = ended_ = false;
   pointer_lent_ = flags_kept_ = false;

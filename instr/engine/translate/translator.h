@@ -92,9 +92,10 @@ class Translator {
   //
   // Emits at `out` and `cold`, whose positions are the superblock's first bytes. `first_path`: id of the first path, `first_exit`: exit id of
   // the first exit.
-  // `flags_dead`: nobody needs the flags at the entry (superblock.h, entry_liveness).
+  // `flags_dead`: nobody needs the flags at the entry (superblock.h, entry_liveness). `view`: how far from `out` the code is executed
+  // (code_cache.h).
   void translate(const DecodedSuperblock& superblock, Purpose purpose, bool flags_dead, uint32_t first_path, uint32_t first_exit, Assembler& out,
-                 Assembler& cold, TranslationOutput& result);
+                 Assembler& cold, TranslationOutput& result, uint64_t view = 0);
 
  private:
   // A side exit with work to do on the way out, emitted behind the main path.
@@ -156,6 +157,7 @@ class Translator {
     bool local;               // to be given back after the instruction
     GprSet around;            // recovery state outside
   };
+  int64_t rip_distance(uint8_t length, uint64_t target) const;
   bool reaches(uint8_t length, uint64_t target) const;
   RipBase take_rip_base(const Instruction& i, uint64_t target);
   void release_rip_base(const RipBase& base);
@@ -196,6 +198,7 @@ class Translator {
   TranslationOutput* result_ = nullptr;
   WordMap words_{true};
   uint32_t first_path_ = 0, first_exit_ = 0;
+  uint64_t view_ = 0;
   uint16_t current_ = 0;               // instruction being translated
   Purpose purpose_ = Purpose::kOrdinary;
   uint8_t buffer_ = kNoRegister;       // trace: holds the buffer pointer; count: the number of retired instructions

@@ -209,6 +209,12 @@ class Assembler {
     byte(0xe9);
     rel32(target);
   }
+  void jmp_far(uint64_t target) {   // to any address: jmp qword [rip + 0], and the address
+    byte(0xff);
+    byte(0x25);
+    word32(0);
+    word64(target);
+  }
   void jcc(uint8_t condition, uint64_t target) {
     byte(0x0f);
     byte(static_cast<uint8_t>(0x80 | condition));
