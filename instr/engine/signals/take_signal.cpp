@@ -103,7 +103,7 @@ bool was_sent(int number, const siginfo_t* info, const KernelUcontext* u) {
 [[noreturn]] void engine_fault(int number, const siginfo_t* info, const KernelUcontext* u) {
   const bool in_cache = g_code_cache.contains(u->rip);
   fail_inside("signal %d, code %d, at %#lx (%s%#lx), address %p, stack pointer %#lx", number, info->si_code, u->rip,
-              in_cache ? "code cache +" : "outside the code cache at ", g_code_cache.execute_base() <= u->rip && in_cache ? u->rip - g_code_cache.execute_base() : g_code_cache.execute_base(),
+              in_cache ? "code cache +" : "outside the code cache at ", in_cache ? g_code_cache.offset_of(u->rip) : g_code_cache.execute_base(),
               info->si_addr, u->rsp);
 }
 
