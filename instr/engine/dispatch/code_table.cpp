@@ -183,13 +183,36 @@ void enter_indirect_table(AppAddress pc, uint32_t indirect_entry) {
   __atomic_store_n(&g_process.indirect_table[indirect_index(pc, g_state->options.bmi2)], code, __ATOMIC_RELEASE);
 }
 
+// Where the superblocks that the decoded one will be linked with have the buffer pointer. Loops count twice.
+Translator::Wishes wishes_of_neighbours(bool indirect) {
+  const State& s = *g_state;
+  Translator::Wishes wishes{};
+  const auto wish = [&](uint32_t index, uint8_t weight) {
+    if (index == AddressMap::kNone) return;
+    const uint8_t buffer = s.superblocks[index].buffer_register;
+    if (buffer < wishes.size()) wishes[buffer] = static_cast<uint8_t>(std::min(wishes[buffer] + weight, 255));
+  };
+  for (uint32_t k = 0; k < s.decoded.count; ++k) {
+    const Instruction& i = s.decoded.instructions[k];
+    const bool direct = i.flow == Flow::kConditional || i.flow == Flow::kJump || i.flow == Flow::kCall || i.flow == Flow::kCountedJump;
+    if (direct) wish(s.by_pc.find(raw(i.target)), raw(i.target) <= raw(i.pc) ? 2 : 1);
+    if (i.flow == Flow::kReturn || i.flow == Flow::kIndirectCall || i.flow == Flow::kIndirectJump) ++wishes[kHandedOn];
+  }
+  const Instruction& last = s.decoded.instructions[s.decoded.count - 1];
+  wish(s.by_pc.find(raw(last.pc + last.length)), 1);
+  for (uint32_t k = s.waiting.find(raw(s.decoded.pc)); k != AddressMap::kNone; k = s.exits[k].next_waiting) wish(s.exits[k].superblock, 1);
+  if (indirect) ++wishes[kHandedOn];
+  return wishes;
+}
+
 // Emits the decoded superblock behind what is committed; returns the index of its descriptors (null mode has none).
-uint32_t emit_and_describe(Purpose purpose, bool flags_dead) {
+uint32_t emit_and_describe(Purpose purpose, bool flags_dead, uint8_t buffer) {
   State& s = *g_state;
   const auto first_exit = static_cast<uint32_t>(kFirstExit + s.exits.size());
   const auto emit = [&](uint32_t first_path) {
     Assembler out = assembler_for(CodeCache::kHot), cold = assembler_for(CodeCache::kCold);
-    s.translator.translate(s.decoded, purpose, flags_dead, first_path, first_exit, out, cold, s.output, g_code_cache.view_for(raw(s.decoded.pc)));
+    s.translator.translate(s.decoded, purpose, flags_dead, first_path, first_exit, out, cold, s.output, g_code_cache.view_for(raw(s.decoded.pc)),
+                           buffer);
   };
   if (s.options.mode == border::Mode::kNull) return emit(next_path_id()), 0;
   if (const KnownDescriptors known = find_descriptors(s.decoded); known.exist()) {
@@ -220,9 +243,10 @@ bool translate(AppAddress pc, bool indirect, Purpose purpose, uint32_t max_instr
   const uint32_t bound = Translator::size_bound(s.decoded) + 128;
   CHECK(g_code_cache.space(CodeCache::kHot) >= bound && g_code_cache.space(CodeCache::kCold) >= bound);
   const EntryLiveness live = entry_liveness(s.decoded, !s.decoded.changeable);
-  const uint32_t indirect_entry = indirect ? emit_indirect_entry(pc, s.translator.buffer_register(s.decoded)) : 0;
+  const uint8_t buffer = s.translator.buffer_register(s.decoded, wishes_of_neighbours(indirect));
+  const uint32_t indirect_entry = indirect ? emit_indirect_entry(pc, buffer) : 0;
   const uint32_t start = g_code_cache.used(CodeCache::kHot), cold_start = g_code_cache.used(CodeCache::kCold);
-  const uint32_t descriptor = emit_and_describe(purpose, live.flags_dead);
+  const uint32_t descriptor = emit_and_describe(purpose, live.flags_dead, buffer);
   CHECK(s.output.size <= bound && s.output.cold_size <= bound);
   g_code_cache.commit(CodeCache::kHot, s.output.size);
   g_code_cache.commit(CodeCache::kCold, s.output.cold_size);
@@ -431,7 +455,7 @@ Recovery recover(uint64_t code) {
   Assembler out(scratch.data(), start), cold(cold_scratch.data(), g_code_cache.address(superblock.cold));
   Translator translator(s.options);
   TranslationOutput output;
-  translator.translate(*decoded, superblock.purpose, superblock.flags_dead, 0, 0, out, cold, output, view_of(superblock));
+  translator.translate(*decoded, superblock.purpose, superblock.flags_dead, 0, 0, out, cold, output, view_of(superblock), superblock.buffer_register);
   if (output.size != superblock.code_end - superblock.start) return result;   // the bytes have changed
   const uint32_t at = offset - superblock.start;
   const RecoveryPoint* point = nullptr;

@@ -33,7 +33,8 @@ uint32_t Translator::size_bound(const DecodedSuperblock& superblock) {
 }
 
 void Translator::translate(const DecodedSuperblock& superblock, Purpose purpose, bool flags_dead, uint32_t first_path,
-                           uint32_t first_exit, Assembler& out, Assembler& cold, TranslationOutput& result, uint64_t view) {
+                           uint32_t first_exit, Assembler& out, Assembler& cold, TranslationOutput& result, uint64_t view,
+                           uint8_t buffer) {
   superblock_ = &superblock;
   purpose_ = purpose;
   out_ = &out;
@@ -50,7 +51,7 @@ void Translator::translate(const DecodedSuperblock& superblock, Purpose purpose,
   side_exits_.clear();
   result.clear();
   flags_dead_ = flags_dead;
-  choose_scratch();
+  choose_scratch({}, buffer);
   plan_counts();
   prologue();
   if (superblock.instructions[0].stores_fpu_pointer && purpose != Purpose::kStep) ask_for_fpu_pointer();
@@ -75,9 +76,9 @@ void Translator::translate(const DecodedSuperblock& superblock, Purpose purpose,
   result.cold_size = cold.size();
 }
 
-// The buffer register is one that the superblock does not touch, in a fixed order of preference, so that many superblocks
-// agree and can be linked without giving it back. If every register is used, the one used least.
-void Translator::choose_scratch() {
+// The buffer register is one that the superblock does not touch: what its neighbours have, else in a fixed order of preference, so that
+// many superblocks agree and can be linked without giving it back. If every register is used, the one used least.
+void Translator::choose_scratch(const Wishes& wishes, uint8_t given) {
   // The one in which it is handed on comes first.
   static constexpr uint8_t kPreference[] = {kR10, kR9, kR11, kR8, kR15, kR14, kR13, kR12, kRbp, kRbx, kRdi, kRsi, kRdx, kRax, kRcx};
   uint32_t uses[16] = {};
@@ -96,7 +97,8 @@ void Translator::choose_scratch() {
   if (has_pointer()) {
     buffer_ = kPreference[0];
     for (uint8_t r : kPreference)
-      if (uses[r] < uses[buffer_]) buffer_ = r;
+      if (uses[r] < uses[buffer_] || (uses[r] == uses[buffer_] && wishes[r] > wishes[buffer_])) buffer_ = r;
+    if (given != kNoRegister) buffer_ = given;
   }
   for (uint8_t r : {kRbp, kRbx, kRdi, kRsi, kRdx, kRax, kRcx})
     if (uses[r] == 0 && r != buffer_ && anchor_ == kNoRegister) anchor_ = r;
@@ -134,11 +136,11 @@ Translator::BlockCount Translator::place_of_count(uint16_t begin, uint16_t end) 
   return place;
 }
 
-uint8_t Translator::buffer_register(const DecodedSuperblock& superblock) {
+uint8_t Translator::buffer_register(const DecodedSuperblock& superblock, const Wishes& wishes) {
   TranslationOutput unused;
   superblock_ = &superblock;
   result_ = &unused;
-  choose_scratch();
+  choose_scratch(wishes, kNoRegister);
   return buffer_;
 }
 

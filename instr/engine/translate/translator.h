@@ -6,6 +6,7 @@
 // nothing but the instructions, the options and the place.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <initializer_list>
 #include <vector>
@@ -85,17 +86,19 @@ class Translator {
   // Upper bound of the code bytes of a superblock, hot and cold each.
   static uint32_t size_bound(const DecodedSuperblock& superblock);
 
-  // The register that it will choose.
-  uint8_t buffer_register(const DecodedSuperblock& superblock);
+  // How many neighbours have the buffer pointer in which register: from there and to there it need not be handed on.
+  using Wishes = std::array<uint8_t, 16>;
+  // The register to give to `translate`: of those that the superblock uses least the one with most wishes. kNoRegister in null mode.
+  uint8_t buffer_register(const DecodedSuperblock& superblock, const Wishes& wishes);
 
   // In count mode the buffer register holds the number of retired instructions, and `limit` is a number of instructions.
   //
   // Emits at `out` and `cold`, whose positions are the superblock's first bytes. `first_path`: id of the first path, `first_exit`: exit id of
   // the first exit.
   // `flags_dead`: nobody needs the flags at the entry (superblock.h, entry_liveness). `view`: how far from `out` the code is executed
-  // (code_cache.h).
+  // (code_cache.h). `buffer`: the buffer register; kNoRegister: the one without wishes.
   void translate(const DecodedSuperblock& superblock, Purpose purpose, bool flags_dead, uint32_t first_path, uint32_t first_exit, Assembler& out,
-                 Assembler& cold, TranslationOutput& result, uint64_t view = 0);
+                 Assembler& cold, TranslationOutput& result, uint64_t view = 0, uint8_t buffer = kNoRegister);
 
  private:
   // A side exit with work to do on the way out, emitted behind the main path.
@@ -115,7 +118,7 @@ class Translator {
   };
   static constexpr uint16_t kOnTheWayOut = 0xffff;   // by jump_indirect, which has a register for it
 
-  void choose_scratch();
+  void choose_scratch(const Wishes& wishes, uint8_t given);
   void prologue();
   void keep_flags(Assembler& a);
   void give_back_flags(Assembler& a);
