@@ -46,7 +46,7 @@ struct State {
 State* g_state;
 
 // Application addresses have 47 bits.
-constexpr uint32_t kOneStep = 0;   // in place of a number of instructions
+constexpr uint32_t kOneStep = 0, kOneAlone = 0xffff;   // in place of a number of instructions
 
 uint64_t cut_key(AppAddress pc, uint32_t instructions) { return raw(pc) | static_cast<uint64_t>(instructions) << 48; }
 
@@ -307,13 +307,15 @@ uint64_t short_code_for(AppAddress pc, bool indirect, uint32_t instructions) {
 
 uint64_t step_code_for(AppAddress pc) { return cut_code_for(pc, kOneStep); }
 
+uint64_t alone_code_for(AppAddress pc) { return cut_code_for(pc, kOneAlone); }
+
 uint64_t cut_code_for(AppAddress pc, uint32_t instructions) {
   State& s = *g_state;
   const uint64_t key = cut_key(pc, instructions);
   auto found = s.cuts.find(key);
   if (found == s.cuts.end()) {
-    const Purpose purpose = instructions == kOneStep ? Purpose::kStep : Purpose::kCut;
-    const uint32_t wanted = purpose == Purpose::kStep ? 1 : std::min(instructions, s.options.max_instructions);
+    const Purpose purpose = instructions == kOneStep ? Purpose::kStep : instructions == kOneAlone ? Purpose::kAlone : Purpose::kCut;
+    const uint32_t wanted = purpose != Purpose::kCut ? 1 : std::min(instructions, s.options.max_instructions);
     if (!translate(pc, false, purpose, wanted)) return 0;
     found = s.cuts.emplace(key, static_cast<uint32_t>(s.superblocks.size() - 1)).first;
   }

@@ -31,6 +31,8 @@ uint64_t short_code_for(AppAddress pc, bool indirect, uint32_t instructions);
 uint64_t cut_code_for(AppAddress pc, uint32_t instructions);
 // The same for the one instruction at `pc`, and every way out leads to the dispatcher.
 uint64_t step_code_for(AppAddress pc);
+// The same, for the instruction behind ExitKind::kFpuPointer.
+uint64_t alone_code_for(AppAddress pc);
 
 // The facts of an exit, copied: the exit itself may go when the code cache is flushed.
 Exit exit_facts(uint32_t exit_id);

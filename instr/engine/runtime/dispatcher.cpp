@@ -116,7 +116,7 @@ uint64_t find_code(ThreadContext* c, const Departure& d, uint64_t& full) {
     if (code != 0) begin_step(c);
     return code;
   }
-  if (std::exchange(c->goes_alone, 0) != 0) return step_code_for(AppAddress{c->app.pc});
+  if (std::exchange(c->goes_alone, 0) != 0) return alone_code_for(AppAddress{c->app.pc});
   if (const uint32_t left = g_process.counting() ? cut_length(c) : 0) return short_code_for(AppAddress{c->app.pc}, d.id == kExitIndirect, left);
   const uint64_t code = code_for(AppAddress{c->app.pc}, d.id == kExitIndirect);
   if (code == 0) return 0;

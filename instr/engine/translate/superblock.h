@@ -45,11 +45,12 @@ struct Exit {
   uint32_t next_waiting = ~0u;  // another exit that waits for the same target
 };
 
-// What a translation is for. But for the ordinary ones they are in no table but that of the cut ones, check no limit, and are never linked.
+// What a translation is for. But for the ordinary ones they are in no table but that of the cut ones, check no limit, and are never linked to.
 enum class Purpose : uint8_t {
   kOrdinary,
   kCut,          // to reach an exact count
-  kStep,         // one instruction, under the trap flag or behind kFpuPointer: every way out is to the dispatcher
+  kAlone,        // one instruction that the dispatcher lets run (kFpuPointer); its way out is linked
+  kStep,         // one instruction under the trap flag: every way out is to the dispatcher
 };
 
 // A translated superblock.

@@ -54,7 +54,7 @@ void Translator::translate(const DecodedSuperblock& superblock, Purpose purpose,
   choose_scratch({}, buffer);
   plan_counts();
   prologue();
-  if (superblock.instructions[0].stores_fpu_pointer && purpose != Purpose::kStep) ask_for_fpu_pointer();
+  if (superblock.instructions[0].stores_fpu_pointer && purpose != Purpose::kStep && purpose != Purpose::kAlone) ask_for_fpu_pointer();
   for (current_ = 0; current_ < superblock.count; ++current_) {
     if (counting() && current_ >= counted_) count_to_next_exit();
     if (blocks_counted_ < blocks_.size() && blocks_[blocks_counted_].before == current_) count_block();
