@@ -88,7 +88,8 @@ uint64_t code_at(const Superblock& superblock, uint32_t offset) { return g_code_
 
 void link(Exit& exit, const Superblock& target) {
   const Superblock& from = g_state->superblocks[exit.superblock];
-  if (from.purpose != Purpose::kOrdinary || view_of(from) != view_of(target)) return;
+  const bool may_link = from.purpose == Purpose::kOrdinary || from.purpose == Purpose::kAlone;
+  if (!may_link || view_of(from) != view_of(target)) return;
   if (exit.linked || exit.kind != ExitKind::kDirect || !g_process.header->link_superblocks) return;
   patch(exit, target);
   exit.linked = true;
@@ -328,7 +329,6 @@ void link_exit(uint32_t exit_id, uint64_t generation) {
   State& s = *g_state;
   if (generation != s.generation) return;
   Exit& exit = s.exits[exit_id - kFirstExit];
-  if (s.superblocks[exit.superblock].purpose == Purpose::kStep) return;
   const uint32_t target = s.by_pc.find(raw(exit.target));
   if (target != AddressMap::kNone) link(exit, s.superblocks[target]);
 }
