@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "instr/engine/codecache/code_cache.h"
 #include "instr/engine/translate/translator.h"
 
 namespace simrun::engine {
@@ -45,6 +46,22 @@ TEST(Exits, ForwardOnesGoBehindTheCheck) {
     EXPECT_TRUE(t.output.exits[3].forward);
     EXPECT_GE(t.output.body, t.output.check + 5);            // room for the jump of a superblock that is dropped
   }
+}
+
+// The jump at the end, to what is translated right behind it, becomes a nop; a conditional one stays.
+TEST(Exits, AJumpToWhatComesNextIsDropped) {
+  CodeCache cache;
+  ASSERT_TRUE(cache.create(1 << 20));
+  const Translated t = translate(kThereAndBack, border::Mode::kNull, true);
+  std::copy(t.hot.begin(), t.hot.begin() + t.output.size, cache.write_pointer(0));
+  const auto& exits = t.output.exits;
+  ASSERT_EQ(exits[3].patch + 4, t.output.size);
+  EXPECT_FALSE(cache.drop_jump(exits[1].patch));
+  EXPECT_TRUE(std::equal(t.hot.begin(), t.hot.begin() + t.output.size, cache.write_pointer(0)));
+  EXPECT_TRUE(cache.drop_jump(exits[3].patch));
+  const std::vector<uint8_t> nop = {0x0f, 0x1f, 0x44, 0, 0};
+  EXPECT_TRUE(std::equal(nop.begin(), nop.end(), cache.write_pointer(t.output.size - 5)));
+  EXPECT_TRUE(std::equal(t.hot.begin(), t.hot.begin() + (t.output.size - 5), cache.write_pointer(0)));
 }
 
 TEST(Exits, EveryLinkMeetsTheCheckWhileTracing) {

@@ -124,6 +124,14 @@ bool CodeCache::move_to(int descriptor) {
          (near_program_ == 0 || map_view(near_program_, capacity_, kExecutable, MAP_FIXED, descriptor) != MAP_FAILED);
 }
 
+bool CodeCache::drop_jump(uint32_t at) const {
+  constexpr uint8_t kJump = 0xe9, kNop[] = {0x0f, 0x1f, 0x44, 0, 0};
+  uint8_t* const jump = write_base_ + at - 1;
+  if (*jump != kJump) return false;
+  __builtin_memcpy(jump, kNop, sizeof kNop);
+  return true;
+}
+
 void CodeCache::patch_displacement(uint32_t at, uint64_t target_code) const {
   DCHECK((address(at) & 63) <= 60);
   const auto distance = static_cast<int32_t>(target_code - (address(at) + 4));

@@ -47,6 +47,9 @@ class CodeCache {
 
   // Stores a 4-byte displacement that lies within one cache line so that processors that run this code see the old or the new one.
   void patch_displacement(uint32_t at, uint64_t target_code) const;
+  // Makes the jump with its displacement at `at` a nop of the same length, for what comes right behind it: a jump there would be taken. Only
+  // while no other thread may run the code. False: it is a conditional one.
+  bool drop_jump(uint32_t at) const;
 
  private:
   static constexpr uint64_t kNear = 1ull << 30;   // code so far from the view still has all that it reaches within 2 GiB, as a rule

@@ -60,12 +60,17 @@ Assembler assembler_for(CodeCache::Area area) {
   return Assembler(g_code_cache.write_pointer(start), g_code_cache.address(start));
 }
 
+// This thread is the only one there has been, so it runs no code while it is here.
+bool is_alone() { return g_process.header->slots_used.load(std::memory_order_relaxed) <= 1; }
+
 void patch(const Exit& exit, const Superblock& target) {
   const uint8_t from = g_state->superblocks[exit.superblock].buffer_register, to = target.buffer_register;
   const uint64_t inside = g_code_cache.address(exit.forward ? target.body : target.check);
   constexpr uint32_t kReserve = 4096;
   if (from == kNoRegister) {
-    g_code_cache.patch_displacement(exit.patch, inside);
+    // What falls through was translated right behind: its check costs less than a taken jump around it.
+    const bool adjoins = exit.patch + sizeof(int32_t) == target.check;
+    if (!adjoins || !is_alone() || !g_code_cache.drop_jump(exit.patch)) g_code_cache.patch_displacement(exit.patch, inside);
   } else if (exit.patch_same_buffer == 0 || (from != to && g_code_cache.space(CodeCache::kCold) < kReserve)) {
     g_code_cache.patch_displacement(exit.patch, g_code_cache.address(target.entry));
   } else if (from == to) {
