@@ -67,14 +67,17 @@ void patch(const Exit& exit, const Superblock& target) {
   const uint8_t from = g_state->superblocks[exit.superblock].buffer_register, to = target.buffer_register;
   const uint64_t inside = g_code_cache.address(exit.forward ? target.body : target.check);
   constexpr uint32_t kReserve = 4096;
-  if (from == kNoRegister) {
+  const auto go_to_target = [&](uint32_t displacement) {
     // What falls through was translated right behind: its check costs less than a taken jump around it.
-    const bool adjoins = exit.patch + sizeof(int32_t) == target.check;
-    if (!adjoins || !is_alone() || !g_code_cache.drop_jump(exit.patch)) g_code_cache.patch_displacement(exit.patch, inside);
+    const bool adjoins = displacement + sizeof(int32_t) == target.check;
+    if (!adjoins || !is_alone() || !g_code_cache.drop_jump(displacement)) g_code_cache.patch_displacement(displacement, inside);
+  };
+  if (from == kNoRegister) {
+    go_to_target(exit.patch);
   } else if (exit.patch_same_buffer == 0 || (from != to && g_code_cache.space(CodeCache::kCold) < kReserve)) {
     g_code_cache.patch_displacement(exit.patch, g_code_cache.address(target.entry));
   } else if (from == to) {
-    g_code_cache.patch_displacement(exit.patch_same_buffer, inside);
+    go_to_target(exit.patch_same_buffer);
   } else {
     // From register to register on the way (cold): through memory it would be late.
     Assembler a = assembler_for(CodeCache::kCold);

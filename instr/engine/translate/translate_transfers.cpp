@@ -19,14 +19,7 @@ void Translator::conditional(const Instruction& i) {
     out_->align_patchable(2);
     (has_pointer() ? site.patch_same_buffer : site.patch) = out_->size() + 2;
     out_->jcc(i.condition, cold_->here());
-    if (has_pointer()) {
-      store_pointer(*cold_);
-      cold_->load_gs(buffer_, spill_slot(buffer_));
-      cold_->align_patchable(1);
-      site.patch = static_cast<uint32_t>(cold_->here() + 1 - (out_->here() - out_->size()));
-      cold_->jmp(cold_->here() + 5);
-    }
-    leave_for(exit, *cold_);
+    cold_way(exit);
     return;
   }
   side_exits_.push_back({out_->jcc_forward(i.condition), exit, path, anchor_in_use_, words_.words(), counted_});

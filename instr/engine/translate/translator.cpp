@@ -448,19 +448,37 @@ void Translator::restore_anchor(bool in_use) {
   if (in_use) out_->load_gs(anchor_, offsetof(ThreadContext, spill) + 8 * anchor_);
 }
 
+// What a direct exit's jump leads to in the cold area until it is linked. Count mode: retired = B; B = spill[B]; jmp target, to the stub
+// until linked.
+void Translator::cold_way(uint32_t exit) {
+  if (has_pointer()) {
+    store_pointer(*cold_);
+    cold_->load_gs(buffer_, spill_slot(buffer_));
+    cold_->align_patchable(1);
+    result_->exits[exit].patch = static_cast<uint32_t>(cold_->here() + 1 - (out_->here() - out_->size()));
+    cold_->jmp(cold_->here() + 5);
+  }
+  leave_for(exit, *cold_);
+}
+
 // commit; restore the anchor; jmp same (to the next instruction until linked); B = spill[B]; jmp target (the stub until linked)
+// Null and count mode: commit; restore the anchor; jmp target (to cold_way until linked), the last instruction of the hot code for what
+// falls through
 void Translator::direct_exit(uint32_t exit, uint32_t path, uint16_t words, bool anchor_in_use) {
   Assembler& a = *out_;
   commit(path, words);
   restore_anchor(anchor_in_use);
   TranslationOutput::ExitSite& site = result_->exits[exit];
-  if (has_pointer()) {
-    a.align_patchable(1);
-    site.patch_same_buffer = a.size() + 1;
-    a.jmp(a.here() + 5);
-    store_pointer(a);
-    a.load_gs(buffer_, offsetof(ThreadContext, spill) + 8 * buffer_);
+  a.align_patchable(1);
+  if (!tracing()) {
+    (has_pointer() ? site.patch_same_buffer : site.patch) = a.size() + 1;
+    a.jmp(cold_->here());
+    cold_way(exit);
+    return;
   }
+  site.patch_same_buffer = a.size() + 1;
+  a.jmp(a.here() + 5);
+  a.load_gs(buffer_, offsetof(ThreadContext, spill) + 8 * buffer_);
   a.align_patchable(1);
   site.patch = a.size() + 1;
   a.jmp(cold_->here());

@@ -183,6 +183,7 @@ class Translator {
   void count_to_next_exit();
   void commit(uint32_t path, uint16_t words);
   void restore_anchor(bool in_use);
+  void cold_way(uint32_t exit);
   void direct_exit(uint32_t exit, uint32_t path, uint16_t words, bool anchor_in_use);
   void leave_for(uint32_t exit, Assembler& a);
 
