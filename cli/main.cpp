@@ -1,5 +1,6 @@
 // simrun: the command. Every error that is the user's or the environment's ends here as one message and an exit status.
 #include <fmt/format.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -28,6 +29,15 @@ void find_machines() {
   if (std::filesystem::is_directory(installed, error)) configs::set_machines_directory(installed);
 }
 
+// For commands that read traces: the words of a chunk (33 MB) are freed for each of the next. By default the system gets
+// them back each time, and clears as many pages for the next: a tenth of `check`'s processor time.
+void keep_freed_memory() {
+  constexpr int kNever = 1 << 30;
+  mallopt(M_ARENA_MAX, 1);
+  mallopt(M_MMAP_THRESHOLD, kNever);
+  mallopt(M_TRIM_THRESHOLD, kNever);
+}
+
 const SubCommand* find(const std::string& name) {
   for (const SubCommand& command : sub_commands())
     if (name == command.name) return &command;
@@ -47,7 +57,10 @@ int run(const Words& given) {
   const Words words = with_name_first(given);
   const SubCommand* named = words.empty() ? nullptr : find(words[0]);
   std::optional<host::Guardian> guardian;
-  if (named == nullptr || named->runs_programs) guardian.emplace();
+  if (named == nullptr || named->runs_programs)
+    guardian.emplace();
+  else
+    keep_freed_memory();
   StreamConsumer::set_guardian(guardian ? &*guardian : nullptr);
   try {
     return named == nullptr ? run_command(words) : named->run({words.begin() + 1, words.end()});
