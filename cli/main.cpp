@@ -29,8 +29,8 @@ void find_machines() {
   if (std::filesystem::is_directory(installed, error)) configs::set_machines_directory(installed);
 }
 
-// For commands that read traces: the words of a chunk (33 MB) are freed before the next. By default the system gets them
-// back each time, and clears as many pages for the next: a tenth of `check`'s processor time.
+// For commands that read traces: the words of a chunk (33 MB) are freed before the next. By default the system gets
+// them back each time, and clears as many pages for the next: a tenth of `check`'s processor time.
 void keep_freed_memory() {
   constexpr int kNever = 1 << 30;
   mallopt(M_ARENA_MAX, 1);
