@@ -45,6 +45,8 @@ Hierarchy::Hierarchy(const MachineConfig& config, Slice slice)
     ports_[i].way = ports_[i].cache->replacement() != Replacement::kLru ? Way::kPolicy
                     : ports_[i].cache->padded_ways() == 8               ? Way::kLru8
                                                                         : Way::kLru;
+    const CoherentTree::Node& node = tree_.node(ports_[i].node);
+    if (node.plain && node.write_allocate) ports_[i].plain = &tree_.way(i / 2, node.side);
   }
   page_shift_ = config_.page_bytes > config_.line_bytes
                     ? static_cast<uint32_t>(std::countr_zero(config_.page_bytes)) - line_shift_
@@ -186,7 +188,10 @@ void Hierarchy::access_by_policy(Port& port, uint32_t core, Access kind, uint64_
 [[gnu::noinline]] void Hierarchy::miss_in_level1(Port& port, uint32_t core, Access kind, uint64_t line) {
   ++port.counts.misses[index(kind)];
   if (prefetches_) tree_.set_clock(clock_of(core));
-  tree_.miss(port.node, core, kind, line);
+  if (port.plain != nullptr && tree_.nobody_watches()) [[likely]]
+    tree_.miss_plain(*port.plain, 0, core, kind, line);
+  else
+    tree_.miss(port.node, core, kind, line);
   const CoherentTree::Service& service = tree_.service();
   ++port.served[service.level][index(kind)];
   if (service.supplier != kMemory) [[unlikely]] {

@@ -177,6 +177,7 @@ class Hierarchy {
     }
     NodeId node = 0;
     Way way = Way::kLru;
+    const CoherentTree::Way* plain = nullptr;  // CoherentTree::miss_plain() may be asked
     RequestCounters counts;
     uint64_t served[kMaxLevels + 1][kAccessKinds] = {};  // misses, by the level that answered; the last: memory
     uint64_t handed_over[kAccessKinds] = {};             // misses, answered by another cache

@@ -24,6 +24,9 @@ uint8_t* align_to_host_line(uint8_t* p) {
 Cache::Cache(const Options& options)
     : padded_ways_(pad_ways(options.ways)),
       set_mask_(std::has_single_bit(options.sets) ? options.sets - 1 : kNoLine),
+      set_shift_(static_cast<uint32_t>(std::countr_zero(options.sets))),
+      has_bytes_(options.children >= 1 && options.children <= kMostChildrenInBytes),
+      has_parent_(options.has_parent),
       way_shift_(std::countr_zero(padded_ways_)),
       way_mask_(padded_ways_ - 1),
       sets_(options.sets),
@@ -35,21 +38,23 @@ Cache::Cache(const Options& options)
       name_(options.name) {
   CHECK(ways_ >= 1 && ways_ <= kMaxWays && sets_ >= 1 && sets_ * padded_ways_ < kNoSlot);
   const uint64_t slots = sets_ * padded_ways_;
-  line_storage_.resize(slots);
-  lines_ = line_storage_.data();
-  if (sharer_words_ > 1) more_sharers_.assign(slots * sharer_words_, 0);
-  block_storage_.assign(slots * kBytesPerWay + kHostLine, 0);
+  parents_at_ = (has_bytes_ ? 8 : 6) * padded_ways_;
+  set_bytes_ = parents_at_ + (has_parent_ ? padded_ways_ * sizeof(Slot) : 0);
+  upper_tags_.resize(slots);
+  if (!has_bytes_) more_children_.assign(slots * 2 * sharer_words_, 0);
+  block_storage_.resize(sets_ * set_bytes_ + kHostLine);
   if (options.children == 0) {
     recent_.resize(slots);
     guesses_.resize(std::clamp<uint64_t>(std::bit_ceil(slots) * kGuessesPerSlot, kLeastGuesses, kMostGuesses));
   }
   blocks_ = align_to_host_line(block_storage_.data());
   for (uint64_t set = 0; set < sets_; ++set)
-    for (uint32_t way = 0; way < padded_ways_; ++way)
+    for (uint32_t way = 0; way < padded_ways_; ++way) {
       block(set).ages[way] = way < ways_ ? static_cast<uint8_t>(way) : kPaddingAge;
+      block(set).tags[way] = kEmptyTag;
+    }
   if (options.children > 1 && options.holds_directory) {
     counts_visitors_ = true;
-    if (sharer_words_ > 1) more_visitors_.assign(slots * sharer_words_, 0);
     sharing_degrees.assign(options.children + 1, 0);
   }
   if (replacement_ == Replacement::kLru) {
@@ -76,22 +81,15 @@ Slot Cache::victim_by_policy(uint64_t line) {
   const uint64_t set = set_of(line);
   const Slot first = static_cast<Slot>(set << way_shift_);
   for (uint32_t way = 0; way < ways_; ++way)
-    if (kept(first + way).line == kNoLine) return first + way;
+    if (!holds_line(first + way)) return first + way;
   return first + with_policy(replacement_, [&](auto policy) { return policy.victim(set_view(set)); });
 }
 
 void Cache::fill(Slot slot, uint64_t line, State state, Slot parent_slot) {
-  DCHECK(kept(slot).line == kNoLine);
+  DCHECK(!holds_line(slot));
   const uint32_t way = slot & way_mask_;
-  Block b = block(slot >> way_shift_);
-  kept(slot) = {line, 0, 0, parent_slot};
-  b.partial_tags[way] = partial_tag(line);
-  b.states[way] = static_cast<uint8_t>(state);
-  if (sharer_words_ > 1) [[unlikely]]
-    for (uint32_t word = 0; word < sharer_words_; ++word) {
-      sharers(slot)[word] = 0;
-      if (counts_visitors()) visitors(slot)[word] = 0;
-    }
+  put(slot, line, state, parent_slot);
+  forget_children(slot);
   if (order_ == Order::kPolicy) [[unlikely]]
     with_policy(replacement_, [&](auto policy) { policy.fill(set_view(slot >> way_shift_), way, line); });
   else
@@ -107,8 +105,7 @@ void Cache::remove(Slot slot) {
   const uint32_t way = slot & way_mask_;
   Block b = block(slot >> way_shift_);
   if (!recent_.empty()) recent_[slot] = {};
-  kept(slot).line = kNoLine;
-  b.partial_tags[way] = 0;
+  b.tags[way] = kEmptyTag;
   b.states[way] = static_cast<uint8_t>(State::kInvalid);
   if (order_ == Order::kAges) [[likely]]
     lru::retire(b.ages, ways_, way);
@@ -125,17 +122,17 @@ bool Cache::check_sets(std::string* why) const {
   for (uint64_t set = 0; set < sets_; ++set) {
     const Block b = block(set);
     uint32_t valid = 0, seen[4] = {};
-    for (uint32_t way = 0; way < ways_; ++way) valid += kept(static_cast<Slot>((set << way_shift_) + way)).line != kNoLine;
+    for (uint32_t way = 0; way < ways_; ++way) valid += holds_line(static_cast<Slot>((set << way_shift_) + way));
     for (uint32_t way = 0; way < padded_ways_; ++way) {
       const auto slot = static_cast<Slot>((set << way_shift_) + way);
-      const bool used = kept(slot).line != kNoLine;
+      const bool used = holds_line(slot);
       if (way >= ways_) {
-        if (used || (is_lru && b.ages[way] != kPaddingAge)) return fail(set, "padding in use");
+        if (used || b.tags[way] != kEmptyTag || (is_lru && b.ages[way] != kPaddingAge))
+          return fail(set, "padding in use");
         continue;
       }
-      if (used != (state(slot) != State::kInvalid)) return fail(set, "state and tag disagree");
-      if (used && (set_of(kept(slot).line) != set || b.partial_tags[way] != partial_tag(kept(slot).line)))
-        return fail(set, "a line is in the wrong set or its partial tag is wrong");
+      if (!used && b.tags[way] != kEmptyTag) return fail(set, "an empty way has a tag");
+      if (used && (find(line(slot)) != slot || set_of(line(slot)) != set)) return fail(set, "a line is not found");
       if (!is_lru) continue;
       if (b.ages[way] >= ways_ || (seen[b.ages[way] / 32] >> (b.ages[way] % 32) & 1))
         return fail(set, "ages are no order");
@@ -154,7 +151,7 @@ bool Cache::check_recent(std::string* why) const {
       if (why != nullptr) *why = name_ + ", set " + std::to_string(set) + ": " + what;
       return false;
     };
-    const bool used = kept(slot).line != kNoLine;
+    const bool used = holds_line(slot);
     if (r.key != kClosed && (!used || r.key != key_of(slot))) return fail("a line is not as its shortcut says");
     if (r.key != kClosed && !all_open_ && open_[set] != slot) return fail("two lines are the most recent one");
     if (order_ != Order::kTimes) continue;

@@ -1,11 +1,12 @@
 // One set-associative array: which lines, in what state, how recent, and what the tree of caches needs to know of each
 // line. It knows nothing of other caches; the protocol is in sim/coherence/.
 //
-// Layout. Each set has a block: per way a 16-bit partial tag, an age byte, a state byte, each row padded to a power
-// of two of at least 8 ways. A block of 16 ways is one host line, of 8 ways half a line: search, recency and choice of
-// a victim touch that alone. Full tags verify a candidate; partial tags are a hash of the whole line number, so that a
-// miss rarely has a candidate. All else that belongs to a line lies together too, half a host line (`Line`): so a miss
-// touches two host lines of a cache that is too large for the host's own caches, the block and the line.
+// Layout. All that is kept of a set lies in one block, row by row, each row padded to a power of two of at least 8
+// ways: a tag of 32 bits, an age, a state, a byte each for the children that hold the line and those that did, and the
+// line's place in the next cache toward memory, where there is one. So a block of 16 ways is two host lines, of 8 ways
+// one and a half, and a miss touches nothing else of a cache: search, victim, directory, and the way to its parent.
+// Lines whose tag is larger than 32 bits (of small caches, or of several address spaces) have its upper half in a table
+// of its own, which is looked at only when the cache has seen such a line. So have directories of more than 8 children.
 //
 // A *slot* is the position of a line: set * padded ways + way. A line keeps its slot as long as it is in the cache, so
 // a cache nearer the core remembers its line's slot here (inclusion keeps it valid) and the way back needs no search.
@@ -36,8 +37,6 @@ namespace simrun::sim {
 using Slot = uint32_t;
 inline constexpr Slot kNoSlot = ~Slot{0};
 
-constexpr uint16_t partial_tag(uint64_t line) { return static_cast<uint16_t>((line * 0x9e3779b97f4a7c15u) >> 48); }
-
 // Accesses and misses of one core at one cache, by kind.
 struct RequestCounters {
   uint64_t accesses[kAccessKinds] = {};
@@ -63,11 +62,12 @@ class Cache {
     // Where the directory of the children is: in the slots of the lines, or elsewhere (LineDirectory). If elsewhere,
     // the parent slot of a line is its entry there.
     bool holds_directory = true;
+    bool has_parent = true;  // false: parent slots are not kept
     // Of a slice: its set i is set i * slices + slice of the cache.
     uint32_t slices = 1, slice = 0;
   };
   explicit Cache(const Options& options);
-  Cache(Cache&&) noexcept = default;  // no copies: blocks_ and lines_ point into the storage
+  Cache(Cache&&) noexcept = default;  // no copies: blocks_ points into the storage
   Cache& operator=(Cache&&) noexcept = default;
 
   const std::string& name() const { return name_; }
@@ -78,10 +78,12 @@ class Cache {
   // Level 1: find(), which looks first where the line was last.
   Slot find_guessed(uint64_t line) const {
     const Slot guess = guesses_[place_of(line)];
-    return kept(guess).line == line ? guess : find(line);
+    return this->line(guess) == line ? guess : find(line);
   }
   // The slot of `line`, or kNoSlot. No effect on recency.
-  Slot find(uint64_t line) const { return padded_ways_ == 8 ? find_in<8>(line) : find_in<0>(line); }
+  Slot find(uint64_t line) const {
+    return padded_ways_ == 8 ? find_in<8>(line) : padded_ways_ == 16 ? find_in<16>(line) : find_in<0>(line);
+  }
   void touch(Slot slot) {
     if (order_ == Order::kAges) [[likely]]
       lru::touch(block(slot >> way_shift_).ages, padded_ways_, slot & way_mask_);
@@ -103,42 +105,60 @@ class Cache {
   HitResult hit_in_level1(uint64_t line, bool write);
   // Where `line` will go: an empty way of its set, else the one that the policy chooses.
   Slot victim(uint64_t line) {
-    const uint64_t set = set_of(line);
-    if (order_ == Order::kTimes) return victim_by_time(static_cast<Slot>(set << way_shift_));
+    if (order_ == Order::kTimes) return victim_by_time(static_cast<Slot>(set_of(line) << way_shift_));
     if (order_ == Order::kPolicy) [[unlikely]]
       return victim_by_policy(line);
+    return oldest(line);
+  }
+  // The same when orders_by_age().
+  Slot oldest(uint64_t line) const {
+    const uint64_t set = set_of(line);
     return static_cast<Slot>((set << way_shift_) + lru::victim(block(set).ages, padded_ways_, ways_));
   }
   // Puts `line` into an empty slot, without sharers.
   void fill(Slot slot, uint64_t line, State state, Slot parent_slot);
   // Empties a slot.
   void remove(Slot slot);
-  // Level 1 with LRU: remove(), if the slot is in use, and fill() at once.
+  // Level 1 with LRU: victim(), remove() if the slot is in use, and fill() at once. Before that, leave(dirty, parent
+  // slot) is called with what is in use there.
   bool orders_by_time() const { return order_ == Order::kTimes; }
-  void replace(Slot slot, uint64_t line, State state, Slot parent_slot) {
-    const Block b = block(slot >> way_shift_);
+  template <class Leave>
+  [[gnu::always_inline]] Slot replace_least_recent(uint64_t line, State state, Slot parent_slot, Leave leave) {
+    const auto [set, tag] = locate(line);
+    const Slot slot = victim_by_time(static_cast<Slot>(set << way_shift_));
     const uint32_t way = slot & way_mask_;
-    b.partial_tags[way] = partial_tag(line);
-    b.states[way] = static_cast<uint8_t>(state);
-    kept(slot).line = line;
-    kept(slot).parent_slot = parent_slot;
+    uint8_t *const block = base(set), *const byte = block + 5 * padded_ways_ + way;
+    Slot* const parent = has_parent_ ? reinterpret_cast<Slot*>(block + parents_at_) + way : nullptr;
+    if ((*byte & kStateMask) != 0) [[likely]]
+      leave(is_dirty(static_cast<State>(*byte & kStateMask)), parent != nullptr ? *parent : kNoSlot);
     recent_[slot] = {line << 1 | uint64_t{state == State::kModified}, ++clock_};
     guesses_[place_of(line)] = static_cast<Guess>(slot);
+    if (parent != nullptr) *parent = parent_slot;
+    put_tag(slot, reinterpret_cast<uint32_t*>(block) + way, tag);
+    *byte = static_cast<uint8_t>(state);
+    return slot;
   }
-  // Further levels with LRU, at most 64 children: the same. The slot is victim().
+  // Further levels with LRU, at most 64 children: the same, into the oldest slot of the set of `line`. What is in use
+  // there goes before: take_from_children(slot) when a child holds it, then leave(dirty, parent slot).
   bool orders_by_age() const { return order_ == Order::kAges; }
-  void replace_oldest(Slot slot, uint64_t line, State state, Slot parent_slot) {
-    const Block b = block(slot >> way_shift_);
-    const uint32_t way = slot & way_mask_;
-    b.partial_tags[way] = partial_tag(line);
-    b.states[way] = static_cast<uint8_t>(state);
-    kept(slot) = {line, 0, 0, parent_slot};
-    lru::touch(b.ages, padded_ways_, way);
+  template <class TakeFromChildren, class Leave>
+  [[gnu::always_inline]] Slot replace_oldest(uint64_t line, State state, Slot parent_slot,
+                                             TakeFromChildren take_from_children, Leave leave) {
+    if (padded_ways_ == 8) return replace_oldest_in<8>(line, state, parent_slot, take_from_children, leave);
+    if (padded_ways_ == 16) return replace_oldest_in<16>(line, state, parent_slot, take_from_children, leave);
+    return replace_oldest_in<0>(line, state, parent_slot, take_from_children, leave);
   }
-  // The set of a line that will be wanted soon.
-  void prefetch_set(uint64_t line) const { __builtin_prefetch(block(set_of(line)).partial_tags); }
+  // The set of a line, or of a slot, that will be wanted soon.
+  void prefetch_set(uint64_t line) const { prefetch_block(set_of(line)); }
+  void prefetch_slot(Slot slot) const { prefetch_block(slot >> way_shift_); }
 
-  uint64_t line(Slot slot) const { return kept(slot).line; }
+  // Whether requests were answered here, lately.
+  void note_hit() { misses_lately_ -= misses_lately_ / 8; }
+  void note_miss() { misses_lately_ += (256 - misses_lately_) / 8; }
+  bool often_misses() const { return misses_lately_ > 16; }
+
+  bool holds_line(Slot slot) const { return state(slot) != State::kInvalid; }
+  uint64_t line(Slot slot) const { return holds_line(slot) ? line_of(slot) : kNoLine; }
   State state(Slot slot) const { return static_cast<State>(state_byte(slot) & kStateMask); }
   void set_state(Slot slot, State new_state) {
     uint8_t& byte = state_byte(slot);
@@ -146,9 +166,10 @@ class Cache {
     if (!recent_.empty() && recent_[slot].key != kClosed) recent_[slot].key = key_of(slot);
   }
   // The slot of the line in the next cache toward memory.
-  Slot parent_slot(Slot slot) const { return kept(slot).parent_slot; }
-
-  void set_parent_slot(Slot slot, Slot parent_slot) { kept(slot).parent_slot = parent_slot; }
+  Slot parent_slot(Slot slot) const { return has_parent_ ? parents(slot >> way_shift_)[slot & way_mask_] : kNoSlot; }
+  void set_parent_slot(Slot slot, Slot parent_slot) {
+    if (has_parent_) parents(slot >> way_shift_)[slot & way_mask_] = parent_slot;
+  }
 
   // What LineDirectory has too: permission and data of the whole subtree.
   bool exclusive(Slot slot) const { return is_exclusive(state(slot)); }
@@ -158,10 +179,23 @@ class Cache {
   // The directory: which children hold the line (bit = number of the child, 64 to a word), and whether the only one
   // that does holds it Exclusive or Modified.
   uint32_t sharer_words() const { return sharer_words_; }
-  const uint64_t* sharers(Slot slot) const {
-    return sharer_words_ == 1 ? &kept(slot).sharers : &more_sharers_[static_cast<size_t>(slot) * sharer_words_];
+  uint64_t sharers(Slot slot, uint32_t word) const { return has_bytes_ ? sharer_byte(slot) : words_of(slot)[word]; }
+  // It is a visitor from then on, too.
+  void add_sharer(Slot slot, uint32_t child) {
+    if (has_bytes_) [[likely]] {
+      sharer_byte(slot) |= bit_8(child);
+      visitor_byte(slot) |= bit_8(child);
+    } else {
+      words_of(slot)[child / 64] |= bit_64(child);
+      words_of(slot)[sharer_words_ + child / 64] |= bit_64(child);
+    }
   }
-  uint64_t* sharers(Slot slot) { return const_cast<uint64_t*>(std::as_const(*this).sharers(slot)); }
+  void remove_sharer(Slot slot, uint32_t child) {
+    if (has_bytes_) [[likely]]
+      sharer_byte(slot) &= static_cast<uint8_t>(~bit_8(child));
+    else
+      words_of(slot)[child / 64] &= ~bit_64(child);
+  }
   bool owned_by_child(Slot slot) const { return (state_byte(slot) & kOwnedByChild) != 0; }
   void set_owned_by_child(Slot slot, bool owned) {
     uint8_t& byte = state_byte(slot);
@@ -170,12 +204,13 @@ class Cache {
 
   // If no child holds the line: `child` does from now on, exclusively or not; true. For at most 64 children.
   bool add_first_sharer(Slot slot, uint32_t child, bool exclusively) {
-    uint8_t& byte = state_byte(slot);
-    Line& l = kept(slot);
-    if (l.sharers != 0 || (byte & kDirtyChild) != 0) return false;
-    l.sharers = uint64_t{1} << child;
-    l.visitors |= l.sharers;
-    byte = static_cast<uint8_t>((byte & ~kOwnedByChild) | (exclusively ? kOwnedByChild : 0));
+    if (!has_bytes_) [[unlikely]]
+      return add_first_of_many(slot, child, exclusively);
+    uint8_t *const p = at(slot), *const children = p + padded_ways_, *const visitors = children + padded_ways_;
+    if (*children != 0 || (*p & kDirtyChild) != 0) return false;
+    *children = bit_8(child);
+    *visitors |= bit_8(child);
+    *p = static_cast<uint8_t>((*p & ~kOwnedByChild) | (exclusively ? kOwnedByChild : 0));
     return true;
   }
 
@@ -185,21 +220,28 @@ class Cache {
     uint8_t& byte = state_byte(slot);
     byte = static_cast<uint8_t>(dirty ? byte | kDirtyChild : byte & ~kDirtyChild);
   }
-  // At most 64 children: those that hold the line, and `child` no longer does.
-  uint64_t only_sharers(Slot slot) const { return kept(slot).sharers; }
-  void drop_owner(Slot slot, uint32_t child) {
-    kept(slot).sharers &= ~(uint64_t{1} << child);
-    set_owned_by_child(slot, false);
-  }
-  // Which children held the line at any time since it came.
-  uint64_t* visitors(Slot slot) {
-    return sharer_words_ == 1 ? &kept(slot).visitors : &more_visitors_[static_cast<size_t>(slot) * sharer_words_];
+  // `child`, which has the line, loses it, and hands its data over if they are `dirty`.
+  void leave_child(Slot slot, uint32_t child, bool dirty) {
+    static_assert(static_cast<int>(State::kShared) + 1 == static_cast<int>(State::kOwned) &&
+                  static_cast<int>(State::kExclusive) + 1 == static_cast<int>(State::kModified) &&
+                  (static_cast<int>(State::kShared) & static_cast<int>(State::kExclusive) & 1) == 1);
+    if (!has_bytes_) [[unlikely]]
+      words_of(slot)[child / 64] &= ~bit_64(child);
+    uint8_t *const p = at(slot), *const children = p + padded_ways_;
+    if (has_bytes_) [[likely]]
+      *children &= static_cast<uint8_t>(~bit_8(child));
+    const uint32_t lost = dirty ? kOwnedByChild | kDirtyChild : kOwnedByChild;
+    *p = static_cast<uint8_t>((*p & ~lost) + (*p & uint32_t{dirty}));  // clean states are odd
   }
   bool counts_visitors() const { return counts_visitors_; }
   void count_visitors(Slot slot) {
     uint32_t degree = 0;
-    for (uint32_t word = 0; word < sharer_words_; ++word)
-      for (uint64_t bits = visitors(slot)[word]; bits != 0; bits &= bits - 1) ++degree;
+    if (has_bytes_) [[likely]] {
+      for (uint32_t bits = visitor_byte(slot); bits != 0; bits &= bits - 1) ++degree;
+    } else {
+      for (uint32_t word = sharer_words_; word < 2 * sharer_words_; ++word)
+        degree += std::popcount(words_of(slot)[word]);
+    }
     ++sharing_degrees[degree];
   }
 
@@ -233,7 +275,7 @@ class Cache {
     if (!all_open_) [[unlikely]]
       close_set(slot), open_[slot >> way_shift_] = slot;
     recent_[slot].key = key_of(slot);
-    guesses_[place_of(kept(slot).line)] = static_cast<Guess>(slot);
+    guesses_[place_of(line_of(slot))] = static_cast<Guess>(slot);
   }
   // Level 1: the next access of the line is to be seen, whatever it is: until see() or, with LRU, open().
   void close(Slot slot) { recent_[slot].key = kClosed; }
@@ -252,13 +294,13 @@ class Cache {
 
   // All but counts.
   void archive(StateArchive& a) {
-    a.array(blocks_, sets_ * padded_ways_ * kBytesPerWay);
-    a.array(lines_, sets_ * padded_ways_);
+    a.array(blocks_, sets_ * set_bytes_);
+    a.table(upper_tags_);
+    a.value(wide_);
     a.table(recent_);
     a.table(open_);
     a.value(clock_);
-    a.table(more_sharers_);
-    a.table(more_visitors_);
+    a.table(more_children_);
     a.table(policy_words_);
     a.value(shared_policy_.selector);
     a.list(shared_policy_.counters);
@@ -274,26 +316,22 @@ class Cache {
   static constexpr uint8_t kStateMask = 7;
   static constexpr uint8_t kOwnedByChild = 8;
   static constexpr uint8_t kDirtyChild = 16;
-  static constexpr uint64_t kBytesPerWay = 4;  // of a set's block
-  // What is kept of a slot beside its set's block. Sharers and visitors: of at most 64 children.
-  struct alignas(32) Line {
-    uint64_t line = kNoLine;
-    uint64_t sharers = 0, visitors = 0;
-    Slot parent_slot = kNoSlot;
-    uint32_t unused = 0;  // no padding: they are stored as bytes
-  };
-  static_assert(sizeof(Line) == 32);
+  static constexpr uint32_t kMostChildrenInBytes = 8;
+  static constexpr uint32_t kEmptyTag = ~uint32_t{0};
   struct Block {
-    uint16_t* partial_tags;
+    uint32_t* tags;
     uint8_t* ages;
     uint8_t* states;
+  };
+  struct Place {
+    uint64_t set, tag;
   };
 
   // What keeps the order of the lines of a set: LRU by ages or, in level 1, by times; another policy.
   enum class Order : uint8_t { kAges, kTimes, kPolicy };
 
   bool check_recent(std::string* why) const;
-  uint64_t key_of(Slot slot) const { return kept(slot).line << 1 | uint64_t{state(slot) == State::kModified}; }
+  uint64_t key_of(Slot slot) const { return line_of(slot) << 1 | uint64_t{state(slot) == State::kModified}; }
   void touch_by_policy(Slot slot);
   Slot victim_by_policy(uint64_t line);
   // Empty slots have the time 0, so the lowest of them goes first. Minima of numbers: no branch.
@@ -318,66 +356,167 @@ class Cache {
   // kPadded: padded_ways_ if known when compiling, else 0.
   template <uint32_t kPadded>
   Slot find_in(uint64_t line) const;
+  template <uint32_t kPadded, class TakeFromChildren, class Leave>
+  Slot replace_oldest_in(uint64_t line, State state, Slot parent_slot, TakeFromChildren take_from_children,
+                         Leave leave);
 
+  uint8_t* base(uint64_t set) const { return blocks_ + set * set_bytes_; }
   Block block(uint64_t set) const {
-    uint8_t* p = blocks_ + set * padded_ways_ * kBytesPerWay;
-    return {reinterpret_cast<uint16_t*>(p), p + 2 * padded_ways_, p + 3 * padded_ways_};
+    uint8_t* const p = base(set);
+    return {reinterpret_cast<uint32_t*>(p), p + 4 * padded_ways_, p + 5 * padded_ways_};
   }
-  // All first ways, then all second ones, ...: neighbouring lines usually have the same way, so that what a stream of
-  // misses touches lies in a row (of triad, 62 % of the time went into waiting for it, set by set).
-  Line& kept(Slot slot) const { return lines_[(slot & way_mask_) * sets_ + (slot >> way_shift_)]; }
+  // Of caches with 1 to kMostChildrenInBytes children.
+  uint8_t& sharer_byte(Slot slot) const { return base(slot >> way_shift_)[6 * padded_ways_ + (slot & way_mask_)]; }
+  uint8_t& visitor_byte(Slot slot) const { return base(slot >> way_shift_)[7 * padded_ways_ + (slot & way_mask_)]; }
+  // Of caches with more: sharers, then visitors.
+  uint64_t* words_of(Slot slot) { return &more_children_[size_t{slot} * 2 * sharer_words_]; }
+  const uint64_t* words_of(Slot slot) const { return &more_children_[size_t{slot} * 2 * sharer_words_]; }
+  Slot* parents(uint64_t set) const { return reinterpret_cast<Slot*>(base(set) + parents_at_); }
+  static uint8_t bit_8(uint32_t child) { return static_cast<uint8_t>(1u << child); }
+  static uint64_t bit_64(uint32_t child) { return uint64_t{1} << (child % 64); }
+  void prefetch_block(uint64_t set) const {
+    __builtin_prefetch(base(set));
+    __builtin_prefetch(base(set) + set_bytes_ - 1);
+  }
+
+  Place locate(uint64_t line) const {
+    if (set_mask_ != kNoLine) [[likely]]
+      return {line & set_mask_, line >> set_shift_};
+    return {line % sets_, line / sets_};
+  }
+  // Of a slot in use.
+  uint64_t line_of(Slot slot) const {
+    const uint64_t set = slot >> way_shift_;
+    uint64_t tag = block(set).tags[slot & way_mask_];
+    if (wide_) tag |= uint64_t{upper_tags_[slot]} << 32;
+    return set_mask_ != kNoLine ? tag << set_shift_ | set : tag * sets_ + set;
+  }
+  // The state of a slot; its sharers and visitors, when they are bytes, are one and two rows further. Bytes may be part
+  // of anything, so that after a store to one all members are loaded anew: several are reached from one address.
+  uint8_t* at(Slot slot) const { return base(slot >> way_shift_) + 5 * padded_ways_ + (slot & way_mask_); }
+  bool add_first_of_many(Slot slot, uint32_t child, bool exclusively) {
+    uint8_t& byte = state_byte(slot);
+    if (sharers(slot, 0) != 0 || (byte & kDirtyChild) != 0) return false;
+    add_sharer(slot, child);
+    byte = static_cast<uint8_t>((byte & ~kOwnedByChild) | (exclusively ? kOwnedByChild : 0));
+    return true;
+  }
+  void put_tag(Slot slot, uint32_t* lower, uint64_t tag) {
+    if (wide_ || tag >= kEmptyTag) [[unlikely]] {
+      wide_ = true;
+      upper_tags_[slot] = static_cast<uint32_t>(tag >> 32);
+    }
+    *lower = static_cast<uint32_t>(tag);
+  }
+  // All that is kept of a line, without children if they are bytes.
+  [[gnu::always_inline]] void put(Slot slot, uint64_t line, State state, Slot parent_slot) {
+    const Place place = locate(line);
+    const uint32_t way = slot & way_mask_, padded_ways = padded_ways_;
+    uint8_t* const set = base(place.set);
+    uint8_t* const states = set + 5 * padded_ways + way;
+    const bool has_bytes = has_bytes_;
+    if (has_parent_) reinterpret_cast<Slot*>(set + parents_at_)[way] = parent_slot;
+    put_tag(slot, reinterpret_cast<uint32_t*>(set) + way, place.tag);
+    states[0] = static_cast<uint8_t>(state);
+    if (has_bytes) states[padded_ways] = states[2 * padded_ways] = 0;
+  }
+  // The rest.
+  void forget_children(Slot slot) {
+    if (sharer_words_ != 0 && !has_bytes_) std::fill_n(words_of(slot), 2 * sharer_words_, 0);
+  }
+  // Bit i: way from + i, of eight, has this lower half of a tag.
+  static uint32_t matches_8(const uint32_t* tags, uint32_t tag) {
+#if defined(__SSE2__)
+    const __m128i wanted = _mm_set1_epi32(static_cast<int>(tag));
+    const auto* four = reinterpret_cast<const __m128i*>(tags);
+    const __m128i both = _mm_packs_epi32(_mm_cmpeq_epi32(_mm_load_si128(four), wanted),
+                                         _mm_cmpeq_epi32(_mm_load_si128(four + 1), wanted));
+    return static_cast<uint32_t>(_mm_movemask_epi8(_mm_packs_epi16(both, _mm_setzero_si128())));
+#else
+    uint32_t mask = 0;
+    for (uint32_t way = 0; way < 8; ++way) mask |= uint32_t{tags[way] == tag} << way;
+    return mask;
+#endif
+  }
   uint8_t& state_byte(Slot slot) const { return block(slot >> way_shift_).states[slot & way_mask_]; }
 
   uint32_t padded_ways_;
-  uint64_t set_mask_;  // kNoLine when sets_ is no power of two
+  uint64_t set_mask_;   // kNoLine when sets_ is no power of two
+  uint32_t set_shift_;  // their logarithm when they are
+  uint64_t set_bytes_;  // of a block
+  uint32_t parents_at_;
+  bool has_bytes_, has_parent_;
+  uint32_t misses_lately_ = 0;  // of 256 requests
+  bool wide_ = false;           // it may hold lines whose tags do not fit 32 bits
   uint8_t* blocks_;
-  Line* lines_;         // kept()
   uint32_t way_shift_;  // slot >> way_shift_ is the set, slot & way_mask_ the way
   uint32_t way_mask_;
   uint64_t sets_;
   uint32_t ways_;
-  uint32_t sharer_words_;
+  uint32_t sharer_words_;  // 0 without children
   Order order_ = Order::kAges;
   bool all_open_ = true;
-  uint64_t clock_ = 0;          // of level 1: grows with each use
-  std::vector<Recent> recent_;  // by slot; empty but in level 1
-  std::vector<Guess> guesses_;  // by place; likewise
-  std::vector<Slot> open_;      // by set: which slot is open, unless all are
-  std::vector<uint64_t> more_sharers_, more_visitors_;  // of more than 64 children
-  bool counts_visitors_ = false;  // it has several children, and their directory
+  uint64_t clock_ = 0;                   // of level 1: grows with each use
+  std::vector<Recent> recent_;           // by slot; empty but in level 1
+  std::vector<Guess> guesses_;           // by place; likewise
+  std::vector<Slot> open_;               // by set: which slot is open, unless all are
+  std::vector<uint32_t> upper_tags_;     // by slot
+  std::vector<uint64_t> more_children_;  // words_of()
+  bool counts_visitors_ = false;         // it has several children, and their directory
   uint32_t slices_, slice_;
   Replacement replacement_;
   bool fill_is_hit_ = true;             // a hit right after a fill changes nothing, so a fill opens its slot
   std::vector<uint64_t> policy_words_;  // by set; empty for LRU
   SharedPolicyState shared_policy_;
-  std::vector<Line, HugePages<Line>> line_storage_;
-  std::vector<uint8_t> block_storage_;
+  std::vector<uint8_t, HugePages<uint8_t>> block_storage_;
   std::string name_;
 };
 
 template <uint32_t kPadded>
-Slot Cache::find_in(uint64_t line) const {
-  const uint64_t set = set_of(line);
+inline Slot Cache::find_in(uint64_t line) const {
+  const auto [set, tag] = locate(line);
   const uint32_t padded_ways = kPadded != 0 ? kPadded : padded_ways_;
-  const uint64_t first = set * padded_ways;
-#if defined(__SSE2__)
-  const auto* partial = reinterpret_cast<const __m128i*>(blocks_ + first * kBytesPerWay);
-  const __m128i wanted = _mm_set1_epi16(static_cast<short>(partial_tag(line)));
-  for (uint32_t i = 0; i < padded_ways; i += 8) {
-    auto mask = static_cast<uint32_t>(_mm_movemask_epi8(_mm_cmpeq_epi16(_mm_load_si128(partial + i / 8), wanted)));
-    while (mask != 0) {  // two bits per way
-      const uint32_t way = i + std::countr_zero(mask) / 2;
-      if (kept(static_cast<Slot>(first + way)).line == line) [[likely]]
-        return static_cast<Slot>(first + way);
-      mask &= mask - 1;
-      mask &= mask - 1;
+  const uint32_t* const tags = block(set).tags;
+  for (uint32_t from = 0; from < padded_ways; from += 16) {
+    uint32_t mask = matches_8(tags + from, static_cast<uint32_t>(tag));
+    if (padded_ways > 8) mask |= matches_8(tags + from + 8, static_cast<uint32_t>(tag)) << 8;
+    const auto first = static_cast<Slot>((set << way_shift_) + from);
+    if (!wide_ && tag < kEmptyTag) [[likely]] {
+      if (mask != 0) return first + std::countr_zero(mask);
+      continue;
+    }
+    for (; mask != 0; mask &= mask - 1) {
+      const Slot slot = first + std::countr_zero(mask);
+      if (upper_tags_[slot] == tag >> 32 && holds_line(slot)) return slot;
     }
   }
-#else
-  for (uint32_t way = 0; way < padded_ways; ++way)
-    if (kept(static_cast<Slot>(first + way)).line == line) return static_cast<Slot>(first + way);
-#endif
   return kNoSlot;
+}
+
+template <uint32_t kPadded, class TakeFromChildren, class Leave>
+[[gnu::always_inline]] inline Slot Cache::replace_oldest_in(uint64_t line, State state, Slot parent_slot,
+                                                            TakeFromChildren take_from_children, Leave leave) {
+  const auto [set, tag] = locate(line);
+  const uint32_t padded_ways = kPadded != 0 ? kPadded : padded_ways_;
+  uint8_t *const block = base(set), *const ages = block + 4 * padded_ways;
+  const uint32_t way = lru::victim(ages, padded_ways, ways_);
+  uint8_t* const byte = ages + padded_ways + way;  // its state; sharers and visitors are further rows
+  const auto slot = static_cast<Slot>((set << way_shift_) + way);
+  if ((*byte & kStateMask) != 0) [[likely]] {
+    if (has_bytes_ ? byte[padded_ways] != 0 : sharers(slot, 0) != 0) take_from_children(slot);
+    if (counts_visitors_) count_visitors(slot);
+    leave(is_dirty(static_cast<State>(*byte & kStateMask)), Cache::parent_slot(slot));
+  }
+  Slot* const parents = has_parent_ ? reinterpret_cast<Slot*>(block + parents_at_) : nullptr;
+  if (has_bytes_) [[likely]]
+    byte[padded_ways] = byte[2 * padded_ways] = 0;
+  else
+    forget_children(slot);
+  if (parents != nullptr) parents[way] = parent_slot;
+  put_tag(slot, reinterpret_cast<uint32_t*>(block) + way, tag);
+  *byte = static_cast<uint8_t>(state);
+  lru::touch(ages, padded_ways, way);
+  return slot;
 }
 
 template <uint32_t kPadded>

@@ -30,6 +30,7 @@ CoherentTree::CoherentTree(const MachineConfig& config, Slice slice)
     if (coherence_ == Coherence::kNone) continue;
     node.plain = is_plain(node) && (node.parent == kMemory ? !directory_at_memory() : is_plain(nodes_[node.parent]));
   }
+  build_ways();
   if (config.requests == Requests::kSnooping) snoops_at_memory_ = roots_.size() - 1;
   memory_directory_ = LineDirectory(static_cast<uint32_t>(roots_.size()));
 }
@@ -87,6 +88,7 @@ void CoherentTree::build_caches(const MachineConfig& config, Slice slice) {
         .children = static_cast<uint32_t>(node.children.size()),
         .replacement = level.replacement,
         .holds_directory = node.holds_directory(),
+        .has_parent = node.parent != kMemory || directory_at_memory() || !node.holds_directory(),
         .slices = slice.count,
         .slice = slice.number,
     });

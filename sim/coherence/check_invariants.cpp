@@ -14,7 +14,7 @@ bool CoherentTree::check_invariants(std::string* why) const {
     const Cache& cache = caches_[id];
     if (!cache.check_sets(why)) return false;
     for (Slot slot = 0; slot < cache.sets() * cache.padded_ways(); ++slot) {
-      if (cache.line(slot) == kNoLine) continue;
+      if (!cache.holds_line(slot)) continue;
       const std::string error = array_error(id, slot);
       if (!error.empty()) return fail(id, cache.line(slot), error);
     }
@@ -67,7 +67,7 @@ std::string CoherentTree::tracked_error(NodeId id, Slot entry) const {
 std::string CoherentTree::line_error(NodeId id, uint64_t line, Slot above, bool exclusive) const {
   const Node& n = nodes_[id];
   const auto check = [&](const auto& directory, const std::string& name) -> std::string {
-    if (directory.line(above) != line || !(directory.sharers(above)[n.child_number / 64] >> (n.child_number % 64) & 1))
+    if (directory.line(above) != line || !(directory.sharers(above, n.child_number / 64) >> (n.child_number % 64) & 1))
       return "not in the directory of " + name;
     if (coherence_ == Coherence::kNone) return {};
     if (exclusive && !directory.exclusive(above)) return "exclusive, but " + name + " is not";
@@ -91,7 +91,7 @@ std::string CoherentTree::directory_error(const Directory& directory, NodeId par
   uint32_t sharers = 0, owners = 0, dirty_shared = 0;
   const std::vector<NodeId>& children = children_of(parent);
   for (uint32_t child = 0; child < children.size(); ++child) {
-    if (!(directory.sharers(slot)[child / 64] >> (child % 64) & 1)) continue;
+    if (!(directory.sharers(slot, child / 64) >> (child % 64) & 1)) continue;
     const NodeId id = children[child];
     const Slot there = entry_of(id, directory.line(slot));
     if (there == kNoSlot) return "the directory names " + caches_[id].name() + ", which does not hold it";

@@ -58,89 +58,18 @@ bool CoherentTree::is_domain_dirty(NodeId node, Slot entry) const {
 }
 
 Slot CoherentTree::allocate(NodeId node, const Request& request) {
-  if (nodes_[node].plain && details_ == nullptr && request_observer_ == nullptr) [[likely]]
-    return allocate_plain(node, request);
+  if (nodes_[node].plain && nobody_watches()) [[likely]]
+    return miss_plain(way(request.core, nodes_[node].side), nodes_[node].level, request.core, request.kind,
+                      request.line);
   // The parent first: what it evicts may leave here too, and then nothing needs to be evicted here.
   const Grant grant = serve(nodes_[node].parent, nodes_[node].child_number, request);
   return place(node, request.line, make_state(grant.exclusive, grant.dirty), grant.slot);
 }
 
-// serve() and place(), cut down, down to memory.
-Slot CoherentTree::allocate_plain(NodeId node, const Request& request) {
-  const Node& n = nodes_[node];
-  const bool write = is_write(request.kind);
-  Slot above = kNoSlot;
-  bool exclusive = true;
-  if (n.parent == kMemory) {
-    service_ = {static_cast<uint32_t>(levels_), kMemory};
-    ++memory_.reads;
-  } else {
-    Cache& parent = caches_[n.parent];
-    const Node& p = nodes_[n.parent];
-    if (n.level == 0 && p.parent != kMemory) caches_[p.parent].prefetch_set(request.line);
-    RequestCounters& counts = parent.requests[request.core - parent.first_core];
-    ++counts.accesses[index(request.kind)];
-    above = parent.find(request.line);
-    if (above == kNoSlot) {
-      ++counts.misses[index(request.kind)];
-      above = p.plain ? allocate_plain(n.parent, request) : allocate(n.parent, request);
-    } else {
-      service_ = {p.level, kMemory};
-      parent.touch(above);
-      if (write && !parent.exclusive(above)) [[unlikely]] {
-        ++parent.events.upgrades;
-        obtain_exclusive(n.parent, above);
-      }
-    }
-    exclusive = write || (gives_exclusive(node) && parent.exclusive(above));
-    if (!parent.add_first_sharer(above, n.child_number, exclusive)) [[unlikely]]
-      exclusive = add_sharer(parent, n.parent, above, n.child_number, write).exclusive;
-  }
-  Cache& cache = caches_[node];
-  const State state = make_state(exclusive, false);
-  if (cache.orders_by_time()) {
-    const Slot slot = cache.victim(request.line);
-    if (cache.line(slot) != kNoLine) leave_plain(node, slot);
-    cache.replace(slot, request.line, state, above);
-    return slot;
-  }
-  if (!cache.orders_by_age()) return place(node, request.line, state, above);
-  const Slot slot = cache.victim(request.line);
-  if (cache.line(slot) != kNoLine) {
-    if (cache.only_sharers(slot) != 0)
-      remove_from_children(cache, node, slot, kNobody, Loss::kBackInvalidation, Data::kMerge);
-    if (cache.counts_visitors()) cache.count_visitors(slot);
-    leave_plain(node, slot);
-  }
-  cache.replace_oldest(slot, request.line, state, above);
-  return slot;
-}
-
-// evict() of a line that no child has, but what is in the slot stays there: it will be replaced.
-inline void CoherentTree::leave_plain(NodeId node, Slot slot) {
-  const Node& n = nodes_[node];
-  Cache& cache = caches_[node];
-  ++cache.events.evictions;
-  const bool dirty = is_dirty(cache.state(slot));
-  cache.events.write_backs_out += dirty;
-  if (n.parent == kMemory) {
-    memory_.writes += dirty;
-    return;
-  }
-  Cache& parent = caches_[n.parent];
-  const Slot above = cache.parent_slot(slot);
-  if (dirty) {
-    ++parent.events.write_backs_in;
-    parent.set_dirty(above, true);
-    parent.set_dirty_child(above, false);
-  }
-  parent.drop_owner(above, n.child_number);
-}
-
 Slot CoherentTree::place(NodeId node, uint64_t line, State state, Slot parent_slot) {
   Cache& cache = caches_[node];
   const Slot slot = cache.victim(line);
-  if (cache.line(slot) != kNoLine) evict(node, slot);
+  if (cache.holds_line(slot)) evict(node, slot);
   cache.fill(slot, line, state, parent_slot);
   if (details_ != nullptr) details_->filled(node, line);
   return slot;
@@ -321,7 +250,7 @@ CoherentTree::Sharing CoherentTree::add_sharer(Directory& directory, NodeId pare
   Sharing sharing{write, false};
   const bool gives = gives_exclusive(children_of(parent)[child]);
   if (coherence_ == Coherence::kNone) [[unlikely]] {
-    set_sharer(directory, slot, child);
+    directory.add_sharer(slot, child);
     return {write || gives, false};
   }
   if (write) {
@@ -339,7 +268,7 @@ CoherentTree::Sharing CoherentTree::add_sharer(Directory& directory, NodeId pare
     service_.supplier = last_modified_;
     if (Details* details = details_of_request()) details->supplied_modified();
   }
-  set_sharer(directory, slot, child);
+  directory.add_sharer(slot, child);
   directory.set_owned_by_child(slot, sharing.exclusive);
   return sharing;
 }

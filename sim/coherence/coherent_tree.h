@@ -12,6 +12,7 @@
 //   - an exclusive cache holds no line that its children hold.
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cstdint>
 #include <memory>
@@ -59,7 +60,7 @@ class CoherentTree {
     bool write_through = false;
     bool write_allocate = true;
     bool prefetches = false;
-    bool plain = false;  // its misses can go by allocate_plain()
+    bool plain = false;  // its misses can go by miss_plain()
 
     bool holds_directory() const { return inclusion == Inclusion::kInclusive; }
   };
@@ -68,6 +69,19 @@ class CoherentTree {
   struct Service {
     uint32_t level;   // from 0; size of the machine's levels: memory
     NodeId supplier;  // a cache that handed over the line instead of that level; kMemory: none did
+  };
+
+  // The caches that a core's fetches or data meet, from level 1 on.
+  struct Step {
+    Cache* cache = nullptr;
+    RequestCounters* requests = nullptr;  // of the core
+    NodeId node = kMemory;
+    uint32_t child_number = 0;
+    bool plain = false, gives_exclusive = false;
+  };
+  struct Way {
+    uint32_t levels = 0;
+    std::array<Step, kMaxLevels> steps;
   };
 
   // The level-1 cache of a core; `side` is kInstruction or kData (the same cache when level 1 is unified).
@@ -84,6 +98,12 @@ class CoherentTree {
   // A write of `core` found the line in `slot` of `node`, not Modified: makes it Modified, or passes the write on.
   // Returns whether it was an upgrade.
   bool write_hit(NodeId node, Slot slot, uint32_t core, Access kind);
+  // The same, and allocate(), for a cache whose Node is plain, when nobody_watches(): all levels in one function, and
+  // no step that has nothing to do there. It counts and leaves what the general way does. `from`: the level that
+  // misses.
+  Slot miss_plain(const Way& way, uint32_t from, uint32_t core, Access access, uint64_t line);
+  const Way& way(uint32_t core, Side side) const { return ways_[2 * core + (side != Side::kInstruction)]; }
+  bool nobody_watches() const { return details_ == nullptr && request_observer_ == nullptr; }
   const Service& service() const { return service_; }
   // The level that had the permission which the last upgrade asked for; size of the machine's levels: memory.
   uint32_t permission_level() const { return permission_level_; }
@@ -148,6 +168,7 @@ class CoherentTree {
 
   void build_nodes(const MachineConfig& config);
   void build_caches(const MachineConfig& config, Slice slice);
+  void build_ways();
   bool directory_at_memory() const { return roots_.size() > 1; }
   const std::vector<NodeId>& children_of(NodeId parent) const {
     return parent == kMemory ? roots_ : nodes_[parent].children;
@@ -170,10 +191,9 @@ class CoherentTree {
   void write_back_and_keep(NodeId node, Slot entry);
   // Fetches the line into `node`, which holds its directory, from its parent. Returns its slot.
   Slot allocate(NodeId node, const Request& request);
-  // The same for the usual cache (Node::plain), when nobody watches: one function, and no step that has nothing to do
-  // there. It counts and leaves what the general way does.
-  Slot allocate_plain(NodeId node, const Request& request);
-  void leave_plain(NodeId node, Slot slot);
+  // Of miss_plain().
+  void prefetch_victim(const Step& step, const Step& parent, uint64_t line) const;
+  Slot put_plain(const Step& step, Cache* parent, uint64_t line, State state, Slot parent_slot);
   // Puts a line into the array of `node`; evicts what is in the way. Returns its slot.
   Slot place(NodeId node, uint64_t line, State state, Slot parent_slot);
   void place_data(NodeId node, Slot entry, bool dirty);
@@ -252,6 +272,7 @@ class CoherentTree {
   std::vector<Node> nodes_;
   std::vector<NodeId> roots_;               // the last level
   std::vector<NodeId> level1_[2];           // by core: instruction, data
+  std::vector<Way> ways_;                   // by 2 * core + is data
   std::vector<LineDirectory> directories_;  // by node; used when it does not hold its directory itself
   LineDirectory memory_directory_{1};
   Coherence coherence_ = Coherence::kMesi;
@@ -278,7 +299,7 @@ namespace simrun::sim {
 template <typename Directory, typename Visit>
 void for_each_sharer(const Directory& directory, Slot slot, uint32_t skip, Visit visit) {
   for (uint32_t word = 0; word < directory.sharer_words(); ++word)
-    for (uint64_t bits = directory.sharers(slot)[word]; bits != 0; bits &= bits - 1) {
+    for (uint64_t bits = directory.sharers(slot, word); bits != 0; bits &= bits - 1) {
       const uint32_t child = word * 64 + std::countr_zero(bits);
       if (child != skip) visit(child);
     }
@@ -287,19 +308,8 @@ void for_each_sharer(const Directory& directory, Slot slot, uint32_t skip, Visit
 template <typename Directory>
 bool has_sharers(const Directory& directory, Slot slot) {
   for (uint32_t word = 0; word < directory.sharer_words(); ++word)
-    if (directory.sharers(slot)[word] != 0) return true;
+    if (directory.sharers(slot, word) != 0) return true;
   return false;
-}
-
-template <typename Directory>
-void set_sharer(Directory& directory, Slot slot, uint32_t child) {
-  directory.sharers(slot)[child / 64] |= uint64_t{1} << (child % 64);
-  if (directory.counts_visitors()) directory.visitors(slot)[child / 64] |= uint64_t{1} << (child % 64);
-}
-
-template <typename Directory>
-void clear_sharer(Directory& directory, Slot slot, uint32_t child) {
-  directory.sharers(slot)[child / 64] &= ~(uint64_t{1} << (child % 64));
 }
 
 template <class F>

@@ -26,7 +26,7 @@ Slot LineDirectory::find(uint64_t line) const {
 }
 
 void LineDirectory::close(Slot slot) {
-  for (uint32_t word = 0; word < words_; ++word) DCHECK(sharers(slot)[word] == 0);
+  for (uint32_t word = 0; word < words_; ++word) DCHECK(sharers(slot, word) == 0);
   slots_.erase(entries_[slot].line);
   entries_[slot].line = kNoLine;
   free_.push_back(slot);

@@ -25,8 +25,9 @@ class LineDirectory {
 
   uint32_t sharer_words() const { return words_; }
   uint64_t line(Slot slot) const { return entries_[slot].line; }
-  uint64_t* sharers(Slot slot) { return &sharers_[static_cast<size_t>(slot) * words_]; }
-  const uint64_t* sharers(Slot slot) const { return &sharers_[static_cast<size_t>(slot) * words_]; }
+  uint64_t sharers(Slot slot, uint32_t word) const { return sharers_[size_t{slot} * words_ + word]; }
+  void add_sharer(Slot slot, uint32_t child) { word_of(slot, child) |= uint64_t{1} << (child % 64); }
+  void remove_sharer(Slot slot, uint32_t child) { word_of(slot, child) &= ~(uint64_t{1} << (child % 64)); }
   // The only sharer holds the line Exclusive or Modified.
   bool owned_by_child(Slot slot) const { return entries_[slot].owned; }
   void set_owned_by_child(Slot slot, bool owned) { entries_[slot].owned = owned; }
@@ -46,8 +47,6 @@ class LineDirectory {
   static constexpr uint32_t kNoChild = ~uint32_t{0};
   uint32_t forwarder(Slot slot) const { return entries_[slot].forwarder; }
   void set_forwarder(Slot slot, uint32_t child) { entries_[slot].forwarder = child; }
-  static constexpr bool counts_visitors() { return false; }
-  uint64_t* visitors(Slot) { return nullptr; }
 
   void archive(StateArchive& a) {
     a.list(entries_);
@@ -72,6 +71,8 @@ class LineDirectory {
     uint32_t forwarder = kNoChild;
     bool owned = false, dirty_child = false, exclusive = false;
   };
+  uint64_t& word_of(Slot slot, uint32_t child) { return sharers_[size_t{slot} * words_ + child / 64]; }
+
   uint32_t words_;
   std::unordered_map<uint64_t, Slot> slots_;
   std::vector<Entry> entries_;

@@ -118,7 +118,7 @@ void CoherentTree::leave_domain(NodeId node, Slot above, uint64_t line, bool dir
     write_back(node, above);
     parent.set_dirty_child(above, false);
   }
-  clear_sharer(parent, above, n.child_number);
+  parent.remove_sharer(above, n.child_number);
   parent.set_owned_by_child(above, false);
 }
 
@@ -128,7 +128,7 @@ void CoherentTree::leave_to_memory(NodeId node, Slot above, bool dirty) {
   LineDirectory& directory = memory_directory_;
   const uint32_t child = nodes_[node].child_number;
   if (dirty) directory.set_dirty_child(above, false);
-  clear_sharer(directory, above, child);
+  directory.remove_sharer(above, child);
   directory.set_owned_by_child(above, false);
   if (directory.forwarder(above) == child) directory.set_forwarder(above, LineDirectory::kNoChild);
   if (!has_sharers(directory, above)) directory.close(above);
@@ -140,7 +140,7 @@ void CoherentTree::leave_to_tracked(NodeId node, Slot above, uint64_t line, bool
   const NodeId parent = nodes_[node].parent;
   Cache& cache = caches_[parent];
   LineDirectory& directory = directories_[parent];
-  clear_sharer(directory, above, nodes_[node].child_number);
+  directory.remove_sharer(above, nodes_[node].child_number);
   directory.set_owned_by_child(above, false);
   if (dirty) directory.set_dirty_child(above, false);
   const bool last = !has_sharers(directory, above);

@@ -13,7 +13,7 @@ bool CoherentTree::remove_from_children(Directory& directory, NodeId parent, Slo
   for_each_sharer(directory, slot, keep_child, [&](uint32_t child_number) {
     const NodeId child = children_of(parent)[child_number];
     if (reason == Loss::kCoherence) count_invalidation_sent(parent);
-    clear_sharer(directory, slot, child_number);
+    directory.remove_sharer(slot, child_number);
     if (!remove_domain(child, line, reason)) return;
     any_modified = true;
     last_modified_ = child;

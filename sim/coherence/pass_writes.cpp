@@ -34,7 +34,7 @@ Slot CoherentTree::pass_write(NodeId child, const Request& request, bool keeps) 
     slot = allocate(node, request);
     cache.set_dirty(slot, true);
   }
-  if (keeps) set_sharer(cache, slot, child_number);
+  if (keeps) cache.add_sharer(slot, child_number);
   return slot;
 }
 
@@ -53,7 +53,7 @@ Slot CoherentTree::take_passed_write(NodeId node, Slot slot, const Request& requ
       details_->supplied_modified();
     cache.set_dirty_child(slot, false);
   }
-  if (keeps) set_sharer(cache, slot, child_number);
+  if (keeps) cache.add_sharer(slot, child_number);
   if (nodes_[node].write_through)
     pass_write(node, request, true);
   else
@@ -75,7 +75,7 @@ Slot CoherentTree::pass_write_to_memory(uint32_t child_number, const Request& re
     directory.set_dirty_child(slot, false);
     directory.set_forwarder(slot, LineDirectory::kNoChild);
   }
-  if (keeps) set_sharer(directory, slot, child_number);
+  if (keeps) directory.add_sharer(slot, child_number);
   if (has_sharers(directory, slot)) return slot;
   directory.close(slot);
   return kNoSlot;

@@ -3,7 +3,7 @@
 // is one.
 //
 // A set's age bytes are padded to a power of two of at least 8; padding holds kPaddingAge, which no operation here
-// changes. Ages rather than time stamps: a 16-way set's partial tags, ages and states then share one host line, and a
+// changes. Ages rather than time stamps: a 16-way set is then two host lines, with all that is kept of its lines, and a
 // miss finds its victim with one compare. (Level 1 keeps times instead: docs/decisions/0022.)
 #pragma once
 

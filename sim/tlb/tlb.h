@@ -62,7 +62,7 @@ class Tlb {
   }
   static void put(Cache& pages, uint64_t page) {
     const Slot victim = pages.victim(page);
-    if (pages.line(victim) != kNoLine) pages.remove(victim);
+    if (pages.holds_line(victim)) pages.remove(victim);
     pages.fill(victim, page, State::kShared, kNoSlot);
   }
 

@@ -1,6 +1,7 @@
 // The fast model equals the reference model to the last counter, over random machines and streams.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdlib>
 #include <sstream>
 
@@ -48,7 +49,9 @@ void expect_equal(const Statistics& fast, const Statistics& reference) {
   EXPECT_TRUE(fast == reference);
 }
 
-void compare(MachineConfig (*make_machine)(std::mt19937_64&)) {
+using MoveLines = void (*)(std::mt19937_64&, const MachineConfig&, std::vector<Reference>&);
+
+void compare(MachineConfig (*make_machine)(std::mt19937_64&), MoveLines move_lines = nullptr) {
   const bool everywhere = std::getenv("SIMRUN_TEST_SEED") != nullptr;  // looking for a fault
   const uint64_t first = from_environment(everywhere ? "SIMRUN_TEST_SEED" : "SIMRUN_TEST_FIRST", 1);
   const uint64_t cases = everywhere ? 1 : from_environment("SIMRUN_TEST_CASES", 2000);
@@ -58,7 +61,8 @@ void compare(MachineConfig (*make_machine)(std::mt19937_64&)) {
     SCOPED_TRACE("SIMRUN_TEST_SEED=" + std::to_string(seed) + ", " + describe(machine));
     Hierarchy fast(machine);
     ReferenceModel reference(machine);
-    const std::vector<Reference> stream = random_stream(random, machine, 200 + random() % 1500);
+    std::vector<Reference> stream = random_stream(random, machine, 200 + random() % 1500);
+    if (move_lines != nullptr) move_lines(random, machine, stream);
     for (size_t i = 0; i < stream.size(); ++i) {
       const Reference& r = stream[i];
       fast.set_pc(r.address % 7);
@@ -87,6 +91,24 @@ TEST(EqualsReference, RandomMachinesAndStreams) { compare(random_machine); }
 TEST(EqualsReference, RandomPoliciesAndProtocols) { compare(random_machine_with_policies); }
 
 TEST(EqualsReference, RandomPrefetchersAndTlbs) { compare(random_machine_with_everything); }
+
+// Tags are kept as 32 bits until a line comes that needs more (sim/cache/cache.h): all lines have small tags, or those
+// of one cache pass the largest that fits, or some belong to other address spaces, with the same lower bits.
+void move_near_and_far(std::mt19937_64& random, const MachineConfig& machine, std::vector<Reference>& stream) {
+  const LevelConfig& level = machine.levels[random() % machine.levels.size()];
+  const CacheShape& shape = level.split ? level.data : level.unified;
+  const uint64_t sets = shape.size_bytes / (uint64_t{machine.line_bytes} * shape.ways);
+  const uint64_t passes = (uint64_t{1} << 32) - 1 - random() % 3;
+  const uint64_t base = std::array{uint64_t{0}, passes * sets - random() % (2 * sets), passes * sets}[random() % 3];
+  const uint64_t spaces = random() % 2 == 0 ? 1 : 3;
+  for (Reference& r : stream) {
+    r.address += (base - (uint64_t{1} << 40)) * machine.line_bytes;
+    r.address ^= r.address / machine.line_bytes % spaces << 50;
+  }
+}
+
+TEST(EqualsReference, LinesNearAndFar) { compare(random_machine, move_near_and_far); }
+TEST(EqualsReference, LinesNearAndFarByAnyPolicy) { compare(random_machine_with_policies, move_near_and_far); }
 
 // The machine that people use, on streams long enough to fill its levels.
 TEST(EqualsReference, DeepMachineLongStream) {
