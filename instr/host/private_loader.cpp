@@ -109,7 +109,7 @@ std::vector<std::string> engine_environment() {
   // memory for further arenas, which would count as the application's. The allocator's first mapping is for all that most programs need,
   // so that the engine goes on where the application has as many mappings as there may be.
   std::vector<std::string> result = {"GLIBC_TUNABLES=glibc.pthread.rseq=0:glibc.malloc.arena_max=1",
-                                     "MIMALLOC_RESERVE_OS_MEMORY=512MiB"};
+                                     "MIMALLOC_RESERVE_OS_MEMORY=256MiB"};
   for (char** e = environ; *e; ++e)
     if (std::string_view(*e).starts_with("SIMRUN_")) result.emplace_back(*e);
   return result;
