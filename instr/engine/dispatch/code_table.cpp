@@ -94,12 +94,26 @@ uint64_t view_of(const Superblock& superblock) { return g_code_cache.view_for(ra
 // As it is executed.
 uint64_t code_at(const Superblock& superblock, uint32_t offset) { return g_code_cache.address(offset) + view_of(superblock); }
 
+// By the target's address, on the way (cold): a relative jump stays in its view. False: no room for that.
+bool patch_to_other_view(const Exit& exit, const Superblock& target) {
+  constexpr uint32_t kReserve = 4096;
+  if (g_code_cache.space(CodeCache::kCold) < kReserve) return false;
+  Assembler a = assembler_for(CodeCache::kCold);
+  const uint64_t way = a.here();
+  a.jmp_far(code_at(target, target.entry));
+  g_code_cache.commit(CodeCache::kCold, a.size());
+  g_code_cache.patch_displacement(exit.patch, way);
+  return true;
+}
+
 void link(Exit& exit, const Superblock& target) {
   const Superblock& from = g_state->superblocks[exit.superblock];
   const bool may_link = from.purpose == Purpose::kOrdinary || from.purpose == Purpose::kAlone;
-  if (!may_link || view_of(from) != view_of(target)) return;
-  if (exit.linked || exit.kind != ExitKind::kDirect || !g_process.header->link_superblocks) return;
-  patch(exit, target);
+  if (!may_link || exit.linked || exit.kind != ExitKind::kDirect || !g_process.header->link_superblocks) return;
+  if (view_of(from) == view_of(target))
+    patch(exit, target);
+  else if (!patch_to_other_view(exit, target))
+    return;
   exit.linked = true;
   g_process.header->statistics.links.fetch_add(1, std::memory_order_relaxed);
 }
