@@ -79,6 +79,8 @@ struct ThreadContext : border::ThreadSlot {
   std::atomic<uint32_t> in_cache;         // 1 from the last look-up before entering the code cache until the exit was read
   uint32_t slot;
   uint32_t parent_slot;
+  uint32_t begins_process;     // it is no thread of its parent's process
+  uint32_t pid_namespace;      // equal where `tid` means the same; 0 is that of the program
   uint32_t tid;
   uint64_t normal_limit;       // what `limit` is when nobody wants the thread to stop
   // Count mode (instrument/budget.h).

@@ -16,26 +16,34 @@ const ForkLock g_fork_lock{g_stopper, LockRank::kSafePoints};
 std::atomic<uint32_t> g_stopping{0};      // futex: 1 while a stop is in force
 std::atomic<uint32_t> g_departures{0};    // futex: counts threads that left the code cache during a stop
 
-// The thread that is in the engine with this FS base; 0: none that has begun, or a helper of the engine's own.
-uint32_t thread_at(uint64_t fs_base) {
+// The thread that is in the engine with this FS base; null: none that has begun, or a helper of the engine's own.
+ThreadContext* thread_at(uint64_t fs_base) {
   const uint32_t slots = g_process.header->slots_used.load();
   for (uint32_t k = 0; k < slots; ++k) {
-    const ThreadContext* thread = g_process.slot(k);
+    ThreadContext* thread = g_process.slot(k);
     const auto state = static_cast<border::ThreadState>(thread->ring.state.load());
     const bool lives = state != border::ThreadState::kFree && state != border::ThreadState::kStarting && state != border::ThreadState::kDead;
-    if (lives && thread->engine_fs_base == fs_base) return thread->tid;
+    if (lives && thread->engine_fs_base == fs_base) return thread;
   }
-  return 0;
+  return nullptr;
+}
+
+// Only where the asking thread's kernel knows the other's number.
+bool has_ended(const ThreadContext* asking, const ThreadContext* other) {
+  return asking->pid_namespace == other->pid_namespace && is_gone(other->tid);
 }
 
 }  // namespace
 
 void check_holder(const EngineLock& lock) {
   const uint64_t holder = lock.holder();
-  const uint32_t tid = thread_at(holder);
-  if (tid == 0 || !is_gone(tid)) return;
+  const ThreadContext* const thread = thread_at(holder);
+  const ThreadContext* const waiting = thread_at(reinterpret_cast<uint64_t>(__builtin_thread_pointer()));
+  if (thread == nullptr || waiting == nullptr) return;
+  const uint32_t tid = thread->tid;
+  if (!has_ended(waiting, thread)) return;
   // Not one that gave the lock back before it ended, nor the next one with its identity.
-  if (lock.holder() == holder && thread_at(holder) == tid)
+  if (lock.holder() == holder && thread_at(holder) == thread && thread->tid == tid)
     fail("process %u, which shares this program's memory, was killed while it held a lock of the engine; simrun cannot go on", tid);
 }
 
@@ -59,7 +67,7 @@ void stop_world(ThreadContext* self) {
       const timespec timeout{0, 1'000'000};
       const bool timed_out = raw_syscall(SYS_futex, word(&g_departures), FUTEX_WAIT_PRIVATE, seen, word(&timeout)) == -ETIMEDOUT;
       // A process that shares this memory is killed alone, wherever it is.
-      if (timed_out && is_gone(other->tid)) other->in_cache.store(0, std::memory_order_seq_cst);
+      if (timed_out && has_ended(self, other)) other->in_cache.store(0, std::memory_order_seq_cst);
     }
   }
 }

@@ -24,12 +24,12 @@ uint64_t killed_by(const ThreadContext* c, uint64_t number) {
 
 bool is_of_process(uint64_t pid, uint64_t tid) { return raw_syscall(SYS_tgkill, pid, tid, 0) == 0; }
 
-bool is_in_engine(uint64_t tid) {
+bool is_in_engine(uint64_t tid, uint32_t pid_namespace) {
   const uint32_t slots = g_process.header->slots_used.load();
   for (uint32_t k = 0; k < slots; ++k) {
     const ThreadContext* thread = g_process.slot(k);
     const auto state = static_cast<border::ThreadState>(thread->ring.state.load());
-    if (thread->tid == tid && state != border::ThreadState::kFree && state != border::ThreadState::kDead) return true;
+    if (thread->tid == tid && thread->pid_namespace == pid_namespace && state != border::ThreadState::kFree && state != border::ThreadState::kDead) return true;
   }
   return false;
 }
@@ -44,7 +44,7 @@ void wait_for_end(uint64_t tid) {
 
 bool answer_kill_call(ThreadContext* c, uint64_t number, int64_t& result) {
   const uint64_t whom = killed_by(c, number);
-  if (whom == 0 || !is_in_engine(whom) || is_of_process(static_cast<uint64_t>(raw_syscall(SYS_getpid)), whom)) return false;
+  if (whom == 0 || !is_in_engine(whom, c->pid_namespace) || is_of_process(static_cast<uint64_t>(raw_syscall(SYS_getpid)), whom)) return false;
   const uint64_t mask = block_signals();
   lock_for_fork();
   const uint64_t* g = c->app.gpr;

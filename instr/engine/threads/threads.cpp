@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <atomic>
 #include <cstring>
 #include <iterator>
 
@@ -57,6 +58,8 @@ void reset_context(ThreadContext* c, uint32_t slot) {
   c->user_dispatch = {};
   c->step = Step::kNone;
   c->goes_alone = 0;
+  c->begins_process = 0;
+  c->pid_namespace = 0;
   c->has_call_mask = 0;
   c->view_attempts = 0;
   c->call_to_restart = 0;
@@ -128,6 +131,8 @@ int64_t clone_thread(ThreadContext* c, CloneRequest& request, uint64_t mask) {
   child->tsc_refused = c->tsc_refused;
   append_event(c, border::Event::kThreadCreate, {child->slot});
   child->parent_slot = c->slot;
+  child->begins_process = (request.flags & CLONE_THREAD) == 0;
+  child->pid_namespace = c->pid_namespace;
   request.set_stack(identity->stack_top);
   const int64_t result = g_routines.clone(request.registers, g_routines.thread_start, child);
   if (result < 0) {
@@ -285,6 +290,9 @@ bool do_fork(ThreadContext* c, uint64_t flags) {
 
 void start_thread(ThreadContext* c) {
   use_signal_stack(c, c->identity->signal_stack);
+  // The parent has no number in a namespace that begins with this process.
+  static std::atomic<uint32_t> namespaces;
+  if (c->begins_process != 0 && raw_syscall(SYS_getppid) == 0) c->pid_namespace = namespaces.fetch_add(1) + 1;
   c->tid = static_cast<uint32_t>(raw_syscall(SYS_gettid));
   c->ring.tid.store(c->tid);
   append_event(c, border::Event::kThreadStart, {c->tid, c->parent_slot == ~0u ? ~0ull : c->parent_slot, c->app_fs_base});
