@@ -1,8 +1,9 @@
 // The memory of translated code: one memfd mapped writable at one address and executable at others, so that no page is ever writable
 // and executable at one address. Code is executed in a *view*: one lies near the libraries, one, if the program is position-independent,
 // near the program, so that what an instruction reaches by rip is within 2 GiB in either. All jumps within the cache are relative, so they
-// stay in the view; only addresses that are kept (of indirect targets, for the dispatcher) name a view. Two areas, each with a bump pointer: hot code, and cold code (exit stubs, slow paths) that would only
-// spread the hot code over more cache lines and pages. When one is full everything is flushed (dispatch/flush.h).
+// stay in the view; only addresses that are kept (of indirect targets, of direct ones in the other view, for the dispatcher)
+// name a view. Two areas, each with a bump pointer: hot code, and cold code (exit stubs, slow paths) that would only spread the
+// hot code over more cache lines and pages. When one is full everything is flushed (dispatch/flush.h).
 // Dispatcher only, under the translation lock, but for reading `execute_base`.
 #pragma once
 
