@@ -184,29 +184,17 @@ bool uses_xsave_area(const Instruction& out) {
   return false;
 }
 
-bool stores_fpu_pointer(const ZydisView& view) {
-  switch (view.mnemonic()) {
-    case ZYDIS_MNEMONIC_FNSTENV:
-    case ZYDIS_MNEMONIC_FNSAVE:
-    case ZYDIS_MNEMONIC_FXSAVE:
-    case ZYDIS_MNEMONIC_FXSAVE64:
-    case ZYDIS_MNEMONIC_XSAVE:
-    case ZYDIS_MNEMONIC_XSAVE64:
-    case ZYDIS_MNEMONIC_XSAVEC:
-    case ZYDIS_MNEMONIC_XSAVEC64:
-    case ZYDIS_MNEMONIC_XSAVEOPT:
-    case ZYDIS_MNEMONIC_XSAVEOPT64:
-      return true;
-    default:
-      return false;
-  }
+bool stores_fpu_pointer(const ZydisView& view, const Instruction& out) {
+  const ZydisMnemonic m = view.mnemonic();
+  const bool saves = uses_xsave_area(out) && out.memory[0].kind == border::OperandKind::kStore;
+  return saves || m == ZYDIS_MNEMONIC_FNSTENV || m == ZYDIS_MNEMONIC_FNSAVE || m == ZYDIS_MNEMONIC_FXSAVE || m == ZYDIS_MNEMONIC_FXSAVE64;
 }
 
 }  // namespace
 
 void decode_register_use(const ZydisView& view, Instruction& out) {
   out.vector_state = touches_vector_state(view) || uses_xsave_area(out);
-  out.stores_fpu_pointer = stores_fpu_pointer(view);
+  out.stores_fpu_pointer = stores_fpu_pointer(view, out);
   note_operands(view, out);
   if (view.string) return note_string_registers(view, out);
   if (out.flow == Flow::kSyscall) return note_syscall(out);
