@@ -8,7 +8,7 @@
 
 static uint8_t area[4096] __attribute__((aligned(64)));
 static uint32_t environment[28];
-extern char here[], faulty[];
+extern char here[], faulty[], waiting[];
 static volatile uint64_t in_frame;
 static int keeps_pointers;
 
@@ -89,6 +89,21 @@ static void code_that_goes(void) {
   munmap(code, 4096);
 }
 
+// A child that leaves the engine, with an exception waiting.
+static void vforked(void) {
+  const uint16_t control = 0x37f & ~4;
+  __asm__ volatile("fninit\n fldcw %0\n fld1\n fldz\n waiting: fdivrp" : : "m"(control));
+  const pid_t child = vfork();
+  if (child == 0) {
+    __asm__ volatile("fnstenv %0" : "=m"(environment));
+    _exit(environment[3] == (uint32_t)(uint64_t)waiting ? 3 : 4);
+  }
+  __asm__ volatile("fninit");
+  int status;
+  CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status));
+  CHECK_EQUAL(WEXITSTATUS(status), 3);
+}
+
 int main(void) {
   load();
   __asm__ volatile("fxsave64 %0" : "=m"(area));
@@ -100,6 +115,7 @@ int main(void) {
   for (int round = 0; round < 50; ++round) each_way();
   fault();
   code_that_goes();
+  vforked();
   load();
   const pid_t child = fork();
   if (child == 0) {
