@@ -115,7 +115,7 @@ int main(void) {
   for (int round = 0; round < 50; ++round) each_way();
   fault();
   code_that_goes();
-  vforked();
+  for (int round = 0; round < 4; ++round) vforked();
   load();
   const pid_t child = fork();
   if (child == 0) {
