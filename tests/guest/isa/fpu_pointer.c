@@ -8,7 +8,7 @@
 
 static uint8_t area[4096] __attribute__((aligned(64)));
 static uint32_t environment[28];
-extern char here[], faulty[], waiting[];
+extern char here[], faulty[], waiting[], in_steps[];
 static volatile uint64_t in_frame;
 static int keeps_pointers;
 
@@ -89,6 +89,22 @@ static void code_that_goes(void) {
   munmap(code, 4096);
 }
 
+static void on_trap(int signal) { (void)signal; }
+
+// Step by step: under the trap flag.
+static void stepped(void) {
+  const uint16_t control = 0x37f & ~4;
+  signal(SIGTRAP, on_trap);
+  __asm__ volatile(
+      "sub $256, %%rsp\n fninit\n fldcw %1\n fld1\n fldz\n pushf\n orl $0x100, (%%rsp)\n popf\n"
+      "in_steps: fdivrp\n nop\n fnstenv %0\n"
+      "pushf\n andl $~0x100, (%%rsp)\n popf\n add $256, %%rsp\n fninit"
+      : "=m"(environment)
+      : "m"(control)
+      : "memory", "cc");
+  CHECK_EQUAL(environment[3], (uint32_t)(uint64_t)in_steps);
+}
+
 // A child that leaves the engine, with an exception waiting.
 static void vforked(void) {
   const uint16_t control = 0x37f & ~4;
@@ -115,6 +131,7 @@ int main(void) {
   for (int round = 0; round < 50; ++round) each_way();
   fault();
   code_that_goes();
+  stepped();
   for (int round = 0; round < 4; ++round) vforked();
   load();
   const pid_t child = fork();
