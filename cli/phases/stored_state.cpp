@@ -21,10 +21,11 @@ using nlohmann::json;
 
 constexpr char kMagic[] = "SSTATE1\n";
 constexpr size_t kMagicBytes = sizeof kMagic - 1;
+constexpr int kLayout = 2;  // to be raised when the bytes of sim::Hierarchy::state() change
 constexpr uint64_t kMaxHeader = 16u << 20, kMaxState = uint64_t{1} << 40;
 
 json header_of(const sim::MachineConfig& machine) {
-  return {{"simrun", SIMRUN_VERSION}, {"machine", configs::to_json(machine)}};
+  return {{"simrun", SIMRUN_VERSION}, {"layout", kLayout}, {"machine", configs::to_json(machine)}};
 }
 
 struct File {

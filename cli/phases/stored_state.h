@@ -1,8 +1,8 @@
 // The contents of a machine's caches in a file, to begin a simulation with: for the same machine and the same version
 // of simrun only, which the file says and its reader checks.
 //
-// Layout: "SSTATE1\n", u64 bytes of the header, the header (JSON: simrun, machine), one zstd frame
-// (sim/state_archive.h).
+// Layout: "SSTATE1\n", u64 bytes of the header, the header (JSON: simrun, layout, machine), one zstd
+// frame (sim/state_archive.h).
 #pragma once
 
 #include <string>
