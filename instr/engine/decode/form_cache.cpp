@@ -137,15 +137,27 @@ int64_t number(const uint8_t* at, uint8_t bytes) {
   return value;
 }
 
-std::array<uint64_t, 2> key_of(const uint8_t* code, const FormCache::Shape& shape) {
-  uint8_t bytes[16] = {};
-  std::memcpy(bytes, code, shape.from);
-  const uint32_t behind = shape.from + shape.free_bytes;
-  std::memcpy(bytes + behind, code + behind, shape.length - behind);
-  bytes[15] = shape.length;
-  std::array<uint64_t, 2> key;
-  std::memcpy(key.data(), bytes, 16);
-  return key;
+// 15 bytes of code, and masks for the first `n` of them: in registers, as short copies of a number of bytes that varies are slow.
+using Words = std::array<uint64_t, 2>;
+
+Words words_of(const uint8_t* code) {
+  uint64_t low, high;
+  std::memcpy(&low, code, 8);
+  std::memcpy(&high, code + 7, 8);
+  return {low, high >> 8};
+}
+
+constexpr std::array<Words, 16> first_bytes() {
+  std::array<Words, 16> masks{};
+  for (uint32_t n = 0; n < 16; ++n)
+    for (uint32_t k = 0; k < n; ++k) masks[n][k / 8] |= uint64_t{0xff} << k % 8 * 8;
+  return masks;
+}
+constexpr std::array<Words, 16> kFirstBytes = first_bytes();
+
+Words key_of(const Words& code, const FormCache::Shape& shape) {
+  const Words &head = kFirstBytes[shape.from], &all = kFirstBytes[shape.length], &numbers = kFirstBytes[shape.from + shape.free_bytes];
+  return {code[0] & (head[0] | (all[0] & ~numbers[0])), (code[1] & (head[1] | (all[1] & ~numbers[1]))) | uint64_t{shape.length} << 56};
 }
 
 }  // namespace
@@ -180,7 +192,10 @@ bool FormCache::shape_of(const uint8_t* code, Shape& out) {
 void FormCache::apply(const Entry& entry, const Shape& shape, const uint8_t* code, AppAddress pc, Instruction& out) {
   out = entry.instruction;
   out.pc = pc;
-  std::memcpy(out.bytes, code, shape.length);
+  const Words bytes = words_of(code);
+  const uint64_t low = bytes[0] & kFirstBytes[shape.length][0], high = bytes[1] & kFirstBytes[shape.length][1];
+  std::memcpy(out.bytes, &low, 8);
+  std::memcpy(out.bytes + 8, &high, 7);
   const AppAddress next = pc + shape.length;
   int64_t disp = number(code + shape.from, shape.disp_bytes);
   if (shape.branch) {
@@ -243,7 +258,7 @@ FormCache::Entry& FormCache::entry_for(uint16_t& slot) {
 bool FormCache::decode(const uint8_t* code, uint32_t available, AppAddress pc, Instruction& out) {
   Shape shape;
   if (available < 15 || !shape_of(code, shape)) return engine::decode(code, available, pc, out);
-  const auto key = key_of(code, shape);
+  const Words key = key_of(words_of(code), shape);
   uint16_t& slot = slots_[(key[0] * 0x9e3779b97f4a7c15u ^ key[1] * 0xc2b2ae3d27d4eb4fu) >> 51];
   static_assert(kSlots == 1u << (64 - 51));
   if (slot != 0 && entries_[slot - 1u].key == key) {

@@ -43,7 +43,7 @@ void Translator::translate(const DecodedSuperblock& superblock, Purpose purpose,
   first_path_ = first_path;
   first_exit_ = first_exit;
   view_ = view;
-  words_ = WordMap(options_.share_words);
+  words_.start(options_.share_words);
   anchor_in_use_ = ended_ = false;
   pointer_lent_ = flags_kept_ = false;
   constant_use_ = nullptr;
@@ -84,7 +84,8 @@ void Translator::choose_scratch(const Wishes& wishes, uint8_t given) {
   uint32_t uses[16] = {};
   for (uint32_t k = 0; k < superblock_->count; ++k) {
     const Instruction& i = superblock_->instructions[k];
-    for (uint8_t r = 0; r < 16; ++r) uses[r] += touches(i, r);
+    for (auto touched = static_cast<GprSet>(i.gpr_read | i.gpr_written); touched != 0; touched &= static_cast<GprSet>(touched - 1))
+      ++uses[__builtin_ctz(touched)];
   }
   const Instruction& last = superblock_->instructions[superblock_->count - 1];
   const bool indirect_end = last.flow == Flow::kIndirectCall || last.flow == Flow::kIndirectJump || last.flow == Flow::kReturn;
@@ -369,7 +370,8 @@ void Translator::instruction(const Instruction& i) {
     case Flow::kSyscall: end_at(i.pc + i.length, ExitKind::kSyscall); break;
     case Flow::kUnsupported: end_at(i.pc, ExitKind::kUnsupported); break;
   }
-  if (tracing()) store_words_after(i);
+  if (!tracing()) return;
+  store_words_after(i);
   words_.step(i);
 }
 

@@ -200,7 +200,7 @@ class Translator {
   Assembler* out_ = nullptr;
   Assembler* cold_ = nullptr;
   TranslationOutput* result_ = nullptr;
-  WordMap words_{true};
+  WordMap words_;
   uint32_t first_path_ = 0, first_exit_ = 0;
   uint64_t view_ = 0;
   uint16_t current_ = 0;               // instruction being translated

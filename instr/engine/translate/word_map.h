@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "instr/border/descriptors.h"
@@ -12,10 +13,12 @@ namespace simrun::engine {
 
 class WordMap {
  public:
-  explicit WordMap(bool share) : share_(share) {
-    for (uint8_t r = 0; r < 16; ++r) values_[r] = {r, 0};
-    next_id_ = 16;
-    word_of_.fill(border::kNoWord);
+  // Before anything else, for each superblock. What no value has yet stays as it is: all of it is 10 KiB.
+  void start(bool share) {
+    share_ = share;
+    words_ = 0;
+    next_id_ = 0;
+    for (Value& v : values_) v = new_value();
   }
 
   struct Use {
@@ -49,7 +52,7 @@ class WordMap {
     const bool distance = i.distance_dest != kNoRegister;
     if (distance) known = {values_[i.distance_source].id, values_[i.distance_source].delta + i.distance_delta};
     for (GprSet w = i.gpr_written; w != 0; w &= static_cast<GprSet>(w - 1))
-      values_[static_cast<uint8_t>(__builtin_ctz(w))] = {next_id_++, 0};
+      values_[static_cast<uint8_t>(__builtin_ctz(w))] = new_value();
     if (distance) values_[i.distance_dest] = known;
   }
 
@@ -58,6 +61,10 @@ class WordMap {
     uint16_t id;
     int64_t delta;
   };
+  Value new_value() {
+    word_of_[next_id_] = border::kNoWord;
+    return {next_id_++, 0};
+  }
   // At most 16 new values per instruction, 64 instructions.
   static constexpr size_t kMaxValues = 16 + 16 * 64;
   std::array<Value, 16> values_;
