@@ -55,13 +55,14 @@ Hierarchy::Hierarchy(const MachineConfig& config, Slice slice)
     for (uint32_t core = 0; core < config_.cores; ++core) tlbs_.emplace_back(*config_.tlb);
   if (config_.addresses == Addresses::kFirstTouch) frames_.emplace(page_shift_);
   send_ports_through();
+  choose_lru();
 }
 
 // Those of which somebody sees every access.
 void Hierarchy::send_ports_through() {
   // Answers nothing.
   static constinit Cache::Recent never;
-  static constexpr Cache::Guess kFirst = 0;
+  static constinit Cache::Guess first = 0;
   static constinit uint64_t no_clock = 0;
   for (const LevelConfig& level : config_.levels)
     for (const CacheShape* shape : {&level.unified, &level.instruction, &level.data})
@@ -70,7 +71,7 @@ void Hierarchy::send_ports_through() {
     const PrefetchUnit* unit = tree_.prefetch_unit(port.node);
     if (tlbs_.empty() && !frames_ && unit == nullptr) continue;
     port.way = Way::kThrough;
-    port.shortcut = {&never, &kFirst, 0, &no_clock};
+    port.shortcut = {&never, &first, 0, &no_clock};
     if (unit == nullptr) continue;
     const std::vector<const prefetch::Stride*> strides = unit->predictor.strides();
     if (!strides.empty()) port.stride = strides[0];
@@ -80,12 +81,16 @@ void Hierarchy::send_ports_through() {
 
 // The rarer ends are functions of their own in tail position, so that the usual end, a hit, saves no registers.
 template <uint32_t kPadded>
-inline void Hierarchy::access_ways(Port& port, uint32_t core, Access kind, uint64_t line) {
+[[gnu::noinline]] void Hierarchy::access_ways(Port& port, uint32_t core, Access kind, uint64_t line) {
   const auto [hit, slot] = port.cache->hit_in_level1<kPadded>(line, is_write(kind));
   if (hit == Cache::Hit::kDone) [[likely]]
     return;
   if (hit == Cache::Hit::kMiss) return miss_in_level1(port, core, kind, line);
   first_write(port, core, kind, slot);
+}
+
+void Hierarchy::access_8_ways(Port& port, uint32_t core, Access kind, uint64_t line) {
+  access_ways<8>(port, core, kind, line);
 }
 
 [[gnu::noinline]] void Hierarchy::first_write(Port& port, uint32_t core, Access kind, Slot slot) {
@@ -95,12 +100,14 @@ inline void Hierarchy::access_ways(Port& port, uint32_t core, Access kind, uint6
 }
 
 void Hierarchy::access_in_full(Port& port, uint32_t core, Access kind, uint64_t line) {
+  if (port.access_lru != nullptr && kind != Access::kFlush) [[likely]]
+    return (this->*port.access_lru)(port, core, kind, line);
   if (port.way == Way::kThrough) [[unlikely]]
     return access_through(port, core, kind, line);
   if (kind == Access::kFlush) [[unlikely]]
     return tree_.flush(line);
   if (port.way == Way::kLru8) [[likely]]
-    return access_ways<8>(port, core, kind, line);
+    return access_8_ways(port, core, kind, line);
   if (port.way == Way::kLru) return access_ways<0>(port, core, kind, line);
   access_by_policy(port, core, kind, line);
 }
@@ -194,14 +201,17 @@ void Hierarchy::access_by_policy(Port& port, uint32_t core, Access kind, uint64_
     tree_.miss(port.node, core, kind, line);
   const CoherentTree::Service& service = tree_.service();
   ++port.served[service.level][index(kind)];
-  if (service.supplier != kMemory) [[unlikely]] {
-    ++port.handed_over[index(kind)];
-    std::vector<uint64_t>& row = transfers_[core];
-    if (row.empty()) row.resize(cores());
-    ++row[tree_.node(service.supplier).first_core];
-  }
+  if (service.supplier != kMemory) [[unlikely]]
+    count_transfer(port, core, kind);
   if (prefetches_ && port.way != Way::kThrough) [[unlikely]]
     prefetch();
+}
+
+void Hierarchy::count_transfer(Port& port, uint32_t core, Access kind) {
+  ++port.handed_over[index(kind)];
+  std::vector<uint64_t>& row = transfers_[core];
+  if (row.empty()) row.resize(cores());
+  ++row[tree_.node(tree_.service().supplier).first_core];
 }
 
 void Hierarchy::access_lines(uint32_t core, Access kind, uint64_t first, uint64_t last) {
@@ -257,6 +267,7 @@ void Hierarchy::keep_details() {
     for (NodeId id = ports_[port].node; id != kMemory; id = tree_.node(id).parent) paths[port].push_back(id);
   details_ = std::make_unique<Details>(line_bytes(), std::move(caches), std::move(paths));
   tree_.tell(details_.get());
+  choose_lru();
 }
 
 void Hierarchy::access_detailed(uint32_t core, Access kind, uint64_t address, uint32_t bytes, const Origin& origin) {
@@ -305,6 +316,7 @@ std::vector<CoreStatistics> Hierarchy::thread_statistics() const {
 }
 
 Statistics Hierarchy::statistics() const {
+  for (const Port& port : ports_) count_answered(port);
   Statistics result;
   for (NodeId id = 0; id < tree_.size(); ++id) {
     const CoherentTree::Node& node = tree_.node(id);
@@ -385,6 +397,7 @@ RequestStatistics Hierarchy::port_statistics(NodeId id, uint32_t core) const {
 }
 
 CoreStatistics Hierarchy::core_statistics(uint32_t core) const {
+  for (const uint32_t i : {2 * core, 2 * core + 1}) count_answered(ports_[i]);
   CoreStatistics result;
   const auto references = [&](Access kind) {
     const Port& port = ports_[2 * core + (kind != Access::kFetch)];

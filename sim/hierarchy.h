@@ -126,7 +126,10 @@ class Hierarchy {
   // Statistics::threads.
   void run_thread(uint32_t core, uint32_t thread);
 
-  void tell_of_requests(RequestObserver* observer) { tree_.tell_of_requests(observer); }
+  void tell_of_requests(RequestObserver* observer) {
+    tree_.tell_of_requests(observer);
+    choose_lru();
+  }
 
   // From now on, tables per line, instruction and thread, misses by class: only of references made by
   // access_detailed(), so call it before the first reference. Costs about 100 ns for each.
@@ -178,8 +181,12 @@ class Hierarchy {
     NodeId node = 0;
     Way way = Way::kLru;
     const CoherentTree::Way* plain = nullptr;  // CoherentTree::miss_plain() may be asked
-    RequestCounters counts;
-    uint64_t served[kMaxLevels + 1][kAccessKinds] = {};  // misses, by the level that answered; the last: memory
+    void (Hierarchy::*access_lru)(Port&, uint32_t core, Access kind, uint64_t line) = nullptr;  // null: not this machine
+    CoherentTree::LruWay lru;
+    // Misses that access_lru() made, by who answered; what else they count is added by count_answered().
+    mutable uint64_t answered[4][kAccessKinds] = {};
+    mutable RequestCounters counts;
+    mutable uint64_t served[kMaxLevels + 1][kAccessKinds] = {};  // misses, by the level that answered; the last: memory
     uint64_t handed_over[kAccessKinds] = {};             // misses, answered by another cache
     uint64_t upgrades[kMaxLevels + 1] = {};
     uint64_t extra_lines[kAccessKinds] = {};  // lines beyond the first of references that cross lines
@@ -198,8 +205,15 @@ class Hierarchy {
   void access_by_policy(Port& port, uint32_t core, Access kind, uint64_t line);
   template <uint32_t kPadded>
   void access_ways(Port& port, uint32_t core, Access kind, uint64_t line);
+  void access_8_ways(Port& port, uint32_t core, Access kind, uint64_t line);
   void first_write(Port& port, uint32_t core, Access kind, Slot slot);
   void miss_in_level1(Port& port, uint32_t core, Access kind, uint64_t line);
+  // Of the usual machine, for as long as nobody watches (access_lru.cpp). Not of flushes.
+  template <uint32_t kWays2, uint32_t kWays3>
+  void access_lru(Port& port, uint32_t core, Access kind, uint64_t line);
+  void choose_lru();
+  static void count_answered(const Port& port);
+  void count_transfer(Port& port, uint32_t core, Access kind);
   void access_lines(uint32_t core, Access kind, uint64_t first, uint64_t last);
   CacheInstanceStatistics instance_statistics(NodeId id) const;
   CoreStatistics core_statistics(uint32_t core) const;

@@ -73,6 +73,21 @@ Cache::Cache(const Options& options)
   for (uint64_t set = 0; set < sets_; ++set) open_.push_back(static_cast<Slot>(set << way_shift_));
 }
 
+Cache::Rows Cache::rows() {
+  const bool fits = set_mask_ != kNoLine && order_ != Order::kPolicy && ways_ == padded_ways_ &&
+                    has_bytes_ == (sharer_words_ != 0);
+  return {fits ? blocks_ : nullptr, set_mask_, set_shift_, &wide_, upper_tags_.data()};
+}
+
+uint32_t Cache::verify(uint64_t set, uint64_t tag, uint32_t matches, uint32_t none) const {
+  for (; matches != 0; matches &= matches - 1) {
+    const auto way = static_cast<uint32_t>(std::countr_zero(matches));
+    const auto slot = static_cast<Slot>((set << way_shift_) + way);
+    if (upper_tags_[slot] == tag >> 32 && holds_line(slot)) return way;
+  }
+  return none;
+}
+
 void Cache::touch_by_policy(Slot slot) {
   with_policy(replacement_, [&](auto policy) { policy.hit(set_view(slot >> way_shift_), slot & way_mask_); });
 }

@@ -26,6 +26,8 @@
 #include "base/check.h"
 #include "sim/build/machine_config.h"
 #include "sim/cache/huge_pages.h"
+#include "sim/cache/set_block.h"
+#include "sim/cache/tag_search.h"
 #include "sim/replacement/lru_ages.h"
 #include "sim/replacement/set_view.h"
 #include "sim/state_archive.h"
@@ -33,9 +35,6 @@
 #include "sim/vocabulary.h"
 
 namespace simrun::sim {
-
-using Slot = uint32_t;
-inline constexpr Slot kNoSlot = ~Slot{0};
 
 // Accesses and misses of one core at one cache, by kind.
 struct RequestCounters {
@@ -152,10 +151,29 @@ class Cache {
   void prefetch_set(uint64_t line) const { prefetch_block(set_of(line)); }
   void prefetch_slot(Slot slot) const { prefetch_block(slot >> way_shift_); }
 
-  // Whether requests were answered here, lately.
-  void note_hit() { misses_lately_ -= misses_lately_ / 8; }
-  void note_miss() { misses_lately_ += (256 - misses_lately_) / 8; }
-  bool often_misses() const { return misses_lately_ > 16; }
+  // For who works on the blocks himself (sim/coherence/lru_miss.h): a SetBlock of ways() ways, each in use as the
+  // padding, with bytes for children unless there are none.
+  struct Rows {
+    uint8_t* blocks;
+    uint64_t set_mask;
+    uint32_t set_shift;
+    bool* wide;
+    uint32_t* upper_tags;
+  };
+  // Null blocks: the number of sets is no power of two, or the order is another, or too many children.
+  Rows rows();
+  // Of a set of which some ways have the lower half of a tag: that with all of it, or `none`.
+  uint32_t verify(uint64_t set, uint64_t tag, uint32_t matches, uint32_t none) const;
+  // The upper half of a tag that needs more than 32 bits, or of any when the cache is wide.
+  void put_upper(Slot slot, uint64_t tag) {
+    wide_ = true;
+    upper_tags_[slot] = static_cast<uint32_t>(tag >> 32);
+  }
+
+  // Whether a request was not answered here, lately.
+  void note_hit() { ++hits_since_miss_; }
+  void note_miss() { hits_since_miss_ = 0; }
+  bool often_misses() const { return hits_since_miss_ < 8; }
 
   bool holds_line(Slot slot) const { return state(slot) != State::kInvalid; }
   uint64_t line(Slot slot) const { return holds_line(slot) ? line_of(slot) : kNoLine; }
@@ -259,7 +277,7 @@ class Cache {
   // What a hit needs: find() gives the line's Recent, if the guess is right. Valid as long as the cache.
   struct Shortcut {
     Recent* slots;
-    const Guess* guesses;
+    Guess* guesses;
     uint64_t guess_mask;
     uint64_t* clock;
     Recent& find(uint64_t line) const { return slots[guesses[place(line)]]; }
@@ -313,11 +331,7 @@ class Cache {
   std::vector<RequestCounters> requests;  // by core - first_core; level 1 counts in Hierarchy instead
 
  private:
-  static constexpr uint8_t kStateMask = 7;
-  static constexpr uint8_t kOwnedByChild = 8;
-  static constexpr uint8_t kDirtyChild = 16;
   static constexpr uint32_t kMostChildrenInBytes = 8;
-  static constexpr uint32_t kEmptyTag = ~uint32_t{0};
   struct Block {
     uint32_t* tags;
     uint8_t* ages;
@@ -402,10 +416,8 @@ class Cache {
     return true;
   }
   void put_tag(Slot slot, uint32_t* lower, uint64_t tag) {
-    if (wide_ || tag >= kEmptyTag) [[unlikely]] {
-      wide_ = true;
-      upper_tags_[slot] = static_cast<uint32_t>(tag >> 32);
-    }
+    if (wide_ || tag >= kEmptyTag) [[unlikely]]
+      put_upper(slot, tag);
     *lower = static_cast<uint32_t>(tag);
   }
   // All that is kept of a line, without children if they are bytes.
@@ -424,20 +436,6 @@ class Cache {
   void forget_children(Slot slot) {
     if (sharer_words_ != 0 && !has_bytes_) std::fill_n(words_of(slot), 2 * sharer_words_, 0);
   }
-  // Bit i: way from + i, of eight, has this lower half of a tag.
-  static uint32_t matches_8(const uint32_t* tags, uint32_t tag) {
-#if defined(__SSE2__)
-    const __m128i wanted = _mm_set1_epi32(static_cast<int>(tag));
-    const auto* four = reinterpret_cast<const __m128i*>(tags);
-    const __m128i both = _mm_packs_epi32(_mm_cmpeq_epi32(_mm_load_si128(four), wanted),
-                                         _mm_cmpeq_epi32(_mm_load_si128(four + 1), wanted));
-    return static_cast<uint32_t>(_mm_movemask_epi8(_mm_packs_epi16(both, _mm_setzero_si128())));
-#else
-    uint32_t mask = 0;
-    for (uint32_t way = 0; way < 8; ++way) mask |= uint32_t{tags[way] == tag} << way;
-    return mask;
-#endif
-  }
   uint8_t& state_byte(Slot slot) const { return block(slot >> way_shift_).states[slot & way_mask_]; }
 
   uint32_t padded_ways_;
@@ -446,7 +444,7 @@ class Cache {
   uint64_t set_bytes_;  // of a block
   uint32_t parents_at_;
   bool has_bytes_, has_parent_;
-  uint32_t misses_lately_ = 0;  // of 256 requests
+  uint32_t hits_since_miss_ = 0;
   bool wide_ = false;           // it may hold lines whose tags do not fit 32 bits
   uint8_t* blocks_;
   uint32_t way_shift_;  // slot >> way_shift_ is the set, slot & way_mask_ the way

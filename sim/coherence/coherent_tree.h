@@ -84,6 +84,36 @@ class CoherentTree {
     std::array<Step, kMaxLevels> steps;
   };
 
+  // The same of a machine whose misses can go by miss_lru(): what the host looks at first, in one place.
+  struct LruStep {
+    uint8_t* blocks = nullptr;
+    uint64_t set_mask = 0;
+    uint32_t set_shift = 0;
+    uint8_t child_bit = 0;  // of this cache, at its parent
+    bool gives_exclusive = false;
+    uint32_t child_number = 0;
+    NodeId node = kMemory;
+    bool* wide = nullptr;
+    Cache* cache = nullptr;
+    RequestCounters* requests = nullptr;
+    uint64_t* sharing_degrees = nullptr;  // null: not counted
+  };
+  struct LruWay {
+    // Of all levels behind the first; 0: there is no level 3, or level 2 neither: miss_lru() is not for this machine.
+    uint32_t ways_of_level2 = 0, ways_of_level3 = 0;
+    Cache::Recent* recent = nullptr;
+    Cache::Guess* guesses = nullptr;
+    uint64_t guess_mask = 0;
+    uint64_t* clock = nullptr;
+    uint32_t* upper_tags = nullptr;  // of level 1
+    std::array<LruStep, 4> steps;  // the last: memory
+  };
+  // Who answered a miss: a level, from 0, or memory; whether a cache handed the line over, which service() names.
+  struct Answer {
+    uint32_t level;
+    bool handed_over;
+  };
+
   // The level-1 cache of a core; `side` is kInstruction or kData (the same cache when level 1 is unified).
   NodeId level1(uint32_t core, Side side) const;
   Cache& cache(NodeId node) { return caches_[node]; }
@@ -102,6 +132,11 @@ class CoherentTree {
   // no step that has nothing to do there. It counts and leaves what the general way does. `from`: the level that
   // misses.
   Slot miss_plain(const Way& way, uint32_t from, uint32_t core, Access access, uint64_t line);
+  // The same for the usual machine (lru_miss.h). `line` is not in level 1.
+  template <uint32_t kWays2, uint32_t kWays3>
+  Answer miss_lru(const LruWay& way, Access access, uint64_t line);
+  LruWay lru_way(uint32_t core, Side side);
+  static void count_answered(const LruWay& way, Access access, uint32_t level, uint64_t misses);
   const Way& way(uint32_t core, Side side) const { return ways_[2 * core + (side != Side::kInstruction)]; }
   bool nobody_watches() const { return details_ == nullptr && request_observer_ == nullptr; }
   const Service& service() const { return service_; }
@@ -194,6 +229,18 @@ class CoherentTree {
   // Of miss_plain().
   void prefetch_victim(const Step& step, const Step& parent, uint64_t line) const;
   Slot put_plain(const Step& step, Cache* parent, uint64_t line, State state, Slot parent_slot);
+  // Of miss_lru().
+  template <class Block>
+  uint32_t find_way(const LruStep& step, Block block, uint32_t ways, uint64_t set, uint64_t tag);
+  template <class Block>
+  bool share(const LruStep& step, const LruStep& parent, Block block, uint32_t way, Slot slot, bool write,
+             Answer& answer);
+  template <class Block>
+  void use(const LruStep& step, Block block, uint32_t way, Slot slot, bool write);
+  template <uint32_t kWays, bool kParents, class Leave>
+  Slot put_lru(const LruStep& step, uint64_t line, State state, Slot parent_slot, Leave leave);
+  template <uint32_t kWays2, uint32_t kWays3>
+  Slot fetch_lru(const LruWay& way, Access access, uint64_t line, Answer& answer);
   // Puts a line into the array of `node`; evicts what is in the way. Returns its slot.
   Slot place(NodeId node, uint64_t line, State state, Slot parent_slot);
   void place_data(NodeId node, Slot entry, bool dirty);

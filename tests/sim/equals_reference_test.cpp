@@ -90,6 +90,7 @@ void compare(MachineConfig (*make_machine)(std::mt19937_64&), MoveLines move_lin
 TEST(EqualsReference, RandomMachinesAndStreams) { compare(random_machine); }
 TEST(EqualsReference, RandomPoliciesAndProtocols) { compare(random_machine_with_policies); }
 
+TEST(EqualsReference, RandomUsualMachines) { compare(random_usual_machine); }
 TEST(EqualsReference, RandomPrefetchersAndTlbs) { compare(random_machine_with_everything); }
 
 // Tags are kept as 32 bits until a line comes that needs more (sim/cache/cache.h): all lines have small tags, or those
@@ -108,6 +109,7 @@ void move_near_and_far(std::mt19937_64& random, const MachineConfig& machine, st
 }
 
 TEST(EqualsReference, LinesNearAndFar) { compare(random_machine, move_near_and_far); }
+TEST(EqualsReference, LinesNearAndFarInUsualMachines) { compare(random_usual_machine, move_near_and_far); }
 TEST(EqualsReference, LinesNearAndFarByAnyPolicy) { compare(random_machine_with_policies, move_near_and_far); }
 
 // The machine that people use, on streams long enough to fill its levels.

@@ -74,6 +74,34 @@ MachineConfig random_machine(std::mt19937_64& random) {
   return m;
 }
 
+MachineConfig random_usual_machine(std::mt19937_64& random) {
+  MachineConfig m;
+  m.name = "usual";
+  m.cores = one_of<uint32_t>(random, {1, 2, 3, 4, 8, 9});
+  m.line_bytes = one_of<uint32_t>(random, {32, 64});
+  m.coherence = one_of(random, {Coherence::kMesi, Coherence::kMesi, Coherence::kMsi, Coherence::kMoesi,
+                                Coherence::kMesif, Coherence::kNone});
+  const uint64_t levels = 2 + below(random, 2);
+  uint32_t span = 1;
+  uint64_t size = 0;
+  for (uint64_t i = 0; i < levels; ++i) {
+    if (i + 1 == levels)
+      span = m.cores;
+    else if (below(random, 4) == 0 && m.cores % 2 == 0)
+      span = 2;
+    const uint32_t ways = i == 0 ? one_of<uint32_t>(random, {8, 8, 8, 8, 4}) : one_of<uint32_t>(random, {8, 8, 16, 16, 12});
+    const uint64_t row = uint64_t{ways} * m.line_bytes;
+    size = std::max(row * one_of<uint64_t>(random, {1, 2, 4, 8}), (size + row - 1) / row * row);
+    LevelConfig level;
+    level.name = "L" + std::to_string(i + 1);
+    level.cores_per_cache = span;
+    level.split = i == 0 && below(random, 3) != 0;
+    level.unified = level.instruction = level.data = {size, ways, 0};
+    m.levels.push_back(level);
+  }
+  return m;
+}
+
 MachineConfig random_machine_with_policies(std::mt19937_64& random) {
   for (;;) {
     MachineConfig m = random_machine(random);

@@ -55,6 +55,8 @@ std::string describe(const MachineConfig& machine);
 // clustered, with and without a cache shared by all; any number of sets.
 MachineConfig random_machine(std::mt19937_64& random);
 // The same with every policy, protocol and inclusion that is allowed together.
+// LRU, 8 or 16 ways behind level 1, two or three levels: its misses go the way of sim/coherence/lru_miss.h, mostly.
+MachineConfig random_usual_machine(std::mt19937_64& random);
 MachineConfig random_machine_with_policies(std::mt19937_64& random);
 // The same with prefetchers, TLBs, pages, latencies.
 MachineConfig random_machine_with_everything(std::mt19937_64& random);

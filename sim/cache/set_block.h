@@ -1,0 +1,123 @@
+// The block of a set (cache.h) whose number of ways and rows are known when compiling, of LRU by ages or, in level 1,
+// by times: what a miss of the usual machine does there (sim/coherence/lru_miss.h).
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+
+#include "sim/cache/tag_search.h"
+#include "sim/vocabulary.h"
+
+namespace simrun::sim {
+
+using Slot = uint32_t;
+inline constexpr Slot kNoSlot = ~Slot{0};
+
+// The byte of a line's state.
+inline constexpr uint8_t kStateMask = 7, kOwnedByChild = 8, kDirtyChild = 16;
+// Of an empty way. A line may have it as the lower half of its tag.
+inline constexpr uint32_t kEmptyTag = ~uint32_t{0};
+
+template <uint32_t kWays, bool kChildren, bool kParents>
+class SetBlock {
+ public:
+  static_assert(kWays == 8 || kWays == 16);
+  static constexpr uint32_t kParentsAt = (kChildren ? 8 : 6) * kWays;
+  static constexpr uint32_t kBytes = kParentsAt + (kParents ? kWays * sizeof(Slot) : 0);
+  static SetBlock of_set(uint8_t* blocks, uint64_t set) { return SetBlock(blocks + set * kBytes); }
+  static SetBlock of_slot(uint8_t* blocks, Slot slot) { return of_set(blocks, slot / kWays); }
+
+  uint32_t matches(uint32_t tag) const {
+    if constexpr (kWays == 8) return matches_8(tags(), tag);
+    return matches_16(tags(), tag);
+  }
+  uint32_t& tag(uint32_t way) const { return tags()[way]; }
+  uint8_t& state(uint32_t way) const { return p_[5 * kWays + way]; }
+  uint8_t& sharers(uint32_t way) const requires kChildren { return p_[6 * kWays + way]; }
+  uint8_t& visitors(uint32_t way) const requires kChildren { return p_[7 * kWays + way]; }
+  Slot& parent(uint32_t way) const requires kParents { return reinterpret_cast<Slot*>(p_ + kParentsAt)[way]; }
+
+  // As lru::touch(), without a branch and without a store of one byte, which the next load of the row would wait for.
+  void touch(uint32_t way) const {
+    const Row own = row_of(p_[4 * kWays + way]), ages = load();
+    store(without(equal(ages, own), minus(ages, less(ages, own))));
+  }
+  // The oldest way, which becomes the most recent. All ways are in use or the oldest is empty.
+  uint32_t oldest() const { return first(equal(load(), row_of(kWays - 1))); }
+  uint32_t renew_oldest() const {
+    const Row ages = load(), oldest = equal(ages, row_of(kWays - 1));
+    store(without(oldest, minus(ages, row_of(0xff))));
+    return first(oldest);
+  }
+  // `child`, a bit, which has the line, loses it, and hands its data over if they are `dirty`: clean states are odd.
+  void leave_child(uint32_t way, uint8_t child, bool dirty) const requires kChildren {
+    sharers(way) &= static_cast<uint8_t>(~child);
+    const uint32_t byte = state(way), lost = kOwnedByChild | uint32_t{dirty} * kDirtyChild;
+    state(way) = static_cast<uint8_t>((byte & ~lost) + (byte & uint32_t{dirty}));
+  }
+
+ private:
+  explicit SetBlock(uint8_t* p) : p_(p) {}
+  uint32_t* tags() const { return reinterpret_cast<uint32_t*>(p_); }
+
+#if defined(__SSE2__)
+  using Row = __m128i;
+  Row load() const {
+    const auto* const ages = reinterpret_cast<const __m128i*>(p_ + 4 * kWays);
+    return kWays == 8 ? _mm_loadl_epi64(ages) : _mm_load_si128(ages);
+  }
+  void store(Row row) const {
+    auto* const ages = reinterpret_cast<__m128i*>(p_ + 4 * kWays);
+    if (kWays == 8)
+      _mm_storel_epi64(ages, row);
+    else
+      _mm_store_si128(ages, row);
+  }
+  static Row row_of(uint8_t age) { return _mm_set1_epi8(static_cast<char>(age)); }
+  static Row equal(Row a, Row b) { return _mm_cmpeq_epi8(a, b); }
+  static Row less(Row a, Row b) { return _mm_cmplt_epi8(a, b); }
+  static Row minus(Row a, Row b) { return _mm_sub_epi8(a, b); }
+  static Row without(Row which, Row a) { return _mm_andnot_si128(which, a); }
+  static uint32_t first(Row which) { return std::countr_zero(static_cast<uint32_t>(_mm_movemask_epi8(which))); }
+#else
+  struct Row {
+    uint8_t of[kWays];
+  };
+  template <class F>
+  static Row each(Row a, F f) {
+    for (uint32_t way = 0; way < kWays; ++way) a.of[way] = static_cast<uint8_t>(f(way));
+    return a;
+  }
+  Row load() const {
+    Row row;
+    std::memcpy(row.of, p_ + 4 * kWays, kWays);
+    return row;
+  }
+  void store(Row row) const { std::memcpy(p_ + 4 * kWays, row.of, kWays); }
+  static Row row_of(uint8_t age) {
+    return each({}, [&](uint32_t) { return age; });
+  }
+  static Row equal(Row a, Row b) {
+    return each(a, [&](uint32_t way) { return a.of[way] == b.of[way] ? 0xff : 0; });
+  }
+  static Row less(Row a, Row b) {
+    return each(a, [&](uint32_t way) { return a.of[way] < b.of[way] ? 0xff : 0; });
+  }
+  static Row minus(Row a, Row b) {
+    return each(a, [&](uint32_t way) { return a.of[way] - b.of[way]; });
+  }
+  static Row without(Row which, Row a) {
+    return each(a, [&](uint32_t way) { return a.of[way] & ~which.of[way]; });
+  }
+  static uint32_t first(Row which) {
+    uint32_t way = 0;
+    while (which.of[way] == 0) ++way;
+    return way;
+  }
+#endif
+
+  uint8_t* p_;
+};
+
+}  // namespace simrun::sim

@@ -1,0 +1,40 @@
+// Which ways of a set have the lower half of a tag.
+#pragma once
+
+#include <cstdint>
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+namespace simrun::sim {
+
+// Bit i: way i, of eight, has it. The tags are 16-byte aligned.
+inline uint32_t matches_8(const uint32_t* tags, uint32_t tag) {
+#if defined(__SSE2__)
+  const __m128i wanted = _mm_set1_epi32(static_cast<int>(tag));
+  const auto* four = reinterpret_cast<const __m128i*>(tags);
+  const __m128i both = _mm_packs_epi32(_mm_cmpeq_epi32(_mm_load_si128(four), wanted),
+                                       _mm_cmpeq_epi32(_mm_load_si128(four + 1), wanted));
+  return static_cast<uint32_t>(_mm_movemask_epi8(_mm_packs_epi16(both, _mm_setzero_si128())));
+#else
+  uint32_t mask = 0;
+  for (uint32_t way = 0; way < 8; ++way) mask |= uint32_t{tags[way] == tag} << way;
+  return mask;
+#endif
+}
+
+// The same of 16.
+inline uint32_t matches_16(const uint32_t* tags, uint32_t tag) {
+#if defined(__SSE2__)
+  const __m128i wanted = _mm_set1_epi32(static_cast<int>(tag));
+  const auto* four = reinterpret_cast<const __m128i*>(tags);
+  const auto equal = [&](uint32_t i) { return _mm_cmpeq_epi32(_mm_load_si128(four + i), wanted); };
+  const __m128i low = _mm_packs_epi32(equal(0), equal(1)), high = _mm_packs_epi32(equal(2), equal(3));
+  return static_cast<uint32_t>(_mm_movemask_epi8(_mm_packs_epi16(low, high)));
+#else
+  return matches_8(tags, tag) | matches_8(tags + 8, tag) << 8;
+#endif
+}
+
+}  // namespace simrun::sim
