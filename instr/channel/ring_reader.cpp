@@ -20,19 +20,29 @@ RingReader::RingReader(const MappedProcess& process, uint32_t slot)
       end_(chunk_) {}
 
 bool RingReader::refresh(bool writer_is_gone) {
+  uint64_t produced = 0;
+  if (advance_to_finished(produced)) return true;
+  return !final_ && read_current_chunk(produced, writer_is_gone);
+}
+
+bool RingReader::refresh_from_finished() {
+  uint64_t produced = 0;
+  return advance_to_finished(produced);
+}
+
+// False: there are words of a finished chunk in hand, or the next ones are of chunk `produced`, which is being written.
+bool RingReader::advance_to_finished(uint64_t& produced) {
   for (;;) {
     if (final_) {
       if (position_ != end_) return false;
       next_chunk();
     }
-    const uint64_t produced = slot_.ring.produced.load(std::memory_order_acquire);
+    produced = slot_.ring.produced.load(std::memory_order_acquire);
     if (produced < sequence_ || produced - sequence_ > ring_chunks_)
       throw StreamError(fmt::format("chunk number {} while chunk {} is read", produced, sequence_));
-    if (produced > sequence_) {
-      if (read_finished_chunk()) return true;
-      continue;  // all of it was in hand already
-    }
-    return read_current_chunk(produced, writer_is_gone);
+    if (produced == sequence_) return false;
+    if (read_finished_chunk()) return true;
+    // all of it was in hand already
   }
 }
 

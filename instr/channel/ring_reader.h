@@ -29,6 +29,9 @@ class RingReader {
   // before. Throws StreamError. `writer_is_gone`: the process is dead, a switch of chunks in progress will not be
   // finished.
   bool refresh(bool writer_is_gone);
+  // The same, but the chunk that is being written is left alone: to read what is being written costs the writer more
+  // than us (docs/stream.md, "Who reads ahead").
+  bool refresh_from_finished();
 
   // After the last word, when the producer is dead: makes the ring empty for the slot's next user (buffer, produced and
   // consumed are 0), who sees it when the caller then stores ThreadState::kFree (release).
@@ -40,6 +43,7 @@ class RingReader {
   uint64_t words_consumed() const { return words_before_chunk_ + static_cast<uint64_t>(position_ - chunk_); }
 
  private:
+  bool advance_to_finished(uint64_t& produced);
   bool read_finished_chunk();
   bool read_current_chunk(uint64_t produced, bool writer_is_gone);
   void take(uint64_t words, bool final);
