@@ -9,6 +9,7 @@ namespace simrun::engine {
 namespace {
 constexpr uint32_t spill_slot(uint8_t r) { return static_cast<uint32_t>(offsetof(ThreadContext, spill)) + 8u * r; }
 constexpr uint8_t kSlowJump = 5;   // bytes: the jump that limit_check_without_flags takes
+constexpr int32_t kPrefetchBytes = 1024;   // ahead of the words (docs/performance.md, "The reader behind the program")
 }
 
 void hand_on(Assembler& a, uint8_t from, uint8_t to) {
@@ -409,6 +410,7 @@ void Translator::count_to_next_exit() {
 }
 
 // [B] = path id; B += 8 * (1 + words); buffer = B             count mode: B += instructions of the path
+// The line behind is asked for early: the reader's processor has it, perhaps, and a store that waits for it holds up all others.
 void Translator::commit(uint32_t path, uint16_t words) {
   Assembler& a = *out_;
   if (counting()) {
@@ -419,6 +421,7 @@ void Translator::commit(uint32_t path, uint16_t words) {
   a.store_imm32(buffer_, 0, first_path_ + path);
   a.lea(buffer_, buffer_, 8 * (1 + words));
   a.store_gs(offsetof(ThreadContext, buffer), buffer_);
+  a.prefetch_to_write(buffer_, kPrefetchBytes);
 }
 
 // The next block's counter += 1. Where the flags are the application's: by way of a register that the superblock does not use, else of B,

@@ -79,6 +79,12 @@ class Assembler {
   void store(uint8_t base, int32_t disp, uint8_t r) { memory_form(0x89, r, base, disp); }
   void load(uint8_t r, uint8_t base, int32_t disp) { memory_form(0x8b, r, base, disp); }
   void lea(uint8_t r, uint8_t base, int32_t disp) { memory_form(0x8d, r, base, disp); }
+  void prefetch_to_write(uint8_t base, int32_t disp) {   // prefetchw [base+disp]
+    if (base >= 8) byte(0x41);
+    byte(0x0f);
+    byte(0x0d);
+    modrm_base(1, base, disp);
+  }
   void store_imm32(uint8_t base, int32_t disp, uint32_t value) {   // mov qword [base+disp], sign-extended value
     memory_form(0xc7, 0, base, disp);
     word32(value);
