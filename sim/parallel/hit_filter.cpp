@@ -7,7 +7,7 @@ namespace simrun::sim {
 
 namespace {
 
-// Five counters in a word: a group is as long as they can count.
+// Five counters in a word, for as many references as they can count.
 constexpr uint32_t kCounterBits = 12, kMostReferences = (1u << kCounterBits) - 1;
 static_assert((kAccessKinds - 1) * kCounterBits <= 64 && index(Access::kFlush) == kAccessKinds - 1);
 
@@ -46,7 +46,7 @@ void HitFilter::run(Batch& batch) {
     while (at != end) {
       const uint32_t from = at;
       const bool few = !filters_ || end - at < kLeastReferences;
-      if (!few) at = filter(batch, segment, at, std::min(end, at + kMostReferences));
+      if (!few) at = filter(batch, segment, at, end);
       if (at != from) continue;
       at = few ? end : at + 1;  // a flush, alone
       list_all(batch, segment, from, at);
@@ -79,27 +79,32 @@ uint32_t HitFilter::filter(Batch& batch, uint32_t segment, uint32_t begin, uint3
     const auto kind = static_cast<Access>(k);
     kinds[k] = {side(kind).index(), uint64_t{1} << kCounterBits * k, !is_write(kind)};
   }
-  uint64_t accesses = 0;  // a counter of kCounterBits for each kind but flushes
-  uint32_t i = begin;
-  for (; i < end; ++i) {
-    const uint64_t line = line_of(raw[i]);
-    const Access kind = kind_of(raw[i]);
-    if (kind == Access::kFlush) [[unlikely]]
-      break;
-    const auto& of = kinds[index(kind)];
-    Place& place = of.index.of(line);
-    if ((place.key | of.read) != (line << 1 | 1)) [[unlikely]]
-      list(side(kind), place, raw[i], i);
-    place.listed->last = i;
-    accesses += of.one;
+  Group group{segment, begin, begin, true};
+  bool flush = false;
+  while (group.end != end && !flush) {
+    const uint32_t counted = std::min(end, group.end + kMostReferences);
+    uint64_t accesses = 0;  // a counter of kCounterBits for each kind but flushes
+    uint32_t i = group.end;
+    for (; i < counted; ++i) {
+      const uint64_t line = line_of(raw[i]);
+      const Access kind = kind_of(raw[i]);
+      flush = kind == Access::kFlush;
+      if (flush) [[unlikely]]
+        break;
+      const auto& of = kinds[index(kind)];
+      Place& place = of.index.of(line);
+      if ((place.key | of.read) != (line << 1 | 1)) [[unlikely]]
+        list(side(kind), place, raw[i], i);
+      place.listed->last = i;
+      accesses += of.one;
+    }
+    group.end = i;
+    for (size_t kind = 0; kind + 1 < kAccessKinds; ++kind)
+      group.accesses[kind] += accesses >> kCounterBits * kind & kMostReferences;
   }
   forget_all(batch);
-  if (i == begin) return i;
-  Group group{segment, begin, i, true};
-  for (size_t kind = 0; kind + 1 < kAccessKinds; ++kind)
-    group.accesses[kind] = accesses >> kCounterBits * kind & kMostReferences;
-  finish(batch, group);
-  return i;
+  if (group.end != begin) finish(batch, group);
+  return group.end;
 }
 
 inline void HitFilter::list(Side& of, Place& place, PackedReference reference, uint32_t number) {

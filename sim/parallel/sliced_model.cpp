@@ -33,7 +33,7 @@ std::string SlicedModel::find_obstacle(const MachineConfig& m, uint32_t threads)
 }
 
 SlicedModel::SlicedModel(const MachineConfig& config, uint32_t threads)
-    : config_(config), line_shift_(static_cast<uint32_t>(std::countr_zero(config.line_bytes))) {
+    : config_(config), filter_(config, std::bit_ceil(threads)), line_shift_(static_cast<uint32_t>(std::countr_zero(config.line_bytes))) {
   const std::string obstacle = find_obstacle(config, threads);
   if (!obstacle.empty()) throw UserError(config.name + ": " + obstacle, 2);
   const uint32_t slices = std::bit_ceil(threads);
@@ -47,7 +47,7 @@ SlicedModel::SlicedModel(const MachineConfig& config, uint32_t threads)
     batch.slices.resize(slices);
   }
   begin_batch();
-  for (uint32_t i = 0; i < threads; ++i) threads_.emplace_back([this, i] { run(i); });
+  for (uint32_t i = 1; i < threads; ++i) threads_.emplace_back([this, i] { run(i); });
 }
 
 SlicedModel::~SlicedModel() {
@@ -74,8 +74,7 @@ void SlicedModel::begin_segment(uint32_t core, uint32_t thread) {
   if (batch.segments.size() == Batch::kReferences) send();
 }
 
-// Wakes threads, and waits for room, for several batches at a time: a switch of threads costs as much as a batch of
-// hits.
+// Wakes threads for several batches at a time: a switch of threads costs as much as a batch of hits.
 void SlicedModel::send() {
   constexpr uint64_t kFewBatches = 4;
   filling().size = static_cast<uint32_t>(at_ - filling().raw.data());
@@ -83,10 +82,7 @@ void SlicedModel::send() {
   filtered_[sent_ % kBatches] = false;
   ++sent_;
   if (idle_ != 0 && sent_ - taken_ >= kFewBatches) work_.notify_all();
-  if (sent_ - all_done() == kBatches) {
-    wanted_ = sent_ - kBatches + kFewBatches;
-    space_.wait(lock, [this] { return all_done() >= wanted_; });
-  }
+  if (sent_ - all_done() == kBatches) help_until(lock, sent_ - kBatches + 1);
   lock.unlock();
   begin_batch();
 }
@@ -94,9 +90,14 @@ void SlicedModel::send() {
 void SlicedModel::wait() {
   send();
   std::unique_lock lock(mutex_);
-  wanted_ = sent_;
   work_.notify_all();
-  space_.wait(lock, [this] { return all_done() == sent_; });
+  help_until(lock, sent_);
+}
+
+void SlicedModel::help_until(std::unique_lock<std::mutex>& lock, uint64_t done) {
+  wanted_ = done;
+  while (all_done() < wanted_)
+    if (!replay_one(lock, 0) && !filter_one(lock, filter_)) space_.wait(lock);
 }
 
 uint64_t SlicedModel::all_done() const {
@@ -126,7 +127,7 @@ bool SlicedModel::replay_one(std::unique_lock<std::mutex>& lock, uint32_t thread
     lock.lock();
     slice.busy = false;
     ++slice.done;
-    if (all_done() == wanted_) space_.notify_one();
+    if (all_done() >= wanted_) space_.notify_one();
     return true;
   }
   return false;

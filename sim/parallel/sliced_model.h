@@ -2,8 +2,9 @@
 // slice has its share of the sets of every cache, so every set, every line's state and every recency order lies in one
 // slice, and the counts of the slices add up to what one Hierarchy counts (tests/sim/slices_test.cpp).
 //
-// Who has the references only writes them down. The threads filter and deal out (hit_filter.h), several batches at a
-// time, and replay what is left, each slice in order, one thread at a time (replay_groups.h): decision 24.
+// Who has the references only writes them down, as long as there is room. The threads, and that one when there is none,
+// filter and deal out (hit_filter.h), several batches at a time, and replay what is left, each slice in order, one
+// thread at a time (replay_groups.h): decision 24.
 #pragma once
 
 #include <array>
@@ -42,6 +43,7 @@ class SlicedModel {
   void access_line(uint32_t core, Access kind, uint64_t line) {
     if (core != core_) [[unlikely]]
       begin_segment(core, Segment::kSameThread);
+    __builtin_prefetch(at_ + kPrefetch, 1);  // the line is another thread's, perhaps
     *at_ = pack(line, kind);
     if (++at_ == end_) [[unlikely]]
       send();
@@ -65,7 +67,8 @@ class SlicedModel {
 
  private:
   // Batches under way. More would let the one who has the references run further ahead, and leave the host's caches.
-  static constexpr uint64_t kBatches = 16;
+  static constexpr uint64_t kBatches = 8;
+  static constexpr int kPrefetch = 128;  // references ahead
 
   // The work on one batch: first the filter's, then each slice's.
   struct OneSlice {
@@ -80,12 +83,14 @@ class SlicedModel {
   void begin_segment(uint32_t core, uint32_t thread);
   void send();
   void wait();
+  void help_until(std::unique_lock<std::mutex>& lock, uint64_t done);
   uint64_t all_done() const;
   void run(uint32_t thread);
   bool replay_one(std::unique_lock<std::mutex>& lock, uint32_t thread);
   bool filter_one(std::unique_lock<std::mutex>& lock, HitFilter& filter);
 
   MachineConfig config_;
+  HitFilter filter_;  // of the one who has the references, when there is no room for more
   uint32_t line_shift_;
 
   // Of the one who has the references.

@@ -1,0 +1,180 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "instr/channel/merge.h"
+#include "tests/channel/merge_fixture.h"
+
+namespace simrun::channel {
+namespace {
+
+// Two processes: the second is born of the first.
+class FamilyTest : public MergeTest {
+ protected:
+  FamilyTest() : child_process_(child_target_.mapping()) {
+    std::vector<FakeInstruction> ten(10);
+    ten[0].operands.push_back(address_operand(OperandKind::kLoad, 1, 8));
+    child_path_ = child_target_.add_path(0x500000, ten, 1);
+  }
+  void child_step(Producer& producer) { producer.put({child_path_, 0x5000}); }  // E
+  static Origin forked(uint64_t token) { return {Origin::Kind::kFork, 0, token, 0}; }
+
+  FakeTarget child_target_{8192, 16};
+  MappedProcess child_process_;
+  uint32_t child_path_ = 0;
+};
+
+TEST_F(FamilyTest, NothingPassesAForkBeforeItIsKnownWhatBecameOfTheChild) {
+  auto state = ChildState::kPending;
+  merge().set_find_child([&](uint32_t parent, uint64_t token, uint64_t pid) {
+    EXPECT_EQ(parent, 0u);
+    EXPECT_EQ(token, 7u);
+    EXPECT_EQ(pid, 99u);
+    return state;
+  });
+  Producer a(target_, 0, 41);
+  a.start();
+  step(a, 0);
+  a.event(Event::kProcessFork, {99, 7});
+  step(a, 0), step(a, 0);
+  settle(true);
+  EXPECT_EQ(order(), "A");
+  EXPECT_EQ(merge().advance(true), Status::kIdle);
+  state = ChildState::kNative;
+  settle(true);
+  EXPECT_EQ(order(), "AAA");
+  EXPECT_EQ(merge().events().forks, 1u);
+}
+
+TEST_F(FamilyTest, ChildStartsAtItsParentsClock) {
+  merge().set_find_child([](uint32_t, uint64_t, uint64_t) { return ChildState::kPending; });
+  Producer a(target_, 0, 41), e(child_target_, 0, 99);
+  a.start();
+  step(a, 0), step(a, 0);
+  a.event(Event::kProcessFork, {99, 7});
+  step(a, 0), step(a, 0);
+  settle(true);
+  e.start();
+  child_step(e), child_step(e);
+  ASSERT_EQ(merge().add_process(child_process_, forked(7)), 1u);
+  settle(true);
+  EXPECT_EQ(order(), "AAAEAE");
+  EXPECT_EQ(report(1).process, 1u);
+  EXPECT_EQ(report(1).start_clock, 20u);
+  EXPECT_EQ(merge().events().forks, 0u);
+}
+
+TEST_F(FamilyTest, ChildThatWasAddedBeforeItsParentsWordsWereReadWaits) {
+  Producer a(target_, 0, 41), e(child_target_, 0, 99);
+  a.start();
+  merge();
+  e.start();
+  child_step(e);
+  merge().add_process(child_process_, forked(7));
+  settle(true);
+  EXPECT_EQ(order(), "");
+  step(a, 0);
+  a.event(Event::kProcessFork, {99, 7});
+  step(a, 0);
+  settle(true);
+  EXPECT_EQ(order(), "AAE");
+}
+
+TEST_F(FamilyTest, ChildOfAParentThatDiedBeforeItSaidSo) {
+  Producer a(target_, 0, 41), e(child_target_, 0, 99);
+  a.start();
+  step(a, 0);
+  merge().add_process(child_process_, forked(7));
+  e.start();
+  child_step(e);
+  e.event(Event::kThreadEnd);
+  e.state(border::ThreadState::kDead);
+  merge().set_alive(1, true);
+  settle(false);
+  EXPECT_EQ(order(), "AE");
+  EXPECT_FALSE(merge().is_done(1));
+  merge().set_alive(1, false);
+  EXPECT_EQ(merge().advance(), Status::kFinished);
+  EXPECT_TRUE(merge().is_done(0));
+  EXPECT_TRUE(merge().is_done(1));
+  merge().forget(0), merge().forget(1);
+  EXPECT_EQ(merge().advance(), Status::kFinished);
+}
+
+// Its thread is not taken for an orphan while its first thread has words.
+TEST_F(FamilyTest, DeadChildOfADeadParentWithAThread) {
+  Producer a(target_, 0, 41), e(child_target_, 0, 99), f(child_target_, 1, 100);
+  a.start();
+  step(a, 0);
+  merge().add_process(child_process_, forked(7));
+  e.start();
+  e.event(Event::kThreadCreate, {1});
+  child_step(e);
+  f.start(0);
+  child_step(f);
+  settle(true);
+  merge().set_alive(1, false);
+  settle(false);
+  EXPECT_EQ(order(), "AEE");
+  EXPECT_EQ(merge().advance(), Status::kFinished);
+}
+
+// A dead process that has not begun may yet say that it forked.
+TEST_F(FamilyTest, GrandchildWaitsForItsDeadParentToBegin) {
+  merge().set_find_child([](uint32_t, uint64_t, uint64_t) { return ChildState::kFollowed; });
+  FakeTarget grandchild_target(8192, 16);
+  MappedProcess grandchild_process(grandchild_target.mapping());
+  Producer a(target_, 0, 41), e(child_target_, 0, 99), g(grandchild_target, 0, 100);
+  a.start();
+  step(a, 0);
+  settle(true);
+  merge().add_process(child_process_, forked(7));
+  e.start();
+  child_step(e);
+  e.event(Event::kProcessFork, {100, 8});
+  merge().add_process(grandchild_process, {Origin::Kind::kFork, 1, 8, 0});
+  g.start();
+  merge().set_alive(1, false);
+  merge().set_alive(2, false);
+  a.state(border::ThreadState::kInKernel);
+  settle(true);
+  EXPECT_EQ(order(), "A");
+  a.event(Event::kProcessFork, {99, 7});
+  settle(false);
+  EXPECT_EQ(order(), "AE");
+  EXPECT_EQ(merge().advance(), Status::kFinished);
+}
+
+TEST_F(FamilyTest, ImageTakesTheClockOfTheOneThatItReplaces) {
+  Producer a(target_, 0, 41), e(child_target_, 0, 41);
+  a.start();
+  step(a, 0);
+  a.event(Event::kExec, {1});
+  settle(true);
+  merge().add_process(child_process_, {Origin::Kind::kExec, 0, 0, 0});
+  merge().set_alive(0, false);
+  e.start();
+  child_step(e);
+  while (merge().advance() == Status::kAdvanced) {
+  }
+  EXPECT_EQ(order(), "AE");
+  EXPECT_EQ(report(1).start_clock, 10u);
+  EXPECT_EQ(merge().events().execs, 0u);
+}
+
+TEST_F(FamilyTest, ExecThatFailsGoesOn) {
+  Producer a(target_, 0, 41);
+  a.start();
+  step(a, 0);
+  a.event(Event::kExec, {1});
+  settle(true);
+  a.event(Event::kExecFailed, {1});
+  step(a, 0);
+  settle(true);
+  EXPECT_EQ(order(), "AA");
+}
+
+}  // namespace
+}  // namespace simrun::channel
