@@ -222,21 +222,29 @@ class BasicModelSink<Model>::ShortWay {
   [[gnu::always_inline]] void plain(const channel::Reference* at, const channel::Reference* end,
                                     const uint64_t* words) {
     using Kind = channel::ReferenceKind;
+    const uint64_t fetched = channel::fetch_base(words);
+    uint64_t clock = clock_;  // in a register
+    const auto special = [&](auto make) __attribute__((always_inline)) {
+      clock_ = clock;
+      this->special(make);
+      clock = clock_;
+    };
     for (; at != end; ++at) {
-      const uint64_t address = channel::evaluate(*at, words) ^ tag_;
       if (at->kind == Kind::kFetch) {
-        const uint64_t line = address ^ tag_ ^ tag_ >> line_shift();
-        if (!hits(fetches_, line, false)) [[unlikely]]
+        const uint64_t line = (static_cast<uint64_t>(at->disp) + fetched) ^ tag_ >> line_shift();
+        if (!hits(fetches_, line, false, clock)) [[unlikely]]
           special([&] { sink_.access_line(handle_, Kind::kFetch, line); });
         continue;
       }
+      const uint64_t address = channel::evaluate(*at, words) ^ tag_;
       if ((address & (line_bytes() - 1)) + at->bytes > line_bytes() || at->kind > Kind::kReadModifyWrite) [[unlikely]] {
         special([&] { sink_.access_bytes(handle_, *at, address); });
         continue;
       }
-      if (!hits(data_, address >> line_shift(), at->kind >= Kind::kStore)) [[unlikely]]
+      if (!hits(data_, address >> line_shift(), at->kind >= Kind::kStore, clock)) [[unlikely]]
         special([&] { sink_.access_line(handle_, at->kind, address >> line_shift()); });
     }
+    clock_ = clock;
   }
   template <class Do>
   [[gnu::always_inline]] void special(Do make) {
@@ -249,11 +257,11 @@ class BasicModelSink<Model>::ShortWay {
  private:
   uint32_t line_shift() const { return kLineShift != 0 ? kLineShift : line_shift_; }
   uint32_t line_bytes() const { return 1u << line_shift(); }
-  [[gnu::always_inline]] bool hits(const sim::Cache::Shortcut& side, uint64_t line, bool write) {
+  [[gnu::always_inline]] static bool hits(const sim::Cache::Shortcut& side, uint64_t line, bool write, uint64_t& clock) {
     sim::Cache::Recent& recent = side.find(line);
     if (!recent.answers(line, write)) [[unlikely]]
       return false;
-    recent.used = ++clock_;
+    recent.used = ++clock;
     return true;
   }
 

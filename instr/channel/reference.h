@@ -58,6 +58,9 @@ inline uint64_t evaluate(const Reference& r, const uint64_t* words) {
   return words[r.a] + (words[r.b] << r.shift) + static_cast<uint64_t>(r.disp);
 }
 
+// What the `disp` of a fetch is to be added to, in one execution of its path: a fetch has no words but the id.
+inline uint64_t fetch_base(const uint64_t* words) { return 2 * words[0]; }
+
 // OperandKind in the terms of sinks and totals.
 inline ReferenceKind to_reference_kind(border::OperandKind kind) {
   constexpr std::array kKinds = {
