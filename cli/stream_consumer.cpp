@@ -112,8 +112,8 @@ bool StreamConsumer::ended() {
 }
 
 bool StreamConsumer::is_counting() const {
-  return std::all_of(living_.begin(), living_.end(),
-                     [&](uint32_t index) { return mapped_[index]->header().mode == border::Mode::kCount; });
+  const auto counts = [&](uint32_t index) { return mapped_[index]->header().mode == border::Mode::kCount; };
+  return !living_.empty() && std::all_of(living_.begin(), living_.end(), counts);
 }
 
 bool StreamConsumer::writes(uint32_t index) {

@@ -98,6 +98,7 @@ void SlicedModel::help_until(std::unique_lock<std::mutex>& lock, uint64_t done) 
   wanted_ = done;
   while (all_done() < wanted_)
     if (!replay_one(lock, 0) && !filter_one(lock, filter_)) space_.wait(lock);
+  if (idle_ != 0) work_.notify_all();  // what is left is for others
 }
 
 uint64_t SlicedModel::all_done() const {
@@ -141,6 +142,7 @@ bool SlicedModel::filter_one(std::unique_lock<std::mutex>& lock, HitFilter& filt
   lock.lock();
   filtered_[number % kBatches] = true;
   if (idle_ != 0) work_.notify_all();
+  space_.notify_one();  // it may wait for something to do
   return true;
 }
 
