@@ -60,6 +60,20 @@ bool is_counter_trap(int number, const siginfo_t& info) {
   return number == SIGTRAP && info.si_code == kTrapPerf;
 }
 
+void queue_again(const ThreadContext* c, int number, siginfo_t* info) {
+  raw_syscall(SYS_rt_tgsigqueueinfo, static_cast<uint64_t>(raw_syscall(SYS_getpid)), c->tid, static_cast<uint64_t>(number), word(info));
+}
+
+// A counter's trap is of an instruction that is done and will not trap again. It goes before the signal that waits, which the kernel gets back
+// and gives again when the trap's handler has its mask: the order in which the kernel delivers two that it has.
+void record_before_pending(ThreadContext* c, int number, const siginfo_t* info, KernelUcontext* u) {
+  queue_again(c, static_cast<int>(c->pending.number.load()), &c->pending.info);
+  g_process.header->statistics.signals.fetch_sub(1, std::memory_order_relaxed);
+  c->pending.number.store(0);
+  u->mask = c->app_mask;
+  record(c, number, info, u, true);
+}
+
 // A fault at an instruction of the application, in the code cache: make the registers exact and leave.
 bool take_fault(ThreadContext* c, int number, siginfo_t* info, KernelUcontext* u) {
   Recovery r;
@@ -82,6 +96,8 @@ bool take_fault(ThreadContext* c, int number, siginfo_t* info, KernelUcontext* u
   // instruction, and so goes back to it.
   if (c->pending.number.load() == 0)
     record(c, number, info, u, true);
+  else if (is_counter_trap(number, *info))
+    record_before_pending(c, number, info, u);
   else if (r.whole)
     go_back_to_trap(r);
   t_cut = r;
@@ -131,7 +147,7 @@ uint64_t handle_signal(int number, siginfo_t* info, KernelUcontext* u) {
   if (c->pending.number.load() != 0) {
     // Only a fault's signal that somebody sent gets here: they are never blocked by the engine. Later, then.
     u->mask |= 1ull << (number - 1);
-    raw_syscall(SYS_rt_tgsigqueueinfo, static_cast<uint64_t>(raw_syscall(SYS_getpid)), c->tid, static_cast<uint64_t>(number), word(info));
+    queue_again(c, number, info);
     return 0;
   }
   g_process.header->statistics.signals.fetch_add(1, std::memory_order_relaxed);

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <ucontext.h>
 
 #include "tests/guest/guest.h"
@@ -12,12 +13,38 @@ enum { kTrapPerf = 6, kData = 0x1234567 };
 
 static volatile int watched;
 static volatile int traps;
+static volatile int ticks;
 static volatile uint64_t rbx;
 
 static void handler(int number, siginfo_t* info, void* context) {
   CHECK(number == SIGTRAP && info->si_code == kTrapPerf && info->si_addr == &watched);
   rbx = (uint64_t)((ucontext_t*)context)->uc_mcontext.gregs[REG_RBX];
   ++traps;
+}
+
+static void tick(int number) {
+  (void)number;
+  ++ticks;
+}
+
+// A timer's signal comes while slow instructions run, and waits; then the counter traps: both are handled, neither twice.
+static void trap_while_a_signal_waits(void) {
+  const struct itimerval often = {{0, 50}, {0, 50}}, never = {{0, 0}, {0, 0}};
+  struct sigaction action = {.sa_handler = tick, .sa_flags = SA_RESTART};
+  struct sigaction before;
+  CHECK(sigaction(SIGALRM, &action, &before) == 0);
+  CHECK(setitimer(ITIMER_REAL, &often, NULL) == 0);
+  ticks = 0;
+  for (int round = 0; ticks < 1000; ++round) {
+    traps = 0;
+    uint64_t dividend = (uint64_t)round + 1, remainder = 0;
+    __asm__ volatile(".rept 12\n\tmov $1, %%edx\n\tdiv %[divisor]\n\t.endr\n\tincl %[watched]\n\t"
+                     ".rept 12\n\tmov $1, %%edx\n\tdiv %[divisor]\n\t.endr\n\tincl %[watched]"
+                     : "+a"(dividend), "=&d"(remainder), [watched] "+m"(watched) : [divisor] "r"(~0ull) : "cc", "memory");
+    CHECK_EQUAL(traps, 2);
+  }
+  CHECK(setitimer(ITIMER_REAL, &never, NULL) == 0);
+  CHECK(sigaction(SIGALRM, &before, NULL) == 0);
 }
 
 int main(void) {
@@ -42,5 +69,8 @@ int main(void) {
     CHECK(count == (uint64_t)(3 * round + 3) && rbx == 77);
     CHECK(ioctl(counter, PERF_EVENT_IOC_DISABLE, 0) == 0);
   }
+  CHECK(ioctl(counter, PERF_EVENT_IOC_ENABLE, 0) == 0);
+  trap_while_a_signal_waits();
+  CHECK(ioctl(counter, PERF_EVENT_IOC_DISABLE, 0) == 0);
   return finish();
 }
