@@ -5,9 +5,11 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
+#include "cli/compiled_paths.h"
 #include "cli/named_memory.h"
 #include "cli/run_result.h"
 #include "cli/run_watch.h"
@@ -73,7 +75,10 @@ class BasicModelSink {
     memory_.event(process(handle), event, payload);
     look_at_names();
   }
-  void forget_process(uint32_t process) { memory_.forget_process(process); }
+  void forget_process(uint32_t process) {
+    memory_.forget_process(process);
+    if (process < compiled_.size()) compiled_[process].reset();
+  }
   void fetch(uint32_t handle, uint64_t line) {
     if (names_ != nullptr) [[unlikely]]
       line = ((line << line_shift_) + names_->distance(process(handle), line << line_shift_, false)) >> line_shift_;
@@ -136,6 +141,13 @@ class BasicModelSink {
     hits_of_ = handle;
     if constexpr (HasHits<Model>) hits_ = model_.hits(core(handle));
   }
+  // Null: the core's level 1 is not what the code is for.
+  CompiledPaths* compiled(uint32_t process, const CompiledPaths::Level1& level1, uint64_t capacity) {
+    if (compiled_.size() <= process) compiled_.resize(process + 1);
+    std::unique_ptr<CompiledPaths>& code = compiled_[process];
+    if (code == nullptr) code = std::make_unique<CompiledPaths>(level1, capacity);
+    return code->level1() == level1 ? code.get() : nullptr;
+  }
   template <bool kPc>
   void simulate(uint32_t handle, const channel::Reference* at, const channel::Reference* end, const uint64_t* words,
                 const uint64_t* pc, const channel::PlainCounts& counts);
@@ -177,6 +189,7 @@ class BasicModelSink {
   NamedMemory memory_;
   uint32_t hits_of_ = ~0u;  // a handle
   sim::Hierarchy::Hits hits_;
+  std::vector<std::unique_ptr<CompiledPaths>> compiled_;  // by process
 };
 
 template <class Model>
@@ -252,9 +265,48 @@ class BasicModelSink<Model>::ShortWay {
     make();
     clock_ = sink_.hits_.clock();
   }
+  bool has_code(uint64_t word, const channel::PathTable& paths) {
+    if (paths_ == nullptr) [[unlikely]]
+      look_for_code(paths);
+    if (code_ == nullptr) return false;
+    if (code_->has_code(word)) return true;
+    code_->executed(word, paths[word]);
+    return false;
+  }
+  channel::CodeRun& code_run() { return run_.paths; }
+  void run_code() {
+    run_.clock = clock_;
+    code_->run(run_);
+    clock_ = run_.clock;
+  }
   void count(const channel::PlainCounts& c) { sink_.hits_.count(c.fetches, c.loads, c.stores, c.modifications); }
 
  private:
+  [[gnu::noinline]] void look_for_code(const channel::PathTable& paths) {
+    paths_ = &paths;
+    code_ = sink_.compiled(process(handle_), {line_shift(), fetches_.guess_mask, data_.guess_mask, tag_, fetches_.slots != data_.slots},
+                           paths.process().path_capacity());
+    run_.fetch_slots = fetches_.slots, run_.fetch_guesses = fetches_.guesses;
+    run_.data_slots = data_.slots, run_.data_guesses = data_.guesses;
+    run_.maker = this;
+    run_.make = [](CompiledRun* run, uint32_t reference) noexcept { static_cast<ShortWay*>(run->maker)->make(reference); };
+    run_.miss = [](CompiledRun* run, channel::ReferenceKind kind, uint64_t line) noexcept {
+      static_cast<ShortWay*>(run->maker)->miss(kind, line);
+    };
+  }
+  // A reference of the path that code executes: to several lines, or of a rare kind.
+  void make(uint32_t reference) {
+    const uint64_t* const words = run_.paths.at;
+    const channel::Reference& r = (*paths_)[*words].references[reference];
+    sink_.hits_.set_clock(run_.clock);
+    sink_.access_bytes(handle_, r, channel::evaluate(r, words) ^ tag_);
+    run_.clock = sink_.hits_.clock();
+  }
+  void miss(channel::ReferenceKind kind, uint64_t line) {
+    sink_.hits_.set_clock(run_.clock);
+    sink_.access_line(handle_, kind, line);
+    run_.clock = sink_.hits_.clock();
+  }
   uint32_t line_shift() const { return kLineShift != 0 ? kLineShift : line_shift_; }
   uint32_t line_bytes() const { return 1u << line_shift(); }
   [[gnu::always_inline]] static bool hits(const sim::Cache::Shortcut& side, uint64_t line, bool write, uint64_t& clock) {
@@ -271,6 +323,9 @@ class BasicModelSink<Model>::ShortWay {
   const uint64_t tag_;
   const uint32_t line_shift_;
   uint64_t clock_;
+  CompiledPaths* code_ = nullptr;
+  const channel::PathTable* paths_ = nullptr;  // null: nobody has asked for code
+  CompiledRun run_;
 };
 
 template <class Model>

@@ -167,16 +167,6 @@ class Merge {
     return run_each_path(thread);
   }
 
-  // The path at `at`: its words, or 0 if it is none or not complete.
-  static uint32_t path_length(PathTable& paths, const uint64_t* at, const uint64_t* end) {
-    uint32_t length = paths.length(*at);
-    if (length == 0) [[unlikely]] {
-      if (static_cast<uint32_t>(*at) < border::kFirstPath) return 0;
-      length = 1 + paths.decode(*at).words;
-    }
-    return end - at < length ? 0 : length;
-  }
-
   template <class Way>
   [[gnu::always_inline]] bool run_paths_together(MergeThread& thread, Way& way) {
     PathTable& paths = *paths_[thread.process];
@@ -188,12 +178,7 @@ class Merge {
     uint64_t instructions = 0;
     {
       PathsTogether together(thread.replay, way);
-      while (at != end && together.instructions() < turn) {
-        const uint32_t length = path_length(paths, at, end);
-        if (length == 0) break;
-        together.replay(paths[*at], at, sink_);
-        at += length;
-      }
+      at = together.run(paths, at, end, turn, sink_);
       instructions = together.instructions();
     }
     if constexpr (WantsWords<Sink>)

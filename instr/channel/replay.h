@@ -167,8 +167,22 @@ inline void replay(const DecodedPath& path, const uint64_t* words, ReplayState& 
 //   way.plain(const Reference* from, const Reference* to, const uint64_t* words)   plain references of one execution
 //   way.special(Do make)   make() calls the sink itself
 //   way.count(const PlainCounts&)   at the end: of all that plain() got
+// and, when it has code of its own for some paths:
+//   bool way.has_code(uint64_t word, const PathTable& paths)   asked before an execution of path `word`
+//   CodeRun& way.code_run(); way.run_code()   executes that path and those that follow in the words, while they have code
 template <class Sink>
 concept TakesTogether = requires(Sink& s) { s.take_together(0u, [](auto&) {}); };
+template <class Way>
+concept HasCode = requires(Way& way, const PathTable& paths) { way.has_code(uint64_t{}, paths); };
+
+// What the code of a way works on.
+struct CodeRun {
+  const uint64_t *at = nullptr, *end = nullptr;  // words; `at` goes on by whole paths
+  int64_t left = 0;                              // instructions, until it is time for something else
+  uint64_t last_line = 0;                        // ReplayState
+  alignas(16) uint32_t sums[8] = {};             // DecodedPath::words to ::modifications, but the second counts paths
+  uint32_t skipped = 0;                          // fetches that were left out
+};
 
 // The numbers of many executions of paths, each path's eight (DecodedPath::words to ::modifications) added at once.
 // Without overflow: words in hand are of one chunk, which has far less than 65536 of them.
@@ -183,6 +197,15 @@ class PathSums {
     for (uint32_t i = 0; i < 8; ++i) sums_[i] += (&path.words)[i];
 #endif
     ++paths_;
+  }
+  void add(const CodeRun& run) {
+#if defined(__SSE2__)
+    low_ = _mm_add_epi32(low_, _mm_load_si128(reinterpret_cast<const __m128i*>(run.sums)));
+    high_ = _mm_add_epi32(high_, _mm_load_si128(reinterpret_cast<const __m128i*>(run.sums + 4)));
+#else
+    for (uint32_t i = 0; i < 8; ++i) sums_[i] += run.sums[i];
+#endif
+    paths_ += run.sums[1];
   }
   // `skipped`: fetches among them that were left out.
   PlainCounts fold(ThreadStatistics& s, uint32_t skipped) const {
@@ -213,6 +236,16 @@ class PathSums {
 };
 static_assert(offsetof(DecodedPath, words) == 48 && offsetof(DecodedPath, modifications) == 62);
 
+// The path at `at`, which is not `end`: its words, or 0 if it is none or not complete.
+inline uint32_t path_length(PathTable& paths, const uint64_t* at, const uint64_t* end) {
+  uint32_t length = paths.length(*at);
+  if (length == 0) [[unlikely]] {
+    if (static_cast<uint32_t>(*at) < border::kFirstPath) return 0;
+    length = 1 + paths.decode(*at).words;
+  }
+  return end - at < length ? 0 : length;
+}
+
 // Executions in a row of paths of one thread. What was counted is in the thread's statistics at the end, even if that
 // comes by an exception.
 template <class Way>
@@ -241,8 +274,38 @@ class PathsTogether {
     skipped_ += skip;
     way_.plain(path.references + skip, path.references + path.reference_count, words);
   }
+  // All paths from `at` up to `end`, to what is none, or until `turn` instructions are over. Where it stopped.
+  template <class Sink>
+  [[gnu::always_inline]] const uint64_t* run(PathTable& paths, const uint64_t* at, const uint64_t* end, uint64_t turn,
+                                             Sink& sink) {
+    while (at != end && instructions_ < turn) {
+      const uint32_t length = path_length(paths, at, end);
+      if (length == 0) break;
+      if constexpr (HasCode<Way>) {
+        if (way_.has_code(*at, paths)) {
+          at = run_code(at, end, turn);
+          continue;
+        }
+      }
+      replay(paths[*at], at, sink);
+      at += length;
+    }
+    return at;
+  }
 
  private:
+  // `at`: at a path that the way has code for.
+  const uint64_t* run_code(const uint64_t* at, const uint64_t* end, uint64_t turn) {
+    CodeRun& run = way_.code_run();
+    run = {at, end, static_cast<int64_t>(turn - instructions_), last_line_, {}, 0};
+    way_.run_code();
+    instructions_ = turn - static_cast<uint64_t>(run.left);
+    last_line_ = run.last_line;
+    skipped_ += run.skipped;
+    sums_.add(run);
+    return run.at;
+  }
+
   ReplayState& thread_;
   Way& way_;
   uint64_t last_line_;

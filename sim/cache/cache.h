@@ -284,7 +284,8 @@ class Cache {
     uint64_t place(uint64_t line) const { return place_of(line, guess_mask); }
   };
   // Lines in a row have places in a row; regions that lie a power of two apart have different ones.
-  static uint64_t place_of(uint64_t line, uint64_t guess_mask) { return (line ^ line >> 11) & guess_mask; }
+  static constexpr uint32_t kPlaceFold = 11;
+  static uint64_t place_of(uint64_t line, uint64_t guess_mask) { return (line ^ line >> kPlaceFold) & guess_mask; }
   uint64_t place_of(uint64_t line) const { return place_of(line, guesses_.size() - 1); }
   Shortcut shortcut() { return {recent_.data(), guesses_.data(), guesses_.size() - 1, &clock_}; }
   uint64_t set_of(uint64_t line) const { return set_mask_ != kNoLine ? line & set_mask_ : line % sets_; }

@@ -15,7 +15,7 @@ using namespace border;
 
 namespace {
 
-constexpr uint32_t kEntries = 1 << 16;
+constexpr uint32_t kEntries = 1 << 18;
 
 constexpr uint64_t page_up(uint64_t bytes) { return (bytes + 4095) & ~uint64_t{4095}; }
 

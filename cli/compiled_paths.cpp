@@ -1,0 +1,408 @@
+#include "cli/compiled_paths.h"
+
+#include <sys/mman.h>
+#define XBYAK_NO_OP_NAMES
+#include <xbyak/xbyak.h>
+
+#include <functional>
+#include <limits>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+
+namespace simrun::cli {
+
+using channel::DecodedPath;
+using channel::Reference;
+using channel::ReferenceKind;
+using sim::Cache;
+
+namespace {
+
+// Python's hot paths take 2 MiB of the first half; cc1plus would take 24, and be slower than without code.
+constexpr size_t kCodeBytes = size_t{8} << 20;
+// Half for what is executed, half for what rarely is: references that miss, and constants.
+constexpr size_t kColdBegin = kCodeBytes / 2;
+constexpr size_t kMostBytesOfReference = 256;  // in each half
+
+bool fits_32(uint64_t value) {
+  const auto number = static_cast<int64_t>(value);
+  return number >= std::numeric_limits<int32_t>::min() && number <= std::numeric_limits<int32_t>::max();
+}
+
+size_t tables_bytes(uint64_t capacity) { return 2 * capacity * sizeof(uint32_t); }
+
+static_assert(sizeof(Cache::Recent) == 16 && sizeof(Cache::Guess) == 2);
+constexpr uint32_t kSlotShift = 4;
+constexpr size_t kKey = offsetof(Cache::Recent, key), kUsed = offsetof(Cache::Recent, used);
+
+}  // namespace
+
+// Registers:
+//   rbx  words of the execution       r8   guesses of the fetch side    rcx  slot (in bytes) of the data reference before,
+//   rbp  clock                        r9   slots of it                       valid unless r10 is kNoLine
+//   r12  slots of the data side       r11  end of the words at hand     r10  where in its line that was
+//   r13  guesses of it                rdi  code_                        xmm0, xmm1  sums
+//   r14  instructions left            rsi  the memory for code          rax, rdx    scratch
+//   r15  CompiledRun
+class CompiledPaths::Emitter : public Xbyak::CodeGenerator {
+ public:
+  // `code`: by path, in terms of getCode().
+  Emitter(const Level1& level1, uint64_t capacity, const uint32_t* code)
+      : CodeGenerator(kCodeBytes), level1_(level1), capacity_(static_cast<uint32_t>(capacity)) {
+    emit_routines(code);
+    hot_ = hot_begin_ = getSize();
+  }
+  // As if nothing had been emitted.
+  void clear() {
+    hot_ = hot_begin_;
+    cold_ = kColdBegin;
+  }
+  auto entry() const { return reinterpret_cast<void (*)(CompiledRun*)>(const_cast<uint8_t*>(entry_)); }
+
+  // Offset of the code of path `number`; 0 when there is no room.
+  uint32_t emit(uint64_t number, const DecodedPath& path);
+
+ private:
+  // An offset in a line that is outside of it whatever small distance is added.
+  static constexpr uint32_t kNoLine = 1u << 30, kMostDistance = 1u << 20;
+
+  // A sum of words: what references of the same have in common.
+  struct Base {
+    uint16_t a = 0, b = 0;
+    uint8_t shift = 0;
+    bool operator==(const Base&) const = default;
+  };
+
+  auto of_run(size_t member) { return qword[r15 + static_cast<uint32_t>(member)]; }
+  void emit_routines(const uint32_t* code);
+  void load_shared(const uint32_t* code);
+  void dispatch();
+  void fetch(uint64_t line, bool is_first);
+  void data(uint32_t index, const Reference& r);
+  void look_up(uint32_t index, const Reference& r, const Base& base, uint64_t constant);
+  void put_address(const Base& base, uint64_t constant);
+  void make(uint32_t index) {
+    mov(esi, index);
+    call(make_);
+  }
+  // What is done in the cold half where `from` leads, which was jumped to; then it goes on at `behind`, which is bound.
+  template <class Emit>
+  void otherwise(const Xbyak::Label& from, const Xbyak::Label& behind, Emit emit) {
+    later_.push_back([this, from = Xbyak::Label(from), behind = Xbyak::Label(behind), emit]() mutable {
+      L(from);
+      emit();
+      jmp(behind, T_NEAR);
+    });
+  }
+  // A miss: of the line of which rax is the key (Cache::Recent).
+  void otherwise_miss(const Xbyak::Label& from, const Xbyak::Label& behind, ReferenceKind kind) {
+    otherwise(from, behind, [this, kind] {
+      mov(esi, static_cast<uint32_t>(kind));
+      call(miss_);
+    });
+  }
+
+  const Level1 level1_;
+  const uint32_t capacity_;
+  size_t hot_begin_ = 0, hot_ = 0, cold_ = kColdBegin;
+  const uint8_t* entry_ = nullptr;
+  Xbyak::Label leave_, make_, miss_;
+  // Of the path that is emitted.
+  uint64_t number_ = 0;
+  uint64_t line_ = 0;         // fetched last
+  bool has_before_ = false;   // a data reference to before_ + constant_before_
+  bool before_writes_ = false;
+  Base before_;
+  uint64_t constant_before_ = 0;
+  std::vector<std::function<void()>> later_;  // what emits the cold half
+};
+
+void CompiledPaths::Emitter::load_shared(const uint32_t* code) {
+  mov(r8, of_run(offsetof(CompiledRun, fetch_guesses)));
+  mov(r9, of_run(offsetof(CompiledRun, fetch_slots)));
+  mov(r11, of_run(offsetof(CompiledRun, paths.end)));
+  mov(rdi, reinterpret_cast<uint64_t>(code));
+  mov(rsi, reinterpret_cast<uint64_t>(getCode()));
+  movaps(xmm0, xword[r15 + offsetof(CompiledRun, paths.sums)]);
+  movaps(xmm1, xword[r15 + offsetof(CompiledRun, paths.sums) + 16]);
+}
+
+void CompiledPaths::Emitter::emit_routines(const uint32_t* code) {
+  const Xbyak::Reg64 kept[] = {rbx, rbp, r12, r13, r14, r15};
+  // At offset 0: where paths without code lead.
+  L(leave_);
+  mov(of_run(offsetof(CompiledRun, paths.at)), rbx);
+  mov(of_run(offsetof(CompiledRun, paths.left)), r14);
+  mov(of_run(offsetof(CompiledRun, clock)), rbp);
+  movaps(xword[r15 + offsetof(CompiledRun, paths.sums)], xmm0);
+  movaps(xword[r15 + offsetof(CompiledRun, paths.sums) + 16], xmm1);
+  for (size_t k = std::size(kept); k-- != 0;) pop(kept[k]);
+  ret();
+
+  // Eight pushes and calls deep here, so the stack is aligned.
+  const auto call_out = [&](size_t function) {
+    mov(of_run(offsetof(CompiledRun, paths.at)), rbx);
+    mov(of_run(offsetof(CompiledRun, clock)), rbp);
+    movaps(xword[r15 + offsetof(CompiledRun, paths.sums)], xmm0);
+    movaps(xword[r15 + offsetof(CompiledRun, paths.sums) + 16], xmm1);
+    mov(rdi, r15);
+    call(of_run(function));
+    mov(rbp, of_run(offsetof(CompiledRun, clock)));
+    load_shared(code);
+    mov(r10d, kNoLine);
+    ret();
+  };
+  align(16);
+  L(make_);  // esi: the index of the reference
+  call_out(offsetof(CompiledRun, make));
+  align(16);
+  L(miss_);  // esi: its kind, rax: the key of its line
+  mov(rdx, rax);
+  shr(rdx, 1);
+  call_out(offsetof(CompiledRun, miss));
+
+  align(16);
+  entry_ = getCurr();
+  for (const Xbyak::Reg64& r : kept) push(r);
+  mov(r15, rdi);
+  mov(rbx, of_run(offsetof(CompiledRun, paths.at)));
+  mov(r14, of_run(offsetof(CompiledRun, paths.left)));
+  mov(rbp, of_run(offsetof(CompiledRun, clock)));
+  mov(r12, of_run(offsetof(CompiledRun, data_slots)));
+  mov(r13, of_run(offsetof(CompiledRun, data_guesses)));
+  load_shared(code);
+  dispatch();
+  align(16);
+}
+
+// To the code of the path at rbx.
+void CompiledPaths::Emitter::dispatch() {
+  mov(rax, ptr[rbx]);
+  cmp(rax, capacity_);
+  jae(leave_, T_NEAR);
+  mov(eax, ptr[rdi + rax * 4]);
+  add(rax, rsi);
+  jmp(rax);
+}
+
+uint32_t CompiledPaths::Emitter::emit(uint64_t number, const DecodedPath& path) {
+  const size_t most = (path.reference_count + 2) * kMostBytesOfReference;
+  if (hot_ + most > kColdBegin || cold_ + most > kCodeBytes) return 0;
+  const size_t cold_start = cold_;
+  const auto start = static_cast<uint32_t>(hot_);
+  Xbyak::Label sums;
+  setSize(cold_);
+  align(16);
+  L(sums);
+  // As PathSums has them; the second is 0 of a path without specials, and counts paths here.
+  for (const uint32_t sum : {uint32_t{path.words}, 1u, uint32_t{path.fetches}, uint32_t{path.loads},
+                             uint32_t{path.stores}, uint32_t{path.prefetches}, uint32_t{path.flushes},
+                             uint32_t{path.modifications}})
+    dd(sum);
+  cold_ = getSize();
+
+  setSize(hot_);
+  if (path.words != 0) {  // is all of it there?
+    lea(rax, ptr[rbx + 8 * (path.words + 1)]);
+    cmp(rax, r11);
+    ja(leave_, T_NEAR);
+  }
+  number_ = number;
+  has_before_ = false;
+  for (uint32_t i = 0; i < path.reference_count; ++i) {
+    const Reference& r = path.references[i];
+    if (r.kind == ReferenceKind::kFetch)
+      fetch(static_cast<uint64_t>(r.disp) + 2 * number, i == 0);
+    else
+      data(i, r);
+  }
+  paddd(xmm0, ptr[rip + sums]);
+  paddd(xmm1, ptr[rip + sums + 16]);
+  add(rbx, 8 * (path.words + 1));
+  sub(r14, path.instructions);
+  jle(leave_, T_NEAR);
+  cmp(rbx, r11);
+  je(leave_, T_NEAR);
+  dispatch();
+  hot_ = getSize();
+
+  setSize(cold_);
+  for (size_t i = 0; i < later_.size(); ++i) {
+    const auto emit_it = std::move(later_[i]);  // which may add to later_
+    emit_it();
+  }
+  later_.clear();
+  cold_ = getSize();
+  CHECK(hot_ <= start + most && cold_ <= cold_start + most);
+  return start;
+}
+
+// `line`: without the tag.
+void CompiledPaths::Emitter::fetch(uint64_t line, bool is_first) {
+  Xbyak::Label miss, behind, skip;
+  const auto last_line = of_run(offsetof(CompiledRun, paths.last_line));
+  if (is_first) {
+    mov(rax, line);
+    cmp(rax, last_line);
+    je(skip, T_NEAR);
+  } else if (const uint64_t distance = line - line_; fits_32(distance)) {
+    mov(rax, last_line);
+    add(rax, static_cast<uint32_t>(distance));
+  } else {
+    mov(rax, line);
+  }
+  line_ = line;
+  mov(last_line, rax);
+  const uint64_t tag = level1_.tag >> level1_.line_shift;
+  if (tag != 0) {
+    mov(rdx, tag);
+    xor_(rax, rdx);
+  }
+  movzx(edx, word[r8 + static_cast<uint32_t>(2 * Cache::place_of(line ^ tag, level1_.fetch_mask))]);
+  shl(edx, kSlotShift);
+  add(rax, rax);  // the key of a line that is not modified; of one that is, the general way knows
+  cmp(ptr[r9 + rdx + kKey], rax);
+  jne(miss, T_NEAR);
+  inc(rbp);
+  mov(ptr[r9 + rdx + kUsed], rbp);
+  L(behind);
+  otherwise_miss(miss, behind, ReferenceKind::kFetch);
+  if (!level1_.split) has_before_ = false;  // its line is the most recent now
+  if (is_first) otherwise(skip, behind, [this] { inc(dword[r15 + offsetof(CompiledRun, paths.skipped)]); });
+}
+
+void CompiledPaths::Emitter::data(uint32_t index, const Reference& r) {
+  const uint32_t line_bytes = 1u << level1_.line_shift;
+  if (r.kind > ReferenceKind::kReadModifyWrite || r.bytes > line_bytes) {
+    has_before_ = false;
+    return make(index);
+  }
+  // A word that is absent reads the path's number, and the constant takes it back.
+  Base base{r.a, r.b, r.shift};
+  auto constant = static_cast<uint64_t>(r.disp);
+  if (r.a == 0) constant += number_;
+  if (r.b == 0) constant += number_ << r.shift, base.shift = 0;
+  const bool writes = r.kind >= ReferenceKind::kStore;
+  const uint64_t distance = constant - constant_before_;
+  if (has_before_ && base == before_ && distance + kMostDistance < 2 * kMostDistance) {
+    // Mostly on the line of the reference before, which is the most recent one and stays it: then this is all.
+    Xbyak::Label elsewhere, is_clean, behind;
+    lea(r10d, ptr[r10 + static_cast<int32_t>(distance)]);
+    cmp(r10d, line_bytes - r.bytes);
+    ja(elsewhere, T_NEAR);
+    if (writes && !before_writes_) {
+      test(byte[r12 + rcx + kKey], 1);
+      jz(is_clean, T_NEAR);
+    }
+    L(behind);
+    if (writes && !before_writes_) {
+      otherwise(is_clean, behind, [this, kind = r.kind] {
+        mov(rax, ptr[r12 + rcx + kKey]);
+        mov(esi, static_cast<uint32_t>(kind));
+        call(miss_);
+      });
+    }
+    otherwise(elsewhere, behind, [this, index, r, base, constant] { look_up(index, r, base, constant); });
+  } else {
+    look_up(index, r, base, constant);
+  }
+  has_before_ = true;
+  before_writes_ = writes;
+  before_ = base;
+  constant_before_ = constant;
+}
+
+// rax = the address.
+void CompiledPaths::Emitter::put_address(const Base& base, uint64_t constant) {
+  if (base.a == 0 && base.b == 0) return mov(rax, constant);
+  const bool fits = fits_32(constant);
+  const int32_t disp = fits ? static_cast<int32_t>(constant) : 0;
+  if (base.b == 0) {
+    mov(rax, ptr[rbx + 8 * base.a]);
+    if (disp != 0) add(rax, static_cast<uint32_t>(disp));
+  } else {
+    mov(rcx, ptr[rbx + 8 * base.b]);
+    if (base.a == 0) {
+      lea(rax, ptr[rcx * (1 << base.shift) + disp]);
+    } else {
+      mov(rax, ptr[rbx + 8 * base.a]);
+      lea(rax, ptr[rax + rcx * (1 << base.shift) + disp]);
+    }
+  }
+  if (fits) return;
+  mov(rcx, constant);
+  add(rax, rcx);
+}
+
+void CompiledPaths::Emitter::look_up(uint32_t index, const Reference& r, const Base& base, uint64_t constant) {
+  Xbyak::Label crosses, miss, behind;
+  const uint32_t line_bytes = 1u << level1_.line_shift;
+  const uint64_t tag = level1_.tag >> level1_.line_shift;
+  put_address(base, constant);
+  mov(r10d, eax);
+  and_(r10d, line_bytes - 1);
+  if (r.bytes > 1) {
+    cmp(r10d, line_bytes - r.bytes);
+    ja(crosses, T_NEAR);
+  }
+  shr(rax, level1_.line_shift);
+  if (tag != 0) {
+    mov(rcx, tag);
+    xor_(rax, rcx);
+  }
+  mov(rcx, rax);  // Cache::place_of
+  shr(rcx, Cache::kPlaceFold);
+  xor_(ecx, eax);
+  and_(ecx, static_cast<uint32_t>(level1_.data_mask));
+  movzx(ecx, word[r13 + rcx * 2]);
+  shl(ecx, kSlotShift);
+  lea(rax, ptr[rax + rax + 1]);
+  if (r.kind >= ReferenceKind::kStore) {
+    cmp(ptr[r12 + rcx + kKey], rax);
+  } else {
+    mov(rdx, ptr[r12 + rcx + kKey]);
+    or_(rdx, 1);
+    cmp(rdx, rax);
+  }
+  jne(miss, T_NEAR);
+  inc(rbp);
+  mov(ptr[r12 + rcx + kUsed], rbp);
+  L(behind);
+  otherwise_miss(miss, behind, r.kind);
+  if (r.bytes > 1) otherwise(crosses, behind, [this, index] { make(index); });
+}
+
+CompiledPaths::CompiledPaths(const Level1& level1, uint64_t capacity) : level1_(level1), capacity_(capacity) {
+  void* tables = mmap(nullptr, tables_bytes(capacity), PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (tables == MAP_FAILED) throw std::bad_alloc();
+  code_ = static_cast<uint32_t*>(tables);
+  executions_ = code_ + capacity;
+  constexpr uint64_t kMostPlaces = uint64_t{1} << 30;
+  if (capacity > std::numeric_limits<int32_t>::max() || level1.fetch_mask >= kMostPlaces || level1.data_mask >= kMostPlaces) return;
+  try {
+    emitter_ = std::make_unique<Emitter>(level1, capacity, code_);
+    enter_ = emitter_->entry();
+  } catch (const Xbyak::Error&) {
+  }
+}
+
+CompiledPaths::~CompiledPaths() { munmap(code_, tables_bytes(capacity_)); }
+
+// When there is no room any more, the program has more paths than pay: all begins anew, for those that are hotter.
+void CompiledPaths::compile(uint64_t word, const DecodedPath& path) {
+  constexpr uint32_t kHotter = 256, kHottest = 1u << 20;
+  executions_[word] = 0;
+  if (emitter_ == nullptr || path.special_count != 0) return;
+  code_[word] = emitter_->emit(word, path);
+  if (code_[word] != 0) return;
+  madvise(code_, capacity_ * sizeof(uint32_t), MADV_DONTNEED);
+  emitter_->clear();
+  hot_ *= kHotter;
+  if (hot_ > kHottest) emitter_.reset();
+}
+
+}  // namespace simrun::cli

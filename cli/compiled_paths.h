@@ -1,0 +1,70 @@
+// Hot paths as code of the host (decision 34). What BasicModelSink::ShortWay does for each reference by a description of
+// it, this has as instructions: where its words are, its kind and size, the shape of level 1 are constants in them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "instr/channel/path_table.h"
+#include "instr/channel/replay.h"
+#include "sim/cache/cache.h"
+
+namespace simrun::cli {
+
+// What the code works on: it begins with this in registers, and leaves with it in memory.
+struct CompiledRun {
+  channel::CodeRun paths;
+  uint64_t clock = 0;  // of level 1
+  sim::Cache::Recent *fetch_slots = nullptr, *data_slots = nullptr;
+  sim::Cache::Guess *fetch_guesses = nullptr, *data_guesses = nullptr;
+  // A reference that a look at level 1 does not show to be a hit. They may change `clock`.
+  void (*miss)(CompiledRun*, channel::ReferenceKind, uint64_t line) noexcept = nullptr;
+  // Of several lines or a rare kind: the one with this index of the path at `paths.at`.
+  void (*make)(CompiledRun*, uint32_t reference) noexcept = nullptr;
+  void* maker = nullptr;
+};
+
+class CompiledPaths {
+ public:
+  // Of whose references the code is: what is the same for all cores.
+  struct Level1 {
+    uint32_t line_shift;
+    uint64_t fetch_mask, data_mask;  // Cache::Shortcut::guess_mask
+    uint64_t tag;                    // of the process, in addresses
+    bool split;                      // fetches and data have caches of their own
+    bool operator==(const Level1&) const = default;
+  };
+
+  // For paths of numbers below `capacity`. Where the host gives no memory for code, no path ever has any.
+  CompiledPaths(const Level1& level1, uint64_t capacity);
+  ~CompiledPaths();
+  CompiledPaths(const CompiledPaths&) = delete;
+  CompiledPaths& operator=(const CompiledPaths&) = delete;
+
+  const Level1& level1() const { return level1_; }
+  // `word`: of a path that was decoded.
+  bool has_code(uint64_t word) const { return code_[word] != 0; }
+  // An execution of a path that has no code. Hot paths get some.
+  void executed(uint64_t word, const channel::DecodedPath& path) {
+    if (++executions_[word] >= hot_) [[unlikely]]
+      compile(word, path);
+  }
+  // From `paths.at`, a path that has code, up to `paths.end`, to what has none, or until `paths.left` is used up.
+  void run(CompiledRun& run) const { enter_(&run); }
+
+ private:
+  class Emitter;
+
+  void compile(uint64_t word, const channel::DecodedPath& path);
+
+  Level1 level1_;
+  uint64_t capacity_;
+  uint32_t* code_;        // by path: offset in the emitter's memory; 0: none, which leaves
+  uint32_t* executions_;  // by path, without code
+  uint32_t hot_ = 64;     // that many executions make a path hot
+  std::unique_ptr<Emitter> emitter_;
+  void (*enter_)(CompiledRun*) = nullptr;
+};
+
+}  // namespace simrun::cli

@@ -1,0 +1,197 @@
+// Code for hot paths makes the references that the paths' descriptions say, in the same order: everything counted is
+// equal to taking path by path, for random paths and machines, several cores and processes in turns.
+#include "cli/compiled_paths.h"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <random>
+
+#include "cli/model_sink.h"
+#include "tests/channel/fake_target.h"
+#include "tests/sim/machines.h"
+
+namespace simrun::cli {
+namespace {
+
+using border::OperandDescriptor;
+using border::OperandKind;
+
+constexpr uint16_t kWords = 4;
+
+// Mostly near the one before by the same words, as pushes, fields of a structure and neighbours in an array are.
+OperandDescriptor random_operand(std::mt19937_64& random, const OperandDescriptor* before) {
+  constexpr uint32_t kSizes[] = {1, 2, 4, 8, 8, 8, 16, 32, 64, 100};
+  const uint64_t dice = random() % 32;
+  auto kind = OperandKind::kLoad;
+  if (dice < 10) kind = OperandKind::kStore;
+  if (dice >= 26) kind = static_cast<OperandKind>(dice - 26 + 1);
+  if (before != nullptr && random() % 4 != 0) {
+    OperandDescriptor o = *before;
+    o.kind = kind;
+    o.size = kSizes[random() % 10];
+    o.disp += static_cast<int64_t>(random() % 40) - 20;
+    return o;
+  }
+  // An absent word, a negative constant, one that does not fit 32 bits.
+  const auto word = [&] { return random() % 5 == 0 ? border::kNoWord : static_cast<uint16_t>(1 + random() % kWords); };
+  int64_t disp = static_cast<int64_t>(random() % 300) - 100;
+  if (random() % 16 == 0) disp += int64_t{1} << 40;
+  OperandDescriptor o = channel::address_operand(kind, word(), kSizes[random() % 10], disp);
+  if (random() % 3 == 0) o = channel::address_operand(kind, word(), o.size, disp, word(), static_cast<uint8_t>(random() % 4));
+  if (o.word_a == border::kNoWord && o.word_b == border::kNoWord) o.disp = static_cast<int64_t>(random() % 4096) + 8192;
+  if (random() % 40 == 0) o.flags |= border::kFsBase;
+  return o;
+}
+
+// Code of a program, in a process that is not there.
+struct Program {
+  Program(std::mt19937_64& random, uint32_t paths, uint32_t longest)
+      : target(8192, 4, uint64_t{1} << 22), mapped(target.mapping()) {
+    for (uint64_t pc = 0x40'0000; ids.size() < paths; pc += random() % 150) {
+      std::vector<channel::FakeInstruction> instructions(1 + random() % longest);
+      std::optional<OperandDescriptor> before;
+      for (channel::FakeInstruction& i : instructions) {
+        i.length = static_cast<uint8_t>(1 + random() % 15);
+        for (uint64_t left = random() % 3; left != 0; --left) {
+          before = random_operand(random, before ? &*before : nullptr);
+          i.operands.push_back(*before);
+        }
+      }
+      ids.push_back(target.add_path(pc, instructions, kWords));
+    }
+  }
+  channel::FakeTarget target;
+  channel::MappedProcess mapped;
+  std::vector<uint32_t> ids;
+};
+
+// One side of the comparison: its model, and its threads' states.
+struct Side {
+  Side(const sim::MachineConfig& machine, std::deque<Program>& programs) : model(machine), sink(model) {
+    for (Program& p : programs) paths.push_back(std::make_unique<channel::PathTable>(p.mapped, machine.line_bytes));
+  }
+  sim::Hierarchy model;
+  ModelSink sink;
+  std::vector<std::unique_ptr<channel::PathTable>> paths;
+  std::array<channel::ReplayState, 5> threads;
+};
+
+// Executions of random paths; the last may be cut off.
+std::vector<uint64_t> random_words(std::mt19937_64& random, const Program& program, uint64_t executions) {
+  std::vector<uint64_t> words;
+  uint32_t id = program.ids[0];
+  for (; executions != 0; --executions) {
+    if (random() % 3 != 0) id = program.ids[random() % program.ids.size()];
+    words.push_back(id);
+    for (uint32_t k = 0; k < kWords; ++k)
+      words.push_back(random() % 3 == 0 ? random() % 8 : 4096 * (1 + random() % 6) + random() % 1000);
+  }
+  if (random() % 2 == 0) words.resize(words.size() - random() % kWords);
+  return words;
+}
+
+// Both get as far in the words.
+void expect_same_end(Side& coded, Side& plain, uint32_t process, uint32_t thread, const std::vector<uint64_t>& words,
+                     uint64_t turn) {
+  channel::ReplayState &x = coded.threads[thread], &y = plain.threads[thread];
+  const uint64_t *const begin = words.data(), *const end = begin + words.size();
+  const uint64_t *at_x = begin, *at_y = begin;
+  uint64_t instructions = 0;
+  const bool together = coded.sink.take_together(x.handle, [&](auto& way) {
+    static_assert(channel::HasCode<std::remove_reference_t<decltype(way)>>);
+    channel::PathsTogether all(x, way);
+    at_x = all.run(*coded.paths[process], begin, end, turn, coded.sink);
+    instructions = all.instructions();
+  });
+  ASSERT_TRUE(together);
+  const uint64_t before = y.statistics.instructions;
+  while (at_y != end && y.statistics.instructions - before < turn) {
+    const uint32_t length = channel::path_length(*plain.paths[process], at_y, end);
+    if (length == 0) break;
+    const channel::DecodedPath& path = (*plain.paths[process])[*at_y];
+    if (path.special_count != 0) {
+      channel::replay(path, at_y, y, plain.sink);
+    } else {   // reference by reference
+      const uint32_t skip = path.first_line == y.last_line ? 1 : 0;
+      y.last_line = path.last_line;
+      y.statistics.instructions += path.instructions;
+      channel::count_path(y.statistics, path, skip);
+      channel::replay_plain(path, skip, path.reference_count, at_y, y.handle, plain.sink);
+    }
+    at_y += length;
+  }
+  ASSERT_EQ(at_x - begin, at_y - begin);
+  ASSERT_EQ(instructions, y.statistics.instructions - before);
+  ASSERT_EQ(x.last_line, y.last_line);
+}
+
+void expect_equal(const channel::ThreadStatistics& x, const channel::ThreadStatistics& y) {
+  EXPECT_EQ(x.instructions, y.instructions);
+  EXPECT_EQ(x.paths, y.paths);
+  EXPECT_EQ(x.loads, y.loads);
+  EXPECT_EQ(x.stores, y.stores);
+  EXPECT_EQ(x.prefetches, y.prefetches);
+  EXPECT_EQ(x.flushes, y.flushes);
+  EXPECT_EQ(x.fetch_lines, y.fetch_lines);
+}
+
+void compare(const sim::MachineConfig& machine, std::mt19937_64& random, std::deque<Program>& programs, uint32_t turns,
+             uint64_t longest_turn) {
+  Side coded(machine, programs), plain(machine, programs);
+  for (uint32_t turn = 0; turn < turns; ++turn) {
+    const auto process = static_cast<uint32_t>(random() % programs.size());
+    channel::ThreadReport report;
+    report.index = turn % 5, report.core = static_cast<uint32_t>(random() % machine.cores), report.process = process;
+    coded.threads[report.index].handle = coded.sink.run_on(report);
+    plain.threads[report.index].handle = plain.sink.run_on(report);
+    const std::vector<uint64_t> words = random_words(random, programs[process], 1 + random() % longest_turn);
+    const uint64_t turn_ends = 1 + random() % (random() % 2 == 0 ? 4 * longest_turn : uint64_t{1} << 40);
+    expect_same_end(coded, plain, process, report.index, words, turn_ends);
+    if (testing::Test::HasFatalFailure()) return;
+    if (random() % 50 == 0) coded.sink.forget_process(process);
+  }
+  for (uint32_t i = 0; i < 5; ++i) expect_equal(coded.threads[i].statistics, plain.threads[i].statistics);
+  ASSERT_TRUE(coded.model.statistics() == plain.model.statistics());
+  std::string why;
+  ASSERT_TRUE(coded.model.check_invariants(&why)) << why;
+}
+
+TEST(CompiledPaths, CountWhatReferencesOneByOneCount) {
+  const uint64_t first = sim::from_environment("SIMRUN_TEST_FIRST", 1), cases = sim::from_environment("SIMRUN_TEST_CASES", 60);
+  for (uint64_t seed = first; seed < first + cases; ++seed) {
+    std::mt19937_64 random(seed);
+    const sim::MachineConfig machine =
+        seed % 2 == 0 ? sim::random_usual_machine(random) : sim::random_machine_with_policies(random);
+    SCOPED_TRACE("seed " + std::to_string(seed) + ", " + sim::describe(machine));
+    std::deque<Program> programs;
+    for (int k = 0; k < 2; ++k) programs.emplace_back(random, 20, 12);
+    compare(machine, random, programs, 200, 200);
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+// The code of all would need far more room than there is: it begins anew for those that are hotter, and stops.
+TEST(CompiledPaths, OfMorePathsThanThereIsRoomFor) {
+  std::mt19937_64 random(7);
+  std::deque<Program> programs;
+  programs.emplace_back(random, 3500, 64);
+  compare(sim::small_machine(2), random, programs, 60, 20000);
+}
+
+// Hot paths do get code, and nobody else makes their references.
+TEST(CompiledPaths, RunHotPaths) {
+  std::mt19937_64 random(1);
+  Program program(random, 1, 4);
+  channel::PathTable paths(program.mapped, 64);
+  const channel::DecodedPath& path = paths.decode(program.ids[0]);
+  ASSERT_EQ(path.special_count, 0u);
+  CompiledPaths compiled({6, 1023, 1023, 0, true}, program.mapped.path_capacity());
+  for (int i = 0; i < 63; ++i) compiled.executed(program.ids[0], path);
+  EXPECT_FALSE(compiled.has_code(program.ids[0]));
+  compiled.executed(program.ids[0], path);
+  EXPECT_TRUE(compiled.has_code(program.ids[0]));
+}
+
+}  // namespace
+}  // namespace simrun::cli
