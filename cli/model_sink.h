@@ -304,7 +304,7 @@ class BasicModelSink<Model>::ShortWay {
   }
   void miss(channel::ReferenceKind kind, uint64_t line) {
     sink_.hits_.set_clock(run_.clock);
-    sink_.access_line(handle_, kind, line);
+    sink_.model_.access_counted_line(core(handle_), access_of(kind), line);
     run_.clock = sink_.hits_.clock();
   }
   uint32_t line_shift() const { return kLineShift != 0 ? kLineShift : line_shift_; }
