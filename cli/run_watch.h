@@ -26,6 +26,9 @@ class RunWatch {
     if (done_ >= next_) [[unlikely]]
       look();
   }
+  // In instructions: how far it is, and when it has something to do.
+  uint64_t done() const { return done_; }
+  uint64_t next() const { return next_; }
   // The end of the run.
   void finish();
   const std::vector<sim::Interval>& intervals() const { return series_.intervals(); }

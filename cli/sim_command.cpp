@@ -18,6 +18,7 @@
 #include "cli/replay_chunks.h"
 #include "cli/report.h"
 #include "cli/result_files.h"
+#include "cli/run_watch.h"
 #include "cli/sub_commands.h"
 #include "cli/trace_information.h"
 #include "cli/trace_model_sink.h"
@@ -39,6 +40,7 @@ struct SimOptions {
   std::string trace, config, json_file, hdf5_file, csv_file, from, to, state, warm_up, miss_curve;
   std::vector<std::string> sweeps;
   uint32_t sim_threads = 0;  // 0: not given
+  uint64_t interval = 0;
   bool details = false, check = false;
   size_t top = 20;
   bool quiet = false;
@@ -54,6 +56,9 @@ void add_model_options(CLI::App& app, SimOptions& o) {
       ->type_name("KEY=V1,V2,...");
   app.add_option("--miss-curve", o.miss_curve, "Misses of every size of a level (L1D, L2, ...), fully associative")
       ->type_name("LEVEL");
+  app.add_option("--interval", o.interval, "Counts over time: for each N instructions of all threads")
+      ->check(CLI::Range(uint64_t{1000}, uint64_t{1} << 50).description(""))
+      ->type_name("N");
   app.add_flag("--check", o.check, "Check the model's state and balances at the end");
 }
 
@@ -66,6 +71,8 @@ void check_model_options(const CommandLine& line, const SimOptions& o) {
     line.usage_error("--sim-threads, --sweep and --miss-curve go without --details, --state and --warm-up");
   if (!o.miss_curve.empty() && (!o.sweeps.empty() || o.sim_threads > 1))
     line.usage_error("--miss-curve is of one machine, made by one thread");
+  if (o.interval != 0 && !(o.sweeps.empty() && o.miss_curve.empty()))
+    line.usage_error("--interval goes without --sweep and --miss-curve");
 }
 
 SimOptions parse(const Words& words) {
@@ -152,6 +159,20 @@ struct Span {
   uint64_t from, to;  // instructions of the trace
 };
 
+// The counts of `model` over time, if there is somebody who asks and a model that has them.
+template <class Model, class Replay>
+void watch_intervals(const SimOptions& o, Model& model, Replay& replay, const RunResult* result,
+                     std::optional<RunWatch>& watch) {
+  if constexpr (std::is_same_v<decltype(model.statistics()), sim::Statistics>) {
+    if (o.interval == 0 || result == nullptr) return;
+    watch.emplace(*result->machine, RunWatch::Model{[&model] { return model.statistics(); }, nullptr}, o.interval, false);
+    replay.set_look(watch->next(), [&watch](uint64_t replayed) {
+      watch->advance(replayed - watch->done());
+      return watch->next();
+    });
+  }
+}
+
 // A trace's references in `span` into `model`, with the memory as it is there
 // or before its first chunk. What was counted goes into `result`, if there is one.
 template <class Inner, class Model>
@@ -161,8 +182,15 @@ void replay_into(const SimOptions& o, const traces::Reader& trace, const Span& s
   TraceModelSink<Inner> sink(model_sink, trace, model.cores(), memory.of, memory.is_there);
   traces::Replay<TraceModelSink<Inner>> replay(trace, sink, model.line_bytes(), o.selection);
   sink.set_instructions([&](uint32_t thread) { return replay.threads().at(thread).counts.instructions; });
+  std::optional<RunWatch> watch;
+  watch_intervals(o, model, replay, result, watch);
   replay_all(trace, replay, span.from, span.to, progress);
   if (result == nullptr) return;
+  if (watch) {
+    watch->advance(replay.replayed() - watch->done());
+    watch->finish();
+    result->intervals = watch->intervals();
+  }
   for (const auto& [index, thread] : replay.threads()) {
     sink.counts().end(index, thread.counts.instructions);
     result->threads.push_back(thread_report(thread));

@@ -13,6 +13,8 @@
 // the instruction too, as their last argument.
 #pragma once
 
+#include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <span>
@@ -66,6 +68,13 @@ class Replay {
   }
 
   bool over() const { return over_; }  // `to` was reached
+  // `look`: called when `instructions` have been replayed, behind the path that got there, with how many there are then;
+  // returns when it is to be called next.
+  void set_look(uint64_t instructions, std::function<uint64_t(uint64_t)> look) {
+    look_at_ = instructions;
+    look_ = std::move(look);
+  }
+  uint64_t replayed() const { return replayed_; }  // instructions
   // By thread number.
   const std::map<uint32_t, ReplayThread>& threads() const { return threads_; }
 
@@ -113,8 +122,16 @@ class Replay {
       const PathReferences& path = table[id];
       now_ += path.counts.instructions;
       position.at += 1 + path.words;
-      if (wanted) replay(path, words, *position.thread);
+      if (!wanted) continue;
+      replay(path, words, *position.thread);
+      passed(path.counts.instructions);
     }
+  }
+
+  void passed(uint64_t instructions) {
+    replayed_ += instructions;
+    if (replayed_ >= look_at_) [[unlikely]]
+      look_at_ = look_(replayed_);
   }
 
   ReplayThread& thread_of(const Position& position) {
@@ -192,7 +209,9 @@ class Replay {
     counts.words += 1 + payload;
     counts.syscalls += id == Event::kSyscallEnter;
     counts.signals += id == Event::kSignal;
-    if (id == Event::kCut) cut(*position.thread, words + 1, payload, table);
+    if (id != Event::kCut) return;
+    cut(*position.thread, words + 1, payload, table);
+    passed(words[2]);
   }
 
   // Not a word of the program's: it is not counted.
@@ -247,7 +266,9 @@ class Replay {
   std::vector<XsaveComponent> xsave_;
   std::vector<PathReferenceTable> tables_;
   std::map<uint32_t, ReplayThread> threads_;
-  uint64_t now_ = 0;
+  uint64_t now_ = 0, replayed_ = 0;
+  uint64_t look_at_ = std::numeric_limits<uint64_t>::max();
+  std::function<uint64_t(uint64_t)> look_;
   bool started_ = false, over_ = false;
 };
 

@@ -48,6 +48,30 @@ TEST_F(SimCommand, SlicesEqualTheLiveRun) {
   EXPECT_EQ(said_, "");
 }
 
+// An interval ends with the path in which its last instruction is; together they are the whole.
+TEST_F(SimCommand, IntervalsAddUpToTheWhole) {
+  const json live = record(kMarked + " 30 3");
+  for (const char* options : {"", "--sim-threads 2", "--details"}) {
+    SCOPED_TRACE(options);
+    const json result = sim(std::string("--interval 10000 ") + options);
+    const json& intervals = result["intervals"];
+    ASSERT_GT(intervals.size(), 3u);
+    uint64_t instructions = 0, misses = 0;
+    for (size_t i = 0; i < intervals.size(); ++i) {
+      EXPECT_EQ(instructions / 10000, i);
+      EXPECT_LT(instructions % 10000, 64u);  // a path
+      instructions += intervals[i]["instructions"].get<uint64_t>();
+      misses += intervals[i]["levels"]["L1D"]["misses"].get<uint64_t>();
+    }
+    EXPECT_EQ(instructions, result["totals"]["instructions"]);
+    for (const json* whole : {&result, &live}) {
+      for (const json& level : (*whole)["levels"]) {
+        if (level["name"] == "L1D") EXPECT_EQ(misses, level["misses"]);
+      }
+    }
+  }
+}
+
 TEST_F(SimCommand, WhatCannotBeCutEqualsTheLiveRun) {
   json live = record(kMarked + " 30 3", "amd_ryzen_7950x");
   const json sliced = sim("--sim-threads 2", "amd_ryzen_7950x");
