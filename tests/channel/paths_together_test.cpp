@@ -7,6 +7,7 @@
 #include "instr/channel/merge.h"
 #include "tests/channel/fake_target.h"
 #include "tests/channel/recording_sink.h"
+#include "tests/channel/same_statistics.h"
 
 namespace simrun::channel {
 namespace {
@@ -121,17 +122,8 @@ TEST(PathsTogether, CountAndGiveWhatPathsOneByOneDo) {
     const Outcome expected = run(seed, each, each), outcome = run(seed, together, together.inner);
     ASSERT_EQ(outcome.references, expected.references);
     ASSERT_EQ(outcome.reports.size(), expected.reports.size());
-    for (size_t i = 0; i < outcome.reports.size(); ++i) {
-      const ThreadStatistics &x = outcome.reports[i].statistics, &y = expected.reports[i].statistics;
-      EXPECT_EQ(x.instructions, y.instructions);
-      EXPECT_EQ(x.paths, y.paths);
-      EXPECT_EQ(x.loads, y.loads);
-      EXPECT_EQ(x.stores, y.stores);
-      EXPECT_EQ(x.prefetches, y.prefetches);
-      EXPECT_EQ(x.flushes, y.flushes);
-      EXPECT_EQ(x.fetch_lines, y.fetch_lines);
-      EXPECT_EQ(x.string_iterations, y.string_iterations);
-    }
+    for (size_t i = 0; i < outcome.reports.size(); ++i)
+      expect_same_counts(outcome.reports[i].statistics, expected.reports[i].statistics);
     ways_used += together.ways_used, iterations += together.iterations_taken;
   }
   EXPECT_GT(ways_used, 5000u);

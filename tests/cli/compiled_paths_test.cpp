@@ -9,6 +9,7 @@
 
 #include "cli/model_sink.h"
 #include "tests/channel/fake_target.h"
+#include "tests/channel/same_statistics.h"
 #include "tests/sim/machines.h"
 
 namespace simrun::cli {
@@ -126,16 +127,6 @@ void expect_same_end(Side& coded, Side& plain, uint32_t process, uint32_t thread
   ASSERT_EQ(x.last_line, y.last_line);
 }
 
-void expect_equal(const channel::ThreadStatistics& x, const channel::ThreadStatistics& y) {
-  EXPECT_EQ(x.instructions, y.instructions);
-  EXPECT_EQ(x.paths, y.paths);
-  EXPECT_EQ(x.loads, y.loads);
-  EXPECT_EQ(x.stores, y.stores);
-  EXPECT_EQ(x.prefetches, y.prefetches);
-  EXPECT_EQ(x.flushes, y.flushes);
-  EXPECT_EQ(x.fetch_lines, y.fetch_lines);
-}
-
 void compare(const sim::MachineConfig& machine, std::mt19937_64& random, std::deque<Program>& programs, uint32_t turns,
              uint64_t longest_turn) {
   Side coded(machine, programs), plain(machine, programs);
@@ -151,7 +142,7 @@ void compare(const sim::MachineConfig& machine, std::mt19937_64& random, std::de
     if (testing::Test::HasFatalFailure()) return;
     if (random() % 50 == 0) coded.sink.forget_process(process);
   }
-  for (uint32_t i = 0; i < 5; ++i) expect_equal(coded.threads[i].statistics, plain.threads[i].statistics);
+  for (uint32_t i = 0; i < 5; ++i) channel::expect_same_counts(coded.threads[i].statistics, plain.threads[i].statistics);
   ASSERT_TRUE(coded.model.statistics() == plain.model.statistics());
   std::string why;
   ASSERT_TRUE(coded.model.check_invariants(&why)) << why;
