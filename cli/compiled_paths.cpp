@@ -4,6 +4,7 @@
 #define XBYAK_NO_OP_NAMES
 #include <xbyak/xbyak.h>
 
+#include <algorithm>
 #include <functional>
 #include <limits>
 #include <new>
@@ -399,7 +400,7 @@ void CompiledPaths::compile(uint64_t word, const DecodedPath& path) {
   if (emitter_ == nullptr || path.special_count != 0) return;
   code_[word] = emitter_->emit(word, path);
   if (code_[word] != 0) return;
-  madvise(code_, capacity_ * sizeof(uint32_t), MADV_DONTNEED);
+  if (madvise(code_, capacity_ * sizeof(uint32_t), MADV_DONTNEED) != 0) std::fill_n(code_, capacity_, 0);
   emitter_->clear();
   hot_ *= kHotter;
   if (hot_ > kHottest) emitter_.reset();

@@ -162,7 +162,7 @@ TEST(CompiledPaths, CountWhatReferencesOneByOneCount) {
   }
 }
 
-// The code of all would need far more room than there is: it begins anew for those that are hotter, and stops.
+// The code of all would need more room than there is: when it is full, all of it goes, and the loop does as well.
 TEST(CompiledPaths, OfMorePathsThanThereIsRoomFor) {
   std::mt19937_64 random(7);
   std::deque<Program> programs;
