@@ -18,10 +18,10 @@ namespace {
 using border::OperandDescriptor;
 using border::OperandKind;
 
-constexpr uint16_t kWords = 4;
+constexpr uint16_t kMostWords = 4;
 
 // Mostly near the one before by the same words, as pushes, fields of a structure and neighbours in an array are.
-OperandDescriptor random_operand(std::mt19937_64& random, const OperandDescriptor* before) {
+OperandDescriptor random_operand(std::mt19937_64& random, uint16_t words, const OperandDescriptor* before) {
   constexpr uint32_t kSizes[] = {1, 2, 4, 8, 8, 8, 16, 32, 64, 100};
   const uint64_t dice = random() % 32;
   auto kind = OperandKind::kLoad;
@@ -35,7 +35,9 @@ OperandDescriptor random_operand(std::mt19937_64& random, const OperandDescripto
     return o;
   }
   // An absent word, a negative constant, one that does not fit 32 bits.
-  const auto word = [&] { return random() % 5 == 0 ? border::kNoWord : static_cast<uint16_t>(1 + random() % kWords); };
+  const auto word = [&] {
+    return words == 0 || random() % 5 == 0 ? border::kNoWord : static_cast<uint16_t>(1 + random() % words);
+  };
   int64_t disp = static_cast<int64_t>(random() % 300) - 100;
   if (random() % 16 == 0) disp += int64_t{1} << 40;
   OperandDescriptor o = channel::address_operand(kind, word(), kSizes[random() % 10], disp);
@@ -52,19 +54,22 @@ struct Program {
     for (uint64_t pc = 0x40'0000; ids.size() < paths; pc += random() % 150) {
       std::vector<channel::FakeInstruction> instructions(1 + random() % longest);
       std::optional<OperandDescriptor> before;
+      const auto words_of_path = static_cast<uint16_t>(random() % (kMostWords + 1));
       for (channel::FakeInstruction& i : instructions) {
         i.length = static_cast<uint8_t>(1 + random() % 15);
         for (uint64_t left = random() % 3; left != 0; --left) {
-          before = random_operand(random, before ? &*before : nullptr);
+          before = random_operand(random, words_of_path, before ? &*before : nullptr);
           i.operands.push_back(*before);
         }
       }
-      ids.push_back(target.add_path(pc, instructions, kWords));
+      ids.push_back(target.add_path(pc, instructions, words_of_path));
+      words.push_back(words_of_path);
     }
   }
   channel::FakeTarget target;
   channel::MappedProcess mapped;
   std::vector<uint32_t> ids;
+  std::vector<uint16_t> words;  // of each
 };
 
 // One side of the comparison: its model, and its threads' states.
@@ -81,14 +86,14 @@ struct Side {
 // Executions of random paths; the last may be cut off.
 std::vector<uint64_t> random_words(std::mt19937_64& random, const Program& program, uint64_t executions) {
   std::vector<uint64_t> words;
-  uint32_t id = program.ids[0];
+  size_t path = 0;
   for (; executions != 0; --executions) {
-    if (random() % 3 != 0) id = program.ids[random() % program.ids.size()];
-    words.push_back(id);
-    for (uint32_t k = 0; k < kWords; ++k)
+    if (random() % 3 != 0) path = random() % program.ids.size();
+    words.push_back(program.ids[path]);
+    for (uint32_t k = 0; k < program.words[path]; ++k)
       words.push_back(random() % 3 == 0 ? random() % 8 : 4096 * (1 + random() % 6) + random() % 1000);
   }
-  if (random() % 2 == 0) words.resize(words.size() - random() % kWords);
+  if (random() % 2 == 0) words.resize(words.size() - random() % (program.words[path] + 1));
   return words;
 }
 
