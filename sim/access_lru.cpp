@@ -9,7 +9,7 @@
 namespace simrun::sim {
 
 template <uint32_t kWays2, uint32_t kWays3>
-void Hierarchy::access_lru(Port& port, uint32_t core, Access kind, uint64_t line) {
+void Hierarchy::access_lru(Hierarchy& hierarchy, Port& port, uint32_t core, Access kind, uint64_t line) {
   const CoherentTree::LruWay& way = port.lru;
   const CoherentTree::LruStep& one = way.steps[0];
   const uint64_t set = line & one.set_mask;
@@ -17,20 +17,21 @@ void Hierarchy::access_lru(Port& port, uint32_t core, Access kind, uint64_t line
   if (const uint32_t mask = block.matches(static_cast<uint32_t>(line >> one.set_shift)); mask != 0) [[unlikely]] {
     const auto slot = static_cast<Slot>(set * kLevel1Ways + std::countr_zero(mask));
     Cache::Recent& recent = way.recent[slot];
-    if (recent.key >> 1 != line) return access_8_ways(port, core, kind, line);
+    if (recent.key >> 1 != line) return hierarchy.access_8_ways(port, core, kind, line);
     recent.used = ++*way.clock;
     way.guesses[Cache::place_of(line, way.guess_mask)] = static_cast<Cache::Guess>(slot);
-    if (!recent.answers(line, is_write(kind))) first_write(port, core, kind, slot);
+    if (!recent.answers(line, is_write(kind))) hierarchy.first_write(port, core, kind, slot);
     return;
   }
-  const CoherentTree::Answer answer = tree_.miss_lru<kWays2, kWays3>(way, kind, line);
+  const CoherentTree::Answer answer = hierarchy.tree_.miss_lru<kWays2, kWays3>(way, kind, line);
   ++port.answered[answer.level][index(kind)];
   if (answer.handed_over) [[unlikely]]
-    count_transfer(port, core, kind);
+    hierarchy.count_transfer(port, core, kind);
 }
 
 void Hierarchy::count_answered(const Port& port) {
   if (port.access_lru == nullptr) return;
+  CoherentTree::count_write_backs(port.lru);
   for (uint32_t level = 1; level < std::size(port.answered); ++level)
     for (size_t kind = 0; kind < kAccessKinds; ++kind) {
       const uint64_t misses = std::exchange(port.answered[level][kind], 0);

@@ -101,7 +101,7 @@ void Hierarchy::access_8_ways(Port& port, uint32_t core, Access kind, uint64_t l
 
 void Hierarchy::access_in_full(Port& port, uint32_t core, Access kind, uint64_t line) {
   if (port.access_lru != nullptr && kind != Access::kFlush) [[likely]]
-    return (this->*port.access_lru)(port, core, kind, line);
+    return port.access_lru(*this, port, core, kind, line);
   if (port.way == Way::kThrough) [[unlikely]]
     return access_through(port, core, kind, line);
   if (kind == Access::kFlush) [[unlikely]]
@@ -169,6 +169,7 @@ void Hierarchy::set_state(std::vector<uint8_t> bytes) {
   StateArchive a(std::move(bytes));
   archive(a);
   if (!a.at_end()) throw UserError("a stored cache state is of another machine");
+  choose_lru();
 }
 
 // Accesses of the core so far, the one under way included.

@@ -181,7 +181,8 @@ class Hierarchy {
     NodeId node = 0;
     Way way = Way::kLru;
     const CoherentTree::Way* plain = nullptr;  // CoherentTree::miss_plain() may be asked
-    void (Hierarchy::*access_lru)(Port&, uint32_t core, Access kind, uint64_t line) = nullptr;  // null: not this machine
+    // Null: not this machine.
+    void (*access_lru)(Hierarchy&, Port&, uint32_t core, Access kind, uint64_t line) = nullptr;
     CoherentTree::LruWay lru;
     // Misses that access_lru() made, by who answered; what else they count is added by count_answered().
     mutable uint64_t answered[4][kAccessKinds] = {};
@@ -210,7 +211,7 @@ class Hierarchy {
   void miss_in_level1(Port& port, uint32_t core, Access kind, uint64_t line);
   // Of the usual machine, for as long as nobody watches (access_lru.cpp). Not of flushes.
   template <uint32_t kWays2, uint32_t kWays3>
-  void access_lru(Port& port, uint32_t core, Access kind, uint64_t line);
+  static void access_lru(Hierarchy& hierarchy, Port& port, uint32_t core, Access kind, uint64_t line);
   void choose_lru();
   static void count_answered(const Port& port);
   void count_transfer(Port& port, uint32_t core, Access kind);

@@ -76,16 +76,16 @@ Cache::Cache(const Options& options)
 Cache::Rows Cache::rows() {
   const bool fits = set_mask_ != kNoLine && order_ != Order::kPolicy && ways_ == padded_ways_ &&
                     has_bytes_ == (sharer_words_ != 0);
-  return {fits ? blocks_ : nullptr, set_mask_, set_shift_, &wide_, upper_tags_.data()};
+  return {fits ? blocks_ : nullptr, set_mask_, set_shift_, &narrow_tags_, upper_tags_.data()};
 }
 
-uint32_t Cache::verify(uint64_t set, uint64_t tag, uint32_t matches, uint32_t none) const {
+uint32_t Cache::verify(uint64_t set, uint64_t tag, uint32_t matches) const {
   for (; matches != 0; matches &= matches - 1) {
     const auto way = static_cast<uint32_t>(std::countr_zero(matches));
     const auto slot = static_cast<Slot>((set << way_shift_) + way);
-    if (upper_tags_[slot] == tag >> 32 && holds_line(slot)) return way;
+    if (upper_tags_[slot] == tag >> 32 && holds_line(slot)) return 1u << way;
   }
-  return none;
+  return 0;
 }
 
 void Cache::touch_by_policy(Slot slot) {

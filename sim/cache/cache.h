@@ -157,17 +157,23 @@ class Cache {
     uint8_t* blocks;
     uint64_t set_mask;
     uint32_t set_shift;
-    bool* wide;
+    const uint64_t* narrow_tags;  // tags below that have no upper half to look at
     uint32_t* upper_tags;
   };
   // Null blocks: the number of sets is no power of two, or the order is another, or too many children.
   Rows rows();
-  // Of a set of which some ways have the lower half of a tag: that with all of it, or `none`.
-  uint32_t verify(uint64_t set, uint64_t tag, uint32_t matches, uint32_t none) const;
+  // Of the ways of a set that have the lower half of a tag: that with all of it, as a mask.
+  uint32_t verify(uint64_t set, uint64_t tag, uint32_t matches) const;
   // The upper half of a tag that needs more than 32 bits, or of any when the cache is wide.
   void put_upper(Slot slot, uint64_t tag) {
-    wide_ = true;
+    keep_upper();
     upper_tags_[slot] = static_cast<uint32_t>(tag >> 32);
+  }
+
+  // From now on the upper half of each tag is put and looked at.
+  void keep_upper() {
+    wide_ = true;
+    narrow_tags_ = 0;
   }
 
   // Whether a request was not answered here, lately.
@@ -316,6 +322,7 @@ class Cache {
     a.array(blocks_, sets_ * set_bytes_);
     a.table(upper_tags_);
     a.value(wide_);
+    narrow_tags_ = wide_ ? 0 : kEmptyTag;
     a.table(recent_);
     a.table(open_);
     a.value(clock_);
@@ -447,6 +454,7 @@ class Cache {
   bool has_bytes_, has_parent_;
   uint32_t hits_since_miss_ = 0;
   bool wide_ = false;           // it may hold lines whose tags do not fit 32 bits
+  uint64_t narrow_tags_ = kEmptyTag;
   uint8_t* blocks_;
   uint32_t way_shift_;  // slot >> way_shift_ is the set, slot & way_mask_ the way
   uint32_t way_mask_;

@@ -16,6 +16,14 @@ inline constexpr Slot kNoSlot = ~Slot{0};
 
 // The byte of a line's state.
 inline constexpr uint8_t kStateMask = 7, kOwnedByChild = 8, kDirtyChild = 16;
+// Without a branch.
+constexpr uint8_t state_byte(bool exclusive, bool dirty, bool owned_by_child) {
+  return static_cast<uint8_t>(1 + 2 * uint32_t{exclusive} + uint32_t{dirty} + owned_by_child * uint32_t{kOwnedByChild});
+}
+static_assert(state_byte(false, false, false) == static_cast<uint8_t>(make_state(false, false)) &&
+              state_byte(false, true, false) == static_cast<uint8_t>(make_state(false, true)) &&
+              state_byte(true, false, false) == static_cast<uint8_t>(make_state(true, false)) &&
+              state_byte(true, true, false) == static_cast<uint8_t>(make_state(true, true)));
 // Of an empty way. A line may have it as the lower half of its tag.
 inline constexpr uint32_t kEmptyTag = ~uint32_t{0};
 
@@ -32,26 +40,31 @@ class SetBlock {
     if constexpr (kWays == 8) return matches_8(tags(), tag);
     return matches_16(tags(), tag);
   }
-  uint32_t& tag(uint32_t way) const { return tags()[way]; }
-  uint8_t& state(uint32_t way) const { return p_[5 * kWays + way]; }
-  uint8_t& sharers(uint32_t way) const requires kChildren { return p_[6 * kWays + way]; }
-  uint8_t& visitors(uint32_t way) const requires kChildren { return p_[7 * kWays + way]; }
-  Slot& parent(uint32_t way) const requires kParents { return reinterpret_cast<Slot*>(p_ + kParentsAt)[way]; }
+  uint32_t& tag(size_t way) const { return tags()[way]; }
+  uint8_t& state(size_t way) const { return p_[5 * kWays + way]; }
+  uint8_t& sharers(size_t way) const requires kChildren { return p_[6 * kWays + way]; }
+  uint8_t& visitors(size_t way) const requires kChildren { return p_[7 * kWays + way]; }
+  Slot& parent(size_t way) const requires kParents { return reinterpret_cast<Slot*>(p_ + kParentsAt)[way]; }
 
   // As lru::touch(), without a branch and without a store of one byte, which the next load of the row would wait for.
-  void touch(uint32_t way) const {
+  void touch(size_t way) const {
     const Row own = row_of(p_[4 * kWays + way]), ages = load();
     store(without(equal(ages, own), minus(ages, less(ages, own))));
   }
-  // The oldest way, which becomes the most recent. All ways are in use or the oldest is empty.
-  uint32_t oldest() const { return first(equal(load(), row_of(kWays - 1))); }
-  uint32_t renew_oldest() const {
-    const Row ages = load(), oldest = equal(ages, row_of(kWays - 1));
-    store(without(oldest, minus(ages, row_of(0xff))));
-    return first(oldest);
+  // The oldest way. All ways are in use or the oldest is empty.
+  size_t oldest() const { return first(equal(load(), row_of(kWays - 1))); }
+  // It becomes the most recent: ages are the numbers below kWays, so each is one more modulo kWays.
+  void renew_oldest() const { store(both(minus(load(), row_of(0xff)), row_of(kWays - 1))); }
+  // A line that one child has.
+  void put(size_t way, uint32_t tag, uint8_t state_byte, uint8_t child) const requires kChildren {
+    tags()[way] = tag;
+    state(way) = state_byte;
+    sharers(way) = visitors(way) = child;
   }
-  // `child`, a bit, which has the line, loses it, and hands its data over if they are `dirty`: clean states are odd.
-  void leave_child(uint32_t way, uint8_t child, bool dirty) const requires kChildren {
+  // Of a way in use: clean states are odd.
+  bool is_dirty(size_t way) const { return (~uint32_t{state(way)} & 1) != 0; }
+  // `child`, a bit, which has the line, loses it, and hands its data over if they are `dirty`.
+  void leave_child(size_t way, uint8_t child, bool dirty) const requires kChildren {
     sharers(way) &= static_cast<uint8_t>(~child);
     const uint32_t byte = state(way), lost = kOwnedByChild | uint32_t{dirty} * kDirtyChild;
     state(way) = static_cast<uint8_t>((byte & ~lost) + (byte & uint32_t{dirty}));
@@ -79,7 +92,8 @@ class SetBlock {
   static Row less(Row a, Row b) { return _mm_cmplt_epi8(a, b); }
   static Row minus(Row a, Row b) { return _mm_sub_epi8(a, b); }
   static Row without(Row which, Row a) { return _mm_andnot_si128(which, a); }
-  static uint32_t first(Row which) { return std::countr_zero(static_cast<uint32_t>(_mm_movemask_epi8(which))); }
+  static Row both(Row a, Row b) { return _mm_and_si128(a, b); }
+  static size_t first(Row which) { return lowest(static_cast<uint32_t>(_mm_movemask_epi8(which))); }
 #else
   struct Row {
     uint8_t of[kWays];
@@ -99,19 +113,22 @@ class SetBlock {
     return each({}, [&](uint32_t) { return age; });
   }
   static Row equal(Row a, Row b) {
-    return each(a, [&](uint32_t way) { return a.of[way] == b.of[way] ? 0xff : 0; });
+    return each(a, [&](size_t way) { return a.of[way] == b.of[way] ? 0xff : 0; });
   }
   static Row less(Row a, Row b) {
-    return each(a, [&](uint32_t way) { return a.of[way] < b.of[way] ? 0xff : 0; });
+    return each(a, [&](size_t way) { return a.of[way] < b.of[way] ? 0xff : 0; });
   }
   static Row minus(Row a, Row b) {
-    return each(a, [&](uint32_t way) { return a.of[way] - b.of[way]; });
+    return each(a, [&](size_t way) { return a.of[way] - b.of[way]; });
   }
   static Row without(Row which, Row a) {
-    return each(a, [&](uint32_t way) { return a.of[way] & ~which.of[way]; });
+    return each(a, [&](size_t way) { return a.of[way] & ~which.of[way]; });
   }
-  static uint32_t first(Row which) {
-    uint32_t way = 0;
+  static Row both(Row a, Row b) {
+    return each(a, [&](uint32_t way) { return a.of[way] & b.of[way]; });
+  }
+  static size_t first(Row which) {
+    size_t way = 0;
     while (which.of[way] == 0) ++way;
     return way;
   }

@@ -1,6 +1,8 @@
 // Which ways of a set have the lower half of a tag.
 #pragma once
 
+#include <bit>
+#include <cstddef>
 #include <cstdint>
 
 #if defined(__SSE2__)
@@ -8,6 +10,12 @@
 #endif
 
 namespace simrun::sim {
+
+// The lowest bit of a mask that is not 0, which std::countr_zero() would ask.
+inline size_t lowest(uint32_t mask) {
+  if (mask == 0) __builtin_unreachable();
+  return static_cast<size_t>(std::countr_zero(mask));
+}
 
 // Bit i: way i, of eight, has it. The tags are 16-byte aligned.
 inline uint32_t matches_8(const uint32_t* tags, uint32_t tag) {

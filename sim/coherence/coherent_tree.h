@@ -88,13 +88,14 @@ class CoherentTree {
   struct LruStep {
     uint8_t* blocks = nullptr;
     uint64_t set_mask = 0;
+    const uint64_t* narrow_tags = nullptr;
+    Cache* cache = nullptr;
     uint32_t set_shift = 0;
     uint8_t child_bit = 0;  // of this cache, at its parent
     bool gives_exclusive = false;
     uint32_t child_number = 0;
     NodeId node = kMemory;
-    bool* wide = nullptr;
-    Cache* cache = nullptr;
+    mutable uint64_t write_backs = 0;  // modified lines that were replaced: count_answered() says where
     RequestCounters* requests = nullptr;
     uint64_t* sharing_degrees = nullptr;  // null: not counted
   };
@@ -106,6 +107,11 @@ class CoherentTree {
     uint64_t guess_mask = 0;
     uint64_t* clock = nullptr;
     uint32_t* upper_tags = nullptr;  // of level 1
+    // The bytes of the states of a line that all levels missed, by is_write().
+    struct Fresh {
+      uint8_t level1, level2, level3;
+    };
+    std::array<Fresh, 2> fresh = {};
     std::array<LruStep, 4> steps;  // the last: memory
   };
   // Who answered a miss: a level, from 0, or memory; whether a cache handed the line over, which service() names.
@@ -137,6 +143,7 @@ class CoherentTree {
   Answer miss_lru(const LruWay& way, Access access, uint64_t line);
   LruWay lru_way(uint32_t core, Side side);
   static void count_answered(const LruWay& way, Access access, uint32_t level, uint64_t misses);
+  static void count_write_backs(const LruWay& way);
   const Way& way(uint32_t core, Side side) const { return ways_[2 * core + (side != Side::kInstruction)]; }
   bool nobody_watches() const { return details_ == nullptr && request_observer_ == nullptr; }
   const Service& service() const { return service_; }
@@ -231,16 +238,21 @@ class CoherentTree {
   Slot put_plain(const Step& step, Cache* parent, uint64_t line, State state, Slot parent_slot);
   // Of miss_lru().
   template <class Block>
-  uint32_t find_way(const LruStep& step, Block block, uint32_t ways, uint64_t set, uint64_t tag);
+  uint32_t find_way(const LruStep& step, Block block, uint64_t set, uint64_t tag);
   template <class Block>
-  bool share(const LruStep& step, const LruStep& parent, Block block, uint32_t way, Slot slot, bool write,
+  bool share(const LruStep& step, const LruStep& parent, Block block, size_t way, Slot slot, bool write,
              Answer& answer);
   template <class Block>
-  void use(const LruStep& step, Block block, uint32_t way, Slot slot, bool write);
-  template <uint32_t kWays, bool kParents, class Leave>
-  Slot put_lru(const LruStep& step, uint64_t line, State state, Slot parent_slot, Leave leave);
+  void use(const LruStep& step, Block block, size_t way, Slot slot, bool write);
+  template <class Block, class Leave>
+  bool make_room(const LruStep& step, Block block, size_t way, Slot slot, Leave leave);
+  bool make_room_rarely(const LruStep& step, uint32_t visitors, Slot slot);
+  template <class Block>
+  void put_lru(const LruStep& step, Block block, size_t way, Slot slot, uint64_t tag, uint8_t state, uint8_t child);
   template <uint32_t kWays2, uint32_t kWays3>
-  Slot fetch_lru(const LruWay& way, Access access, uint64_t line, Answer& answer);
+  Answer fetch_lru(const LruWay& way, Access access, uint64_t line);
+  template <uint32_t kWays2, uint32_t kWays3>
+  void put_in_level1(const LruWay& way, Access access, uint64_t line, Slot above, uint8_t state);
   // Puts a line into the array of `node`; evicts what is in the way. Returns its slot.
   Slot place(NodeId node, uint64_t line, State state, Slot parent_slot);
   void place_data(NodeId node, Slot entry, bool dirty);

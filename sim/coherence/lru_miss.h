@@ -4,9 +4,6 @@
 // answered the miss: count_answered() adds that.
 #pragma once
 
-#include <array>
-#include <bit>
-
 #include "sim/coherence/coherent_tree.h"
 
 namespace simrun::sim {
@@ -15,7 +12,7 @@ inline constexpr uint32_t kLevel1Ways = 8;
 using Level1Block = SetBlock<kLevel1Ways, false, true>;
 
 // The least recently used way of a set of level 1, an empty one if there is one. Minima of numbers: no branch.
-[[gnu::always_inline]] inline uint32_t least_recent(const Cache::Recent* set) {
+[[gnu::always_inline]] inline size_t least_recent(const Cache::Recent* set) {
   const auto dated = [&](uint32_t way) { return set[way].used * kLevel1Ways + way; };
   const auto least = [](uint64_t a, uint64_t b) { return b < a ? b : a; };
   static_assert(kLevel1Ways == 8);
@@ -24,29 +21,18 @@ using Level1Block = SetBlock<kLevel1Ways, false, true>;
          kLevel1Ways;
 }
 
-inline void count_visitors(uint64_t* degrees, uint8_t visitors) {
-  static constexpr auto kBits = [] {
-    std::array<uint8_t, 256> bits{};
-    for (uint32_t i = 0; i < 256; ++i) bits[i] = static_cast<uint8_t>(std::popcount(i));
-    return bits;
-  }();
-  if (degrees != nullptr) ++degrees[kBits[visitors]];
-}
-
-// Where the array of `step` has the line; kWays if nowhere.
+// As a mask, where the array of `step` has the line.
 template <class Block>
-[[gnu::always_inline]] inline uint32_t CoherentTree::find_way(const LruStep& step, Block block, uint32_t ways,
-                                                              uint64_t set, uint64_t tag) {
+[[gnu::always_inline]] inline uint32_t CoherentTree::find_way(const LruStep& step, Block block, uint64_t set,
+                                                              uint64_t tag) {
   const uint32_t mask = block.matches(static_cast<uint32_t>(tag));
-  if (*step.wide || tag >= kEmptyTag) [[unlikely]]
-    return step.cache->verify(set, tag, mask, ways);
-  return mask != 0 ? std::countr_zero(mask) : ways;
+  return tag < *step.narrow_tags ? mask : step.cache->verify(set, tag, mask);
 }
 
 // The child `step` gets the line that is in `way` of its parent's block. Returns whether it gets it exclusively.
 template <class Block>
 [[gnu::always_inline]] inline bool CoherentTree::share(const LruStep& step, const LruStep& parent, Block block,
-                                                       uint32_t way, Slot slot, bool write, Answer& answer) {
+                                                       size_t way, Slot slot, bool write, Answer& answer) {
   const uint32_t state = block.state(way);
   bool exclusive = write | (step.gives_exclusive & is_exclusive(static_cast<State>(state & kStateMask)));
   if ((block.sharers(way) | (state & kDirtyChild)) != 0) [[unlikely]] {
@@ -57,13 +43,13 @@ template <class Block>
   }
   block.sharers(way) = step.child_bit;
   block.visitors(way) |= step.child_bit;
-  block.state(way) = static_cast<uint8_t>((state & ~kOwnedByChild) | (exclusive ? kOwnedByChild : 0));
+  block.state(way) = static_cast<uint8_t>((state & ~kOwnedByChild) | exclusive * uint32_t{kOwnedByChild});
   return exclusive;
 }
 
 // What is found in `way`: used now, and its cache has the permission asked for afterwards.
 template <class Block>
-[[gnu::always_inline]] inline void CoherentTree::use(const LruStep& step, Block block, uint32_t way, Slot slot,
+[[gnu::always_inline]] inline void CoherentTree::use(const LruStep& step, Block block, size_t way, Slot slot,
                                                      bool write) {
   block.touch(way);
   if (write & !is_exclusive(static_cast<State>(block.state(way) & kStateMask))) [[unlikely]] {
@@ -72,93 +58,116 @@ template <class Block>
   }
 }
 
-// Empties the oldest way of a set behind level 1, if it is in use, as evict(); puts the line there. `leave`: as of
-// Cache::replace_oldest().
-template <uint32_t kWays, bool kParents, class Leave>
-[[gnu::always_inline]] inline Slot CoherentTree::put_lru(const LruStep& step, uint64_t line, State state,
-                                                         Slot parent_slot, Leave leave) {
-  using Block = SetBlock<kWays, true, kParents>;
-  const uint64_t set = line & step.set_mask, tag = line >> step.set_shift;
-  const Block block = Block::of_set(step.blocks, set);
-  uint32_t way = block.oldest();
-  if ((block.state(way) & kStateMask) != 0) [[likely]] {
-    if (block.sharers(way) != 0) [[unlikely]]
-      remove_from_children(*step.cache, step.node, static_cast<Slot>(set * kWays + way), kNobody,
-                           Loss::kBackInvalidation, Data::kMerge);
-    count_visitors(step.sharing_degrees, block.visitors(way));
-    leave(block, way, is_dirty(static_cast<State>(block.state(way) & kStateMask)));
-  } else {
-    --step.cache->events.evictions;
+// What is in `way`, the oldest of a set behind level 1, leaves as by evict(), but stays there until it is replaced.
+// leave(dirty) is called when there is something. One child had it and has it no more: else it is rare, and the answer
+// true.
+template <class Block, class Leave>
+[[gnu::always_inline]] inline bool CoherentTree::make_room(const LruStep& step, Block block, size_t way, Slot slot,
+                                                           Leave leave) {
+  const uint32_t visitors = block.visitors(way), sharers = block.sharers(way);
+  if ((block.state(way) & kStateMask) == 0 || ((visitors & (visitors - 1)) | sharers) != 0) [[unlikely]] {
+    if (make_room_rarely(step, visitors, slot)) leave(block.is_dirty(way));
+    return true;
   }
-  way = block.renew_oldest();
-  const auto slot = static_cast<Slot>(set * kWays + way);
-  block.tag(way) = static_cast<uint32_t>(tag);
-  block.state(way) = static_cast<uint8_t>(state);
-  block.sharers(way) = block.visitors(way) = 0;
-  if constexpr (kParents) block.parent(way) = parent_slot;
-  if (*step.wide || tag >= kEmptyTag) [[unlikely]]
-    step.cache->put_upper(slot, tag);
-  return slot;
+  leave(block.is_dirty(way));
+  return false;
 }
 
-// Brings a line that level 2 misses there, from level 3 or memory. Returns its slot.
+template <class Block>
+[[gnu::always_inline]] inline void CoherentTree::put_lru(const LruStep& step, Block block, size_t way, Slot slot,
+                                                         uint64_t tag, uint8_t state, uint8_t child) {
+  block.renew_oldest();
+  block.put(way, static_cast<uint32_t>(tag), state, child);
+  if (tag >= *step.narrow_tags) [[unlikely]]
+    step.cache->put_upper(slot, tag);
+}
+
+// `state`: of the byte there.
 template <uint32_t kWays2, uint32_t kWays3>
-[[gnu::noinline]] Slot CoherentTree::fetch_lru(const LruWay& way, Access access, uint64_t line, Answer& answer) {
-  const LruStep &two = way.steps[1], &three = way.steps[2];
+[[gnu::always_inline]] inline void CoherentTree::put_in_level1(const LruWay& way, Access access, uint64_t line,
+                                                               Slot above, uint8_t state) {
+  using Block2 = SetBlock<kWays2, true, kWays3 != 0>;
+  const LruStep &one = way.steps[0], &two = way.steps[1];
+  const uint64_t set = line & one.set_mask, tag = line >> one.set_shift;
+  Cache::Recent* const recent = way.recent + set * kLevel1Ways;
+  const size_t victim = least_recent(recent);
+  const Level1Block block = Level1Block::of_set(one.blocks, set);
+  if (block.state(victim) != 0) [[likely]] {
+    const bool dirty = block.is_dirty(victim);
+    one.write_backs += dirty;
+    const Slot slot = block.parent(victim);
+    Block2::of_slot(two.blocks, slot).leave_child(slot % kWays2, one.child_bit, dirty);
+  } else {
+    --one.cache->events.evictions;
+  }
+  const size_t slot = set * kLevel1Ways + victim;
+  recent[victim] = {line << 1 | uint64_t{is_write(access)}, ++*way.clock};
+  way.guesses[Cache::place_of(line, way.guess_mask)] = static_cast<Cache::Guess>(slot);
+  block.parent(victim) = above;
+  block.tag(victim) = static_cast<uint32_t>(tag);
+  block.state(victim) = state;
+  way.upper_tags[slot] = static_cast<uint32_t>(tag >> 32);
+}
+
+// The rest of a miss of level 2: what level 3 or memory has goes to all levels nearer the core.
+template <uint32_t kWays2, uint32_t kWays3>
+[[gnu::noinline]] CoherentTree::Answer CoherentTree::fetch_lru(const LruWay& way, Access access, uint64_t line) {
+  using Block2 = SetBlock<kWays2, true, kWays3 != 0>;
+  const LruStep &one = way.steps[0], &two = way.steps[1], &three = way.steps[2];
   const bool write = is_write(access);
-  bool exclusive = true;
-  Slot above = kNoSlot;
+  const LruWay::Fresh* const fresh = &way.fresh[write];
+  Answer answer{2, false};
   two.cache->note_miss();
-  answer.level = 2;
+  const uint64_t set2 = line & two.set_mask;
+  const Block2 block2 = Block2::of_set(two.blocks, set2);
+  size_t victim2 = block2.oldest();
+  uint8_t state1 = fresh->level1, state2 = fresh->level2;
+  Slot above = kNoSlot;
   if constexpr (kWays3 != 0) {
-    using Block2 = SetBlock<kWays2, true, true>;
     using Block3 = SetBlock<kWays3, true, false>;
-    const uint64_t set = line & three.set_mask, tag = line >> three.set_shift;
-    const Block3 block = Block3::of_set(three.blocks, set);
-    const Block2 block2 = Block2::of_set(two.blocks, line & two.set_mask);
-    const uint32_t victim = block2.oldest();
-    __builtin_prefetch(&Block3::of_slot(three.blocks, block2.parent(victim)).tag(0));
-    __builtin_prefetch(&Block3::of_slot(three.blocks, block2.parent(victim)).state(0));
-    uint32_t found = find_way(three, block, kWays3, set, tag);
-    if (found != kWays3) {
-      above = static_cast<Slot>(set * kWays3 + found);
+    const uint64_t set3 = line & three.set_mask, tag = line >> three.set_shift;
+    const Block3 block = Block3::of_set(three.blocks, set3);
+    const Block3 losing = Block3::of_slot(three.blocks, block2.parent(victim2));
+    __builtin_prefetch(&losing.tag(0));
+    __builtin_prefetch(&losing.state(0));
+    if (const uint32_t mask = find_way(three, block, set3, tag); mask != 0) {
+      const size_t found = lowest(mask);
+      above = static_cast<Slot>(set3 * kWays3 + found);
       use(three, block, found, above, write);
+      const bool exclusive2 = share(two, three, block, found, above, write, answer);
+      const bool exclusive1 = write | (one.gives_exclusive & exclusive2);
+      state1 = state_byte(exclusive1, write, false);
+      state2 = state_byte(exclusive2, false, exclusive1);
     } else {
       ++memory_.reads;
       answer.level = 3;
-      above = put_lru<kWays3, false>(three, line, State::kExclusive, kNoSlot, [&](Block3, uint32_t, bool dirty) {
-        three.cache->events.write_backs_out += dirty;
+      const size_t victim = block.oldest();
+      above = static_cast<Slot>(set3 * kWays3 + victim);
+      const bool rarely = make_room(three, block, victim, above, [&](bool dirty) {
+        three.write_backs += dirty;
         memory_.writes += dirty;
       });
-      found = above % kWays3;
+      if (rarely) [[unlikely]]
+        victim2 = block2.oldest();
+      put_lru(three, block, victim, above, tag, fresh->level3, two.child_bit);
     }
-    exclusive = share(two, three, block, found, above, write, answer);
   } else {
     ++memory_.reads;
   }
-  return put_lru<kWays2, kWays3 != 0>(
-      two, line, make_state(exclusive, false), above,
-      [&](SetBlock<kWays2, true, kWays3 != 0> block, uint32_t old, bool dirty) {
-        two.cache->events.write_backs_out += dirty;
-        if constexpr (kWays3 != 0) {
-          three.cache->events.write_backs_in += dirty;
-          const Slot slot = block.parent(old);
-          SetBlock<kWays3, true, false>::of_slot(three.blocks, slot).leave_child(slot % kWays3, two.child_bit, dirty);
-        } else {
-          memory_.writes += dirty;
-        }
-      });
-}
-
-// `misses` of level 1 of one kind, answered by `level`. Each put a line into all levels nearer the core, where another
-// line was evicted: what was not, is taken back at once.
-inline void CoherentTree::count_answered(const LruWay& way, Access access, uint32_t level, uint64_t misses) {
-  for (uint32_t i = 0; i < level && way.steps[i].cache != nullptr; ++i) {
-    const LruStep& step = way.steps[i];
-    step.cache->events.evictions += misses;
-    if (i != 0) step.requests->misses[index(access)] += misses;
-    if (way.steps[i + 1].cache != nullptr) way.steps[i + 1].requests->accesses[index(access)] += misses;
-  }
+  const auto slot = static_cast<Slot>(set2 * kWays2 + victim2);
+  make_room(two, block2, victim2, slot, [&](bool dirty) {
+    two.write_backs += dirty;
+    if constexpr (kWays3 != 0) {
+      const Slot parent = block2.parent(victim2);
+      SetBlock<kWays3, true, false>::of_slot(three.blocks, parent).leave_child(parent % kWays3, two.child_bit, dirty);
+    } else {
+      memory_.writes += dirty;
+    }
+  });
+  put_lru(two, block2, victim2, slot, line >> two.set_shift, state2, one.child_bit);
+  if constexpr (kWays3 != 0) block2.parent(victim2) = above;
+  put_in_level1<kWays2, kWays3>(way, access, line, slot, state1);
+  return answer;
 }
 
 template <uint32_t kWays2, uint32_t kWays3>
@@ -166,48 +175,18 @@ template <uint32_t kWays2, uint32_t kWays3>
                                                                           uint64_t line) {
   using Block2 = SetBlock<kWays2, true, kWays3 != 0>;
   const LruStep &one = way.steps[0], &two = way.steps[1];
-  const bool write = is_write(access);
-  Answer answer{1, false};
-  if (kWays3 != 0 && two.cache->often_misses()) way.steps[2].cache->prefetch_set(line);
-
-  // Level 2.
   const uint64_t set2 = line & two.set_mask;
   const Block2 block2 = Block2::of_set(two.blocks, set2);
-  uint32_t found = find_way(two, block2, kWays2, set2, line >> two.set_shift);
-  Slot above;
-  if (found != kWays2) [[likely]] {
-    above = static_cast<Slot>(set2 * kWays2 + found);
-    two.cache->note_hit();
-    use(two, block2, found, above, write);
-  } else {
-    above = fetch_lru<kWays2, kWays3>(way, access, line, answer);
-    found = above % kWays2;
-  }
+  const uint32_t mask = find_way(two, block2, set2, line >> two.set_shift);
+  if (mask == 0) return fetch_lru<kWays2, kWays3>(way, access, line);
+  const size_t found = lowest(mask);
+  const bool write = is_write(access);
+  Answer answer{1, false};
+  const auto above = static_cast<Slot>(set2 * kWays2 + found);
+  two.cache->note_hit();
+  use(two, block2, found, above, write);
   const bool exclusive = share(one, two, block2, found, above, write, answer);
-
-  // Level 1.
-  const uint64_t set = line & one.set_mask;
-  Cache::Recent* const recent = way.recent + set * kLevel1Ways;
-  const uint32_t victim = least_recent(recent);
-  const Level1Block block = Level1Block::of_set(one.blocks, set);
-  const uint32_t old = block.state(victim);
-  if (old != 0) [[likely]] {
-    const bool dirty = is_dirty(static_cast<State>(old & kStateMask));
-    one.cache->events.write_backs_out += dirty;
-    two.cache->events.write_backs_in += dirty;
-    const Slot slot = block.parent(victim);
-    Block2::of_slot(two.blocks, slot).leave_child(slot % kWays2, one.child_bit, dirty);
-  } else {
-    --one.cache->events.evictions;
-  }
-  const auto slot = static_cast<Slot>(set * kLevel1Ways + victim);
-  recent[victim] = {line << 1 | uint64_t{write}, ++*way.clock};
-  way.guesses[Cache::place_of(line, way.guess_mask)] = static_cast<Cache::Guess>(slot);
-  block.parent(victim) = above;
-  block.tag(victim) = static_cast<uint32_t>(line >> one.set_shift);
-  block.state(victim) = static_cast<uint8_t>(make_state(exclusive, write));
-  way.upper_tags[slot] = static_cast<uint32_t>(line >> one.set_shift >> 32);
-  *one.wide = true;
+  put_in_level1<kWays2, kWays3>(way, access, line, above, state_byte(exclusive, write, false));
   return answer;
 }
 

@@ -20,37 +20,6 @@ void CoherentTree::build_ways() {
     }
 }
 
-CoherentTree::LruWay CoherentTree::lru_way(uint32_t core, Side side) {
-  const Way& plain = way(core, side);
-  LruWay result;
-  if (plain.levels < 2 || plain.levels >= result.steps.size()) return result;
-  for (uint32_t level = 0; level < plain.levels; ++level) {
-    const Step& step = plain.steps[level];
-    Cache& cache = *step.cache;
-    const Cache::Rows rows = cache.rows();
-    const bool fits = level == 0 ? cache.orders_by_time() && cache.ways() == 8 : cache.ways() == 8 || cache.ways() == 16;
-    if (rows.blocks == nullptr || !fits || !step.plain) return {};
-    result.steps[level] = {.blocks = rows.blocks,
-                           .set_mask = rows.set_mask,
-                           .set_shift = rows.set_shift,
-                           .child_bit = static_cast<uint8_t>(1u << step.child_number),
-                           .gives_exclusive = step.gives_exclusive,
-                           .child_number = step.child_number,
-                           .node = step.node,
-                           .wide = rows.wide,
-                           .cache = &cache,
-                           .requests = step.requests,
-                           .sharing_degrees = cache.counts_visitors() ? cache.sharing_degrees.data() : nullptr};
-    if (level == 0) result.upper_tags = rows.upper_tags;
-  }
-  const Cache::Shortcut shortcut = plain.steps[0].cache->shortcut();
-  result.recent = shortcut.slots, result.guesses = shortcut.guesses;
-  result.guess_mask = shortcut.guess_mask, result.clock = shortcut.clock;
-  result.ways_of_level2 = plain.steps[1].cache->ways();
-  if (plain.levels > 2) result.ways_of_level3 = plain.steps[2].cache->ways();
-  return result;
-}
-
 Slot CoherentTree::miss_plain(const Way& way, uint32_t from, uint32_t core, Access access, uint64_t line) {
   const size_t kind = index(access);
   const bool write = is_write(access);

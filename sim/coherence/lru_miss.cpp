@@ -1,0 +1,82 @@
+// Of misses of the usual machine (lru_miss.h): what they know of the levels, what is rare, and what their counts mean.
+#include <bit>
+#include <utility>
+
+#include "sim/coherence/lose_lines.h"
+
+namespace simrun::sim {
+
+CoherentTree::LruWay CoherentTree::lru_way(uint32_t core, Side side) {
+  const Way& plain = way(core, side);
+  LruWay result;
+  if (plain.levels < 2 || plain.levels >= result.steps.size()) return result;
+  for (uint32_t level = 0; level < plain.levels; ++level) {
+    const Step& step = plain.steps[level];
+    Cache& cache = *step.cache;
+    const Cache::Rows rows = cache.rows();
+    const bool fits = level == 0 ? cache.orders_by_time() && cache.ways() == 8 : cache.ways() == 8 || cache.ways() == 16;
+    if (rows.blocks == nullptr || !fits || !step.plain) return {};
+    result.steps[level] = {.blocks = rows.blocks,
+                           .set_mask = rows.set_mask,
+                           .narrow_tags = rows.narrow_tags,
+                           .cache = &cache,
+                           .set_shift = rows.set_shift,
+                           .child_bit = static_cast<uint8_t>(1u << step.child_number),
+                           .gives_exclusive = step.gives_exclusive,
+                           .child_number = step.child_number,
+                           .node = step.node,
+                           .requests = step.requests,
+                           .sharing_degrees = cache.counts_visitors() ? cache.sharing_degrees.data() : nullptr};
+    if (level == 0) result.upper_tags = rows.upper_tags;
+  }
+  const Cache::Shortcut shortcut = plain.steps[0].cache->shortcut();
+  result.recent = shortcut.slots, result.guesses = shortcut.guesses;
+  result.guess_mask = shortcut.guess_mask, result.clock = shortcut.clock;
+  result.ways_of_level2 = plain.steps[1].cache->ways();
+  if (plain.levels > 2) result.ways_of_level3 = plain.steps[2].cache->ways();
+  plain.steps[0].cache->keep_upper();
+  for (const bool write : {false, true}) {
+    const bool exclusive2 = write || plain.levels == 2 || plain.steps[1].gives_exclusive;
+    const bool exclusive1 = write || (plain.steps[0].gives_exclusive && exclusive2);
+    result.fresh[write] = {.level1 = state_byte(exclusive1, write, false),
+                           .level2 = state_byte(exclusive2, false, exclusive1),
+                           .level3 = state_byte(true, false, exclusive2)};
+  }
+  return result;
+}
+
+// What is in `slot`, or nothing, is about to be replaced; make_room() and count_answered() take it for a line that one
+// child had. Returns whether there is something.
+[[gnu::noinline]] bool CoherentTree::make_room_rarely(const LruStep& step, uint32_t visitors, Slot slot) {
+  Cache& cache = *step.cache;
+  if (step.sharing_degrees != nullptr) --step.sharing_degrees[1];
+  if (!cache.holds_line(slot)) {
+    --cache.events.evictions;
+    return false;
+  }
+  remove_from_children(cache, step.node, slot, kNobody, Loss::kBackInvalidation, Data::kMerge);
+  if (step.sharing_degrees != nullptr) ++step.sharing_degrees[std::popcount(visitors)];
+  return true;
+}
+
+// `misses` of level 1 of one kind, answered by `level`. Each put a line into all levels nearer the core, where another
+// line was evicted that one child had had: what was not so, is taken back at once.
+void CoherentTree::count_answered(const LruWay& way, Access access, uint32_t level, uint64_t misses) {
+  for (uint32_t i = 0; i < level && way.steps[i].cache != nullptr; ++i) {
+    const LruStep& step = way.steps[i];
+    step.cache->events.evictions += misses;
+    if (step.sharing_degrees != nullptr) step.sharing_degrees[1] += misses;
+    if (i != 0) step.requests->misses[index(access)] += misses;
+    if (way.steps[i + 1].cache != nullptr) way.steps[i + 1].requests->accesses[index(access)] += misses;
+  }
+}
+
+void CoherentTree::count_write_backs(const LruWay& way) {
+  for (uint32_t i = 0; i + 1 < way.steps.size() && way.steps[i].cache != nullptr; ++i) {
+    const uint64_t lines = std::exchange(way.steps[i].write_backs, 0);
+    way.steps[i].cache->events.write_backs_out += lines;
+    if (way.steps[i + 1].cache != nullptr) way.steps[i + 1].cache->events.write_backs_in += lines;
+  }
+}
+
+}  // namespace simrun::sim
