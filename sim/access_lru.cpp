@@ -8,25 +8,59 @@
 
 namespace simrun::sim {
 
+// Functions in tail position, so that nobody saves registers twice.
 template <uint32_t kWays2, uint32_t kWays3>
 void Hierarchy::access_lru(Hierarchy& hierarchy, Port& port, uint32_t core, Access kind, uint64_t line) {
+  const CoherentTree::LruStep &one = port.lru.steps[0], &two = port.lru.steps[1];
+  const Level1Block block = Level1Block::of_set(one.blocks, line & one.set_mask);
+  if (const uint32_t mask = block.matches(static_cast<uint32_t>(line >> one.set_shift)); mask != 0) [[unlikely]]
+    return find_unguessed(hierarchy, port, core, kind, line, lowest(mask));
+  const uint64_t tag = line >> two.set_shift;
+  const auto block2 = SetBlock<kWays2, true, kWays3 != 0>::of_set(two.blocks, line & two.set_mask);
+  const uint32_t mask = block2.matches(static_cast<uint32_t>(tag));
+  if (tag >= *two.narrow_tags) [[unlikely]]
+    return access_wide<kWays2, kWays3>(hierarchy, port, core, kind, line, mask);
+  if (mask == 0) return fetch_lru<kWays2, kWays3>(hierarchy, port, core, kind, line);
+  take_lru<kWays2, kWays3>(hierarchy, port, core, kind, line, lowest(mask));
+}
+
+// Level 1 has a line with the lower half of the tag.
+[[gnu::noinline]] void Hierarchy::find_unguessed(Hierarchy& hierarchy, Port& port, uint32_t core, Access kind,
+                                                 uint64_t line, size_t found) {
   const CoherentTree::LruWay& way = port.lru;
-  const CoherentTree::LruStep& one = way.steps[0];
-  const uint64_t set = line & one.set_mask;
-  const Level1Block block = Level1Block::of_set(one.blocks, set);
-  if (const uint32_t mask = block.matches(static_cast<uint32_t>(line >> one.set_shift)); mask != 0) [[unlikely]] {
-    const auto slot = static_cast<Slot>(set * kLevel1Ways + std::countr_zero(mask));
-    Cache::Recent& recent = way.recent[slot];
-    if (recent.key >> 1 != line) return hierarchy.access_8_ways(port, core, kind, line);
-    recent.used = ++*way.clock;
-    way.guesses[Cache::place_of(line, way.guess_mask)] = static_cast<Cache::Guess>(slot);
-    if (!recent.answers(line, is_write(kind))) hierarchy.first_write(port, core, kind, slot);
-    return;
-  }
-  const CoherentTree::Answer answer = hierarchy.tree_.miss_lru<kWays2, kWays3>(way, kind, line);
+  const auto slot = static_cast<Slot>((line & way.steps[0].set_mask) * kLevel1Ways + found);
+  Cache::Recent& recent = way.recent[slot];
+  if (recent.key >> 1 != line) return hierarchy.access_8_ways(port, core, kind, line);
+  recent.used = ++*way.clock;
+  way.guesses[Cache::place_of(line, way.guess_mask)] = static_cast<Cache::Guess>(slot);
+  if (!recent.answers(line, is_write(kind))) hierarchy.first_write(port, core, kind, slot);
+}
+
+template <uint32_t kWays2, uint32_t kWays3>
+[[gnu::noinline]] void Hierarchy::access_wide(Hierarchy& hierarchy, Port& port, uint32_t core, Access kind,
+                                              uint64_t line, uint32_t mask) {
+  const CoherentTree::LruStep& two = port.lru.steps[1];
+  mask = two.cache->verify(line & two.set_mask, line >> two.set_shift, mask);
+  if (mask == 0) return fetch_lru<kWays2, kWays3>(hierarchy, port, core, kind, line);
+  take_lru<kWays2, kWays3>(hierarchy, port, core, kind, line, lowest(mask));
+}
+
+template <uint32_t kWays2, uint32_t kWays3>
+[[gnu::noinline]] void Hierarchy::take_lru(Hierarchy& hierarchy, Port& port, uint32_t core, Access kind,
+                                           uint64_t line, size_t found) {
+  hierarchy.count_answer(port, core, kind, hierarchy.tree_.take_lru<kWays2, kWays3>(port.lru, kind, line, found));
+}
+
+template <uint32_t kWays2, uint32_t kWays3>
+[[gnu::noinline]] void Hierarchy::fetch_lru(Hierarchy& hierarchy, Port& port, uint32_t core, Access kind,
+                                            uint64_t line) {
+  hierarchy.count_answer(port, core, kind, hierarchy.tree_.fetch_lru<kWays2, kWays3>(port.lru, kind, line));
+}
+
+inline void Hierarchy::count_answer(Port& port, uint32_t core, Access kind, CoherentTree::Answer answer) {
   ++port.answered[answer.level][index(kind)];
   if (answer.handed_over) [[unlikely]]
-    hierarchy.count_transfer(port, core, kind);
+    count_transfer(port, core, kind);
 }
 
 void Hierarchy::count_answered(const Port& port) {

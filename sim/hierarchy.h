@@ -212,6 +212,14 @@ class Hierarchy {
   // Of the usual machine, for as long as nobody watches (access_lru.cpp). Not of flushes.
   template <uint32_t kWays2, uint32_t kWays3>
   static void access_lru(Hierarchy& hierarchy, Port& port, uint32_t core, Access kind, uint64_t line);
+  static void find_unguessed(Hierarchy& hierarchy, Port& port, uint32_t core, Access kind, uint64_t line, size_t found);
+  template <uint32_t kWays2, uint32_t kWays3>
+  static void access_wide(Hierarchy& hierarchy, Port& port, uint32_t core, Access kind, uint64_t line, uint32_t mask);
+  template <uint32_t kWays2, uint32_t kWays3>
+  static void take_lru(Hierarchy& hierarchy, Port& port, uint32_t core, Access kind, uint64_t line, size_t found);
+  template <uint32_t kWays2, uint32_t kWays3>
+  static void fetch_lru(Hierarchy& hierarchy, Port& port, uint32_t core, Access kind, uint64_t line);
+  void count_answer(Port& port, uint32_t core, Access kind, CoherentTree::Answer answer);
   void choose_lru();
   static void count_answered(const Port& port);
   void count_transfer(Port& port, uint32_t core, Access kind);

@@ -138,9 +138,12 @@ class CoherentTree {
   // no step that has nothing to do there. It counts and leaves what the general way does. `from`: the level that
   // misses.
   Slot miss_plain(const Way& way, uint32_t from, uint32_t core, Access access, uint64_t line);
-  // The same for the usual machine (lru_miss.h). `line` is not in level 1.
+  // The same for the usual machine (lru_miss.h): `line` is not in level 1, but found in a way of level 2, or not there
+  // either.
   template <uint32_t kWays2, uint32_t kWays3>
-  Answer miss_lru(const LruWay& way, Access access, uint64_t line);
+  Answer take_lru(const LruWay& way, Access access, uint64_t line, size_t found);
+  template <uint32_t kWays2, uint32_t kWays3>
+  Answer fetch_lru(const LruWay& way, Access access, uint64_t line);
   LruWay lru_way(uint32_t core, Side side);
   static void count_answered(const LruWay& way, Access access, uint32_t level, uint64_t misses);
   static void count_write_backs(const LruWay& way);
@@ -238,8 +241,6 @@ class CoherentTree {
   Slot put_plain(const Step& step, Cache* parent, uint64_t line, State state, Slot parent_slot);
   // Of miss_lru().
   template <class Block>
-  uint32_t find_way(const LruStep& step, Block block, uint64_t set, uint64_t tag);
-  template <class Block>
   bool share(const LruStep& step, const LruStep& parent, Block block, size_t way, Slot slot, bool write,
              Answer& answer);
   template <class Block>
@@ -249,8 +250,6 @@ class CoherentTree {
   bool make_room_rarely(const LruStep& step, uint32_t visitors, Slot slot);
   template <class Block>
   void put_lru(const LruStep& step, Block block, size_t way, Slot slot, uint64_t tag, uint8_t state, uint8_t child);
-  template <uint32_t kWays2, uint32_t kWays3>
-  Answer fetch_lru(const LruWay& way, Access access, uint64_t line);
   template <uint32_t kWays2, uint32_t kWays3>
   void put_in_level1(const LruWay& way, Access access, uint64_t line, Slot above, uint8_t state);
   // Puts a line into the array of `node`; evicts what is in the way. Returns its slot.
