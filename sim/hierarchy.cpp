@@ -169,7 +169,7 @@ void Hierarchy::set_state(std::vector<uint8_t> bytes) {
   StateArchive a(std::move(bytes));
   archive(a);
   if (!a.at_end()) throw UserError("a stored cache state is of another machine");
-  choose_lru();
+  choose_lru();  // which caches have upper halves of tags
 }
 
 // Accesses of the core so far, the one under way included.

@@ -147,9 +147,6 @@ class Cache {
     if (padded_ways_ == 16) return replace_oldest_in<16>(line, state, parent_slot, take_from_children, leave);
     return replace_oldest_in<0>(line, state, parent_slot, take_from_children, leave);
   }
-  // The set of a line, or of a slot, that will be wanted soon.
-  void prefetch_set(uint64_t line) const { prefetch_block(set_of(line)); }
-  void prefetch_slot(Slot slot) const { prefetch_block(slot >> way_shift_); }
 
   // For who works on the blocks himself (sim/coherence/lru_miss.h): a SetBlock of ways() ways, each in use as the
   // padding, with bytes for children unless there are none.
@@ -175,11 +172,6 @@ class Cache {
     wide_ = true;
     narrow_tags_ = 0;
   }
-
-  // Whether a request was not answered here, lately.
-  void note_hit() { ++hits_since_miss_; }
-  void note_miss() { hits_since_miss_ = 0; }
-  bool often_misses() const { return hits_since_miss_ < 8; }
 
   bool holds_line(Slot slot) const { return state(slot) != State::kInvalid; }
   uint64_t line(Slot slot) const { return holds_line(slot) ? line_of(slot) : kNoLine; }
@@ -396,10 +388,6 @@ class Cache {
   Slot* parents(uint64_t set) const { return reinterpret_cast<Slot*>(base(set) + parents_at_); }
   static uint8_t bit_8(uint32_t child) { return static_cast<uint8_t>(1u << child); }
   static uint64_t bit_64(uint32_t child) { return uint64_t{1} << (child % 64); }
-  void prefetch_block(uint64_t set) const {
-    __builtin_prefetch(base(set));
-    __builtin_prefetch(base(set) + set_bytes_ - 1);
-  }
 
   Place locate(uint64_t line) const {
     if (set_mask_ != kNoLine) [[likely]]
@@ -452,7 +440,6 @@ class Cache {
   uint64_t set_bytes_;  // of a block
   uint32_t parents_at_;
   bool has_bytes_, has_parent_;
-  uint32_t hits_since_miss_ = 0;
   bool wide_ = false;           // it may hold lines whose tags do not fit 32 bits
   uint64_t narrow_tags_ = kEmptyTag;
   uint8_t* blocks_;

@@ -237,7 +237,6 @@ class CoherentTree {
   // Fetches the line into `node`, which holds its directory, from its parent. Returns its slot.
   Slot allocate(NodeId node, const Request& request);
   // Of miss_plain().
-  void prefetch_victim(const Step& step, const Step& parent, uint64_t line) const;
   Slot put_plain(const Step& step, Cache* parent, uint64_t line, State state, Slot parent_slot);
   // Of miss_lru().
   template <class Block>

@@ -124,7 +124,6 @@ template <uint32_t kWays2, uint32_t kWays3>
   const bool write = is_write(access);
   const LruWay::Fresh* const fresh = &way.fresh[write];
   Answer answer{2, false};
-  two.cache->note_miss();
   const uint64_t set2 = line & two.set_mask;
   const Block2 block2 = Block2::of_set(two.blocks, set2);
   size_t victim2 = block2.oldest();
@@ -188,7 +187,6 @@ template <uint32_t kWays2, uint32_t kWays3>
   const bool write = is_write(access);
   Answer answer{1, false};
   const auto slot = static_cast<Slot>(set * kWays2 + found);
-  two.cache->note_hit();
   use(two, block, found, slot, write);
   const bool exclusive = share(one, two, block, found, slot, write, answer);
   put_in_level1<kWays2, kWays3>(way, access, line, slot, state_byte(exclusive, write, false));

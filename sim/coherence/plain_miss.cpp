@@ -24,7 +24,6 @@ Slot CoherentTree::miss_plain(const Way& way, uint32_t from, uint32_t core, Acce
   const size_t kind = index(access);
   const bool write = is_write(access);
   const uint32_t levels = way.levels;
-  if (from == 0 && levels > 2 && way.steps[1].cache->often_misses()) way.steps[2].cache->prefetch_set(line);
 
   // Toward memory, to the level that has the line.
   Slot above = kNoSlot;
@@ -34,7 +33,6 @@ Slot CoherentTree::miss_plain(const Way& way, uint32_t from, uint32_t core, Acce
     ++step.requests->accesses[kind];
     above = step.cache->find(line);
     if (above != kNoSlot) {
-      step.cache->note_hit();
       service_ = {level, kMemory};
       step.cache->touch(above);
       if (write && !step.cache->exclusive(above)) [[unlikely]] {
@@ -43,13 +41,11 @@ Slot CoherentTree::miss_plain(const Way& way, uint32_t from, uint32_t core, Acce
       }
       break;
     }
-    step.cache->note_miss();
     ++step.requests->misses[kind];
     if (!step.plain) [[unlikely]] {
       above = allocate(step.node, {core, access, line});
       break;
     }
-    if (level + 1 != levels) prefetch_victim(step, way.steps[level + 1], line);
   }
   if (level == levels) {
     service_ = {levels, kMemory};
@@ -70,13 +66,6 @@ Slot CoherentTree::miss_plain(const Way& way, uint32_t from, uint32_t core, Acce
                       make_state(exclusive, write && level == 0), above);
   }
   return above;
-}
-
-// Where the line of `step` that will leave is in the parent: the host waits for it otherwise.
-inline void CoherentTree::prefetch_victim(const Step& step, const Step& parent, uint64_t line) const {
-  if (!step.cache->orders_by_age()) return;
-  const Slot slot = step.cache->oldest(line);
-  if (step.cache->holds_line(slot)) parent.cache->prefetch_slot(step.cache->parent_slot(slot));
 }
 
 // `parent`: null at memory. What is in the way leaves as by evict(), but stays in its slot until it is replaced.

@@ -52,6 +52,19 @@ TEST(State, GoesOnAsBefore) {
   }
 }
 
+// The stored lines are of other address spaces than those that come after, with the same lower halves of their tags.
+TEST(State, UsualMachinesOfSeveralSpaces) {
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
+    std::mt19937_64 random(seed);
+    const MachineConfig machine = random_usual_machine(random);
+    SCOPED_TRACE(describe(machine));
+    std::vector<Reference> stream = random_stream(random, machine, 3000);
+    for (size_t i = 0; i < stream.size() / 2; ++i) stream[i].address ^= uint64_t{1 + i % 2} << 50;
+    expect_same_half(machine, stream, true);
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
 // Whether a prefetch was late depends on clocks, which start anew.
 TEST(State, PrefetchersTlbsAndPages) {
   for (uint64_t seed = 1; seed <= 100; ++seed) {
