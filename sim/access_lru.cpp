@@ -46,8 +46,8 @@ template <uint32_t kWays2, uint32_t kWays3>
 }
 
 template <uint32_t kWays2, uint32_t kWays3>
-[[gnu::noinline]] void Hierarchy::take_lru(Hierarchy& hierarchy, Port& port, uint32_t core, Access kind,
-                                           uint64_t line, size_t found) {
+[[gnu::noinline]] void Hierarchy::take_lru(Hierarchy& hierarchy, Port& port, uint32_t core, Access kind, uint64_t line,
+                                           size_t found) {
   hierarchy.count_answer(port, core, kind, hierarchy.tree_.take_lru<kWays2, kWays3>(port.lru, kind, line, found));
 }
 

@@ -441,7 +441,7 @@ class Cache {
   uint32_t parents_at_;
   bool has_bytes_, has_parent_;
   bool wide_ = false;           // it may hold lines whose tags do not fit 32 bits
-  uint64_t narrow_tags_ = kEmptyTag;
+  uint64_t narrow_tags_ = kEmptyTag;  // tags below that fit, unless it is wide: 0
   uint8_t* blocks_;
   uint32_t way_shift_;  // slot >> way_shift_ is the set, slot & way_mask_ the way
   uint32_t way_mask_;

@@ -14,7 +14,8 @@ CoherentTree::LruWay CoherentTree::lru_way(uint32_t core, Side side) {
     const Step& step = plain.steps[level];
     Cache& cache = *step.cache;
     const Cache::Rows rows = cache.rows();
-    const bool fits = level == 0 ? cache.orders_by_time() && cache.ways() == 8 : cache.ways() == 8 || cache.ways() == 16;
+    const bool fits =
+        level == 0 ? cache.orders_by_time() && cache.ways() == 8 : cache.ways() == 8 || cache.ways() == 16;
     if (rows.blocks == nullptr || !fits || !step.plain) return {};
     result.steps[level] = {.blocks = rows.blocks,
                            .set_mask = rows.set_mask,

@@ -1,7 +1,7 @@
 // A miss of level 1 in the usual machine when nobody watches: two or three levels, LRU, ways that fill a block, up to 8
 // children each. As CoherentTree::miss_plain(), with the shape of all sets known when compiling and everything inline:
-// what is rare goes the general way. It counts and leaves what that does (decisions 33 and 35), but for what follows from
-// who answered the miss: count_answered() adds that.
+// what is rare goes the general way. It counts and leaves what that does (decision 33), but for what follows from who
+// answered the miss: count_answered() adds that.
 #pragma once
 
 #include "sim/coherence/coherent_tree.h"

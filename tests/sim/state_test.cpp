@@ -59,6 +59,7 @@ TEST(State, UsualMachinesOfSeveralSpaces) {
     const MachineConfig machine = random_usual_machine(random);
     SCOPED_TRACE(describe(machine));
     std::vector<Reference> stream = random_stream(random, machine, 3000);
+    for (Reference& r : stream) r.address -= (uint64_t{1} << 40) * machine.line_bytes;
     for (size_t i = 0; i < stream.size() / 2; ++i) stream[i].address ^= uint64_t{1 + i % 2} << 50;
     expect_same_half(machine, stream, true);
     if (testing::Test::HasFailure()) return;
