@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint64_t kHostLine = 64;
 // Two lines that are in level 1 at once should rarely have one place.
-constexpr uint64_t kGuessesPerSlot = 4, kLeastGuesses = 256, kMostGuesses = 1 << 16;
+constexpr uint64_t kGuessesPerSlot = 32, kLeastGuesses = 256, kMostGuesses = 1 << 16;
 
 uint32_t pad_ways(uint32_t ways) { return ways <= 8 ? 8 : std::bit_ceil(ways); }
 

@@ -282,7 +282,7 @@ class Cache {
     uint64_t place(uint64_t line) const { return place_of(line, guess_mask); }
   };
   // Lines in a row have places in a row; regions that lie a power of two apart have different ones.
-  static constexpr uint32_t kPlaceFold = 11;
+  static constexpr uint32_t kPlaceFold = 9;
   static uint64_t place_of(uint64_t line, uint64_t guess_mask) { return (line ^ line >> kPlaceFold) & guess_mask; }
   uint64_t place_of(uint64_t line) const { return place_of(line, guesses_.size() - 1); }
   Shortcut shortcut() { return {recent_.data(), guesses_.data(), guesses_.size() - 1, &clock_}; }
