@@ -104,8 +104,7 @@ class BasicModelSink {
   // Many paths at once (channel/replay.h): where nobody but level 1 sees every access, and memory has no names.
   template <class Take>
   [[gnu::always_inline]] bool take_together(uint32_t handle, Take take) requires HasHits<Model> {
-    if (handle != hits_of_) [[unlikely]]
-      look_at_hits(handle);
+    look_at_hits(handle);
     if (names_ != nullptr || !hits_.usable() || hits_.sees_all()) return false;
     if (hits_.line_bytes() == 64) {
       ShortWay<6> way(*this, handle);
@@ -137,9 +136,14 @@ class BasicModelSink {
   static uint32_t core(uint32_t handle) { return handle & ((1u << kCoreBits) - 1); }
   static uint32_t process(uint32_t handle) { return handle >> kCoreBits; }
 
-  [[gnu::noinline]] void look_at_hits(uint32_t handle) {
+  void look_at_hits(uint32_t handle) {
+    if constexpr (requires { model_.work_for(0u); }) model_.work_for(core(handle));
+    if (handle != hits_of_) [[unlikely]]
+      get_hits(handle);
+  }
+  [[gnu::noinline]] void get_hits(uint32_t handle) {
     hits_of_ = handle;
-    if constexpr (HasHits<Model>) hits_ = model_.hits(core(handle));
+    hits_ = model_.hits(core(handle));
   }
   // Null: the core's level 1 is not what the code is for.
   CompiledPaths* compiled(uint32_t process, const CompiledPaths::Level1& level1, uint64_t capacity) {
@@ -197,8 +201,7 @@ template <class Self>
 [[gnu::always_inline]] inline void BasicModelSink<Model>::take_path(Self& self, uint32_t handle,
                                                                     const channel::PlainReferences& path) {
   constexpr bool kPc = channel::kSinkWantsPc<Self>;
-  if (handle != hits_of_) [[unlikely]]
-    look_at_hits(handle);
+  look_at_hits(handle);
   if (names_ == nullptr && hits_.usable()) [[likely]] {
     const channel::Reference *begin = path.references, *end = begin + path.size;
     if (kPc || hits_.sees_all()) return simulate<kPc>(handle, begin, end, path.words, path.pcs, path.counts);
@@ -332,8 +335,7 @@ template <class Model>
 uint64_t BasicModelSink<Model>::iterations(uint32_t handle, std::span<const channel::StringReference> first,
                                            int64_t step, uint64_t most) requires HasHits<Model> {
   using Kind = channel::ReferenceKind;
-  if (handle != hits_of_) [[unlikely]]
-    look_at_hits(handle);
+  look_at_hits(handle);
   if (names_ != nullptr || !hits_.usable() || hits_.sees_all()) return 0;
   const uint64_t tag = uint64_t{process(handle)} << kProcessShift, line_bytes = hits_.line_bytes();
   for (const channel::StringReference& r : first) {

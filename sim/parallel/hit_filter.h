@@ -1,74 +1,151 @@
-// Deals a batch of references out to slices, and leaves out those that are hits of level 1 whatever the caches hold. It
-// looks at no cache, so several batches can be filtered at once, long before their turn.
+// Lists references for slices, and leaves out those that are hits of level 1 whatever the caches hold. It looks at no
+// cache, so who has the references need not wait for the slices.
 //
-// A group is references of one core in a row, no flush among them. As long as it has met no more lines of a set of
-// level 1 than the set has ways, it has lost none of them by eviction: the least recently used line goes, and those are
-// more recent than all others. So a reference hits when the group had its line already, written if it is a write, and
-// nobody but level 1 itself took it away. Only the first read and the first write of each line are listed, with the
-// number of the last reference to it, which is all that the order of recency needs. One line too many: all lines of
-// that set are forgotten, and listed when they come again. That nobody took a line away is seen when the group is
-// replayed (replay_groups.h).
+// A group is references of one core in a row, no flush among them. A line that it had already, written if it is to be
+// written, is in level 1 still unless
+//   - the group met more lines of its set of level 1 than the set has ways: until then the least recently used one that
+//     goes is none of the group's. When it does, all lines of the set are forgotten, and counted anew;
+//   - or an inclusive cache took it away from level 1, for a victim of its own. That was for a line that missed there, of
+//     the same *column*: the lines whose numbers agree in the low bits that choose the set in all further levels;
+//   - or a reference by the other half of level 1 to the same line did.
+// Each column remembers two lines, of either half. A line that is listed is in level 1 then, and leaves doubt about the
+// one that was listed before. When that comes, it is listed too, but leaves no doubt about the other one: if the first
+// of the three references was a hit of level 1, so is the third; if it was not, its line is the most recent one wherever
+// it missed, and is no victim there (of LRU with two ways or more; of other policies there is doubt). From then on both
+// are sure. A reference to a line that is sure is left out, and only the time of the last one is kept, which is all that
+// the order of recency needs.
+//
+// The list has the form of level 1's own shortcut, a guess leads to the line's place in it, so whoever knows how to look
+// at that can be the filter's fast way: a reference that it answers is left out.
 #pragma once
 
 #include <algorithm>
 #include <vector>
 
 #include "sim/build/machine_config.h"
+#include "sim/cache/cache.h"
 #include "sim/parallel/reference_batch.h"
 
 namespace simrun::sim {
 
 class HitFilter {
  public:
-  HitFilter(const MachineConfig& machine, uint32_t slices);
+  explicit HitFilter(const MachineConfig& machine);
+  HitFilter(const HitFilter&) = delete;  // shortcuts point into it
+  HitFilter& operator=(const HitFilter&) = delete;
 
-  // From `raw` and `segments` makes `groups` and `slices`.
-  void run(Batch& batch);
+  // False: level 1 is of another kind, all is listed, and no shortcut answers.
+  bool filters() const { return filters_; }
+  const Cache::Shortcut& shortcut(bool is_fetch) const { return sides_[is_fetch ? 0 : data_side_].shortcut; }
+
+  // A reference that the shortcut did not answer, no flush; not when is_full().
+  [[gnu::always_inline]] void put(Access kind, uint64_t line);
+  // One that is listed whatever it is; such groups have nothing else.
+  void list(Access kind, uint64_t line) {
+    kinds_[listed_] = kind;
+    lines_[listed_++] = {line << 1 | kDoubtful, ++clock_};
+  }
+  bool is_full() const { return listed_ == Batch::kMostListed; }
+  // What was put since the last one ended is a group: completes `group`. The clock begins anew.
+  void end_group(Group& group);
+  // What was listed, all of it in groups that ended; then the list is empty.
+  void take(Batch& batch);
 
  private:
-  // What has been listed of a line. A line may be listed more often than needed, not less.
-  struct Place {
-    uint64_t key = kNoKey;  // line * 2, and 1 if it was written
-    ListedReference* listed = nullptr;
-  };
-  static constexpr uint64_t kNoKey = ~uint64_t{0};
-  // A group that has fewer would be more work to begin and end than to replay.
-  static constexpr uint32_t kLeastReferences = 64;
+  static constexpr uint64_t kMostColumns = 1024;
+  using Place = Cache::Guess;  // in lines_
+  // What lies there is forgotten. Its bytes are equal, for memset.
+  static constexpr Place kNoPlace = 0x1010;
+  static_assert(kNoPlace >= Batch::kMostListed);
 
-  // Where to look for a line: the low bits are those of its set. (Apart from Side, for a loop to hold in registers.)
-  struct Index {
-    Place* places;
-    uint64_t place_mask, tag_mask;
-    Place& of(uint64_t line) const { return places[(line ^ (line >> kFold & tag_mask)) & place_mask]; }
+  // The line that was listed last, and the one before. Tags tell most lines apart without a look at the list, which is
+  // too large for the host's level 1; the highest bit is the half.
+  struct Column {
+    Place place[2] = {kNoPlace, kNoPlace};
+    uint16_t tag[2] = {};
   };
-  static constexpr uint32_t kFold = 4;
+  static constexpr uint16_t kHalf = 1u << 15;
   // Of the halves of level 1, or of it as a whole.
   struct Side {
-    std::vector<Place> places;
-    std::vector<uint8_t> lines_of_set;
-    uint32_t ways;
-
-    uint64_t set_of(uint64_t line) const { return line & (lines_of_set.size() - 1); }
-    Index index() { return {places.data(), places.size() - 1, ~(lines_of_set.size() - 1)}; }
-    void forget(uint64_t set) {
-      for (uint64_t i = set; i < places.size(); i += lines_of_set.size()) places[i].key = kNoKey;
-      lines_of_set[set] = 0;
-    }
+    std::vector<Place> guesses;
+    // Of level 1, `ways` places of lines each: what the group met since it met too many. None twice.
+    std::vector<Place> sets;
+    std::vector<uint8_t> sizes;
+    uint64_t set_mask = 0;
+    uint32_t ways = 0;
+    Cache::Shortcut shortcut;
   };
 
-  uint32_t filter(Batch& batch, uint32_t segment, uint32_t begin, uint32_t end);
-  void list(Side& of, Place& place, PackedReference reference, uint32_t number);
-  void list_all(Batch& batch, uint32_t segment, uint32_t begin, uint32_t end);
-  void finish(Batch& batch, const Group& group);
-  void forget_all(const Batch& batch);
-  Side& side(Access kind) { return sides_[kind == Access::kFetch ? 0 : data_side_]; }
+  bool holds(Place place, uint64_t line) const { return line_of(lines_[place]) == line; }
+  void doubt(Place place) { lines_[place].key |= kDoubtful; }
+  // The line at `place` of the list is met; it was listed at `before` already, or never. One too many: the others are
+  // doubtful.
+  void meet(Side& side, uint64_t line, Place place, Place before);
+  void forget_guesses();
 
-  uint64_t slice_mask_;
-  uint32_t slice_shift_;
-  bool filters_;  // false: level 1 is of another kind, all is listed
+  bool filters_;
+  bool pairs_ = true;  // two sure lines in a column
+  uint64_t column_mask_ = 0;
+  uint32_t column_bits_ = 0;
   size_t data_side_ = 0;
+  uint64_t clock_ = 0;
+  uint32_t listed_ = 0, begin_ = 0;  // in the list; when the group began
+  std::vector<Cache::Recent> lines_;
+  std::vector<Access> kinds_;
+  std::vector<Column> columns_;
   std::vector<Side> sides_;
-  std::vector<ListedReference*> next_;  // by slice: behind the last that is listed
 };
+
+[[gnu::always_inline]] inline void HitFilter::meet(Side& side, uint64_t line, Place place, Place before) {
+  const uint64_t set = line & side.set_mask;
+  Place* const places = &side.sets[set * side.ways];
+  uint8_t& size = side.sizes[set];
+  if (before != kNoPlace) [[unlikely]]
+    for (uint32_t i = 0; i < size; ++i)
+      if (places[i] == before) {
+        places[i] = place;
+        return;
+      }
+  if (size == side.ways) {
+    for (uint32_t i = 0; i < size; ++i) doubt(places[i]);
+    size = 0;
+  }
+  places[size++] = place;
+}
+
+inline void HitFilter::put(Access kind, uint64_t line) {
+  if (!filters_) [[unlikely]]
+    return list(kind, line);
+  const bool write = is_write(kind);
+  const size_t half = kind == Access::kFetch ? 0 : data_side_;
+  Side& side = sides_[half];
+  Column& column = columns_[line & column_mask_];
+  Place& guess = side.guesses[side.shortcut.place(line)];
+  const auto tag = static_cast<uint16_t>((line >> column_bits_ & (kHalf - 1)) | (half != 0 ? kHalf : 0));
+  Place place = kNoPlace;
+  const bool is_last = column.tag[0] == tag && holds(column.place[0], line);
+  if (is_last || (column.tag[1] == tag && holds(column.place[1], line))) {
+    place = column.place[is_last ? 0 : 1];
+    Cache::Recent& before = lines_[place];
+    if (before.answers(line, write)) {  // only the guess was wrong
+      guess = place;
+      before.used = ++clock_;
+      return;
+    }
+    if (!is_last) {
+      if (!pairs_ && (before.key & kDoubtful) != 0) doubt(column.place[0]);
+      column.place[1] = column.place[0], column.tag[1] = column.tag[0];
+    }
+  } else {
+    doubt(column.place[0]), doubt(column.place[1]);
+    const bool other_half = (column.tag[0] ^ tag) == kHalf;  // of the same line, perhaps
+    column.place[1] = other_half ? kNoPlace : column.place[0], column.tag[1] = column.tag[0];
+  }
+  meet(side, line, static_cast<Place>(listed_), place);
+  guess = column.place[0] = static_cast<Place>(listed_);
+  column.tag[0] = tag;
+  kinds_[listed_] = kind;
+  lines_[listed_++] = {line << 1 | uint64_t{write}, ++clock_};
+}
 
 }  // namespace simrun::sim

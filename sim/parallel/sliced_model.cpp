@@ -33,7 +33,10 @@ std::string SlicedModel::find_obstacle(const MachineConfig& m, uint32_t threads)
 }
 
 SlicedModel::SlicedModel(const MachineConfig& config, uint32_t threads)
-    : config_(config), filter_(config, std::bit_ceil(threads)), line_shift_(static_cast<uint32_t>(std::countr_zero(config.line_bytes))) {
+    : config_(config),
+      line_shift_(static_cast<uint32_t>(std::countr_zero(config.line_bytes))),
+      filter_(config),
+      shortcuts_{filter_.shortcut(true), filter_.shortcut(false)} {
   const std::string obstacle = find_obstacle(config, threads);
   if (!obstacle.empty()) throw UserError(config.name + ": " + obstacle, 2);
   const uint32_t slices = std::bit_ceil(threads);
@@ -42,11 +45,6 @@ SlicedModel::SlicedModel(const MachineConfig& config, uint32_t threads)
     auto replay = std::make_unique<GroupReplay>(*model, i, slices);
     slices_.push_back({std::move(model), std::move(replay)});
   }
-  for (Batch& batch : batches_) {
-    batch.raw.resize(Batch::kReferences);
-    batch.slices.resize(slices);
-  }
-  begin_batch();
   for (uint32_t i = 1; i < threads; ++i) threads_.emplace_back([this, i] { run(i); });
 }
 
@@ -59,32 +57,53 @@ SlicedModel::~SlicedModel() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-void SlicedModel::begin_batch() {
-  Batch& batch = filling();
-  at_ = batch.raw.data();
-  end_ = at_ + Batch::kReferences;
-  batch.segments.assign(1, {0, core_});
+Hierarchy::Hits SlicedModel::hits(uint32_t) {
+  Hierarchy::Hits h;
+  h.fetches_.lines = shortcuts_[0], h.data_.lines = shortcuts_[1];
+  h.fetch_counts_ = h.data_counts_ = group_.accesses.data();
+  h.line_shift_ = line_shift_;
+  h.usable_ = filter_.filters();
+  return h;
 }
 
-void SlicedModel::begin_segment(uint32_t core, uint32_t thread) {
-  core_ = core;
-  Batch& batch = filling();
-  batch.segments.push_back({static_cast<uint32_t>(at_ - batch.raw.data()), core, thread});
-  // Threads that begin and make no reference.
-  if (batch.segments.size() == Batch::kReferences) send();
+// A reference that may be more than a hit.
+void SlicedModel::put(Access kind, uint64_t line) {
+  if (kind == Access::kFlush) [[unlikely]] {
+    begin_group(group_.core, Group::kSameThread);
+    filter_.list(kind, line);
+    end_group(false);
+  } else {
+    filter_.put(kind, line);
+  }
+  if (filter_.is_full()) [[unlikely]]
+    send();
+}
+
+void SlicedModel::begin_group(uint32_t core, uint32_t thread) {
+  end_group(filter_.filters());
+  if (filling().groups.size() >= Batch::kMostGroups) send();
+  group_.core = core, group_.thread = thread;
+}
+
+// What comes after it is of the same core.
+void SlicedModel::end_group(bool filtered) {
+  group_.filtered = filtered;
+  filter_.end_group(group_);
+  filling().groups.push_back(group_);
+  group_ = {.core = group_.core};
 }
 
 // Wakes threads for several batches at a time: a switch of threads costs as much as a batch of hits.
 void SlicedModel::send() {
-  constexpr uint64_t kFewBatches = 4;
-  filling().size = static_cast<uint32_t>(at_ - filling().raw.data());
+  constexpr uint64_t kFewBatches = 2;
+  end_group(filter_.filters());
+  filter_.take(filling());
   std::unique_lock lock(mutex_);
-  filtered_[sent_ % kBatches] = false;
   ++sent_;
-  if (idle_ != 0 && sent_ - taken_ >= kFewBatches) work_.notify_all();
+  if (idle_ != 0 && sent_ - all_done() >= kFewBatches) work_.notify_all();
   if (sent_ - all_done() == kBatches) help_until(lock, sent_ - kBatches + 1);
   lock.unlock();
-  begin_batch();
+  filling().groups.clear();
 }
 
 void SlicedModel::wait() {
@@ -97,7 +116,7 @@ void SlicedModel::wait() {
 void SlicedModel::help_until(std::unique_lock<std::mutex>& lock, uint64_t done) {
   wanted_ = done;
   while (all_done() < wanted_)
-    if (!replay_one(lock, 0) && !filter_one(lock, filter_)) space_.wait(lock);
+    if (!replay_one(lock, 0)) space_.wait(lock);
   if (idle_ != 0) work_.notify_all();  // what is left is for others
 }
 
@@ -106,10 +125,9 @@ uint64_t SlicedModel::all_done() const {
 }
 
 void SlicedModel::run(uint32_t thread) {
-  HitFilter filter(config_, slices());
   std::unique_lock lock(mutex_);
   while (!ends_) {
-    if (replay_one(lock, thread) || filter_one(lock, filter)) continue;
+    if (replay_one(lock, thread)) continue;
     ++idle_;
     work_.wait(lock);
     --idle_;
@@ -121,7 +139,7 @@ void SlicedModel::run(uint32_t thread) {
 bool SlicedModel::replay_one(std::unique_lock<std::mutex>& lock, uint32_t thread) {
   for (uint32_t i = 0; i < slices(); ++i) {
     OneSlice& slice = slices_[(thread + i) % slices()];
-    if (slice.busy || slice.done == taken_ || !filtered_[slice.done % kBatches]) continue;
+    if (slice.busy || slice.done == sent_) continue;
     slice.busy = true;
     lock.unlock();
     slice.replay->run(batches_[slice.done % kBatches]);
@@ -132,18 +150,6 @@ bool SlicedModel::replay_one(std::unique_lock<std::mutex>& lock, uint32_t thread
     return true;
   }
   return false;
-}
-
-bool SlicedModel::filter_one(std::unique_lock<std::mutex>& lock, HitFilter& filter) {
-  if (taken_ == sent_) return false;
-  const uint64_t number = taken_++;
-  lock.unlock();
-  filter.run(batches_[number % kBatches]);
-  lock.lock();
-  filtered_[number % kBatches] = true;
-  if (idle_ != 0) work_.notify_all();
-  space_.notify_one();  // it may wait for something to do
-  return true;
 }
 
 Statistics SlicedModel::statistics() {

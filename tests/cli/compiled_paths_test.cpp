@@ -1,13 +1,16 @@
 // Code for hot paths makes the references that the paths' descriptions say, in the same order: everything counted is
-// equal to taking path by path, for random paths and machines, several cores and processes in turns.
+// equal to taking path by path, for random paths and machines, several cores and processes in turns. So do slices, whose
+// filter the code looks at in place of level 1.
 #include "cli/compiled_paths.h"
 
 #include <gtest/gtest.h>
 
 #include <deque>
+#include <optional>
 #include <random>
 
 #include "cli/model_sink.h"
+#include "sim/parallel/sliced_model.h"
 #include "tests/channel/fake_target.h"
 #include "tests/channel/same_statistics.h"
 #include "tests/sim/machines.h"
@@ -73,14 +76,23 @@ struct Program {
 };
 
 // One side of the comparison: its model, and its threads' states.
+template <class Model>
 struct Side {
-  Side(const sim::MachineConfig& machine, std::deque<Program>& programs) : model(machine), sink(model) {
+  Side(const sim::MachineConfig& machine, std::deque<Program>& programs, auto... more)
+      : model(machine, more...), sink(model) {
     for (Program& p : programs) paths.push_back(std::make_unique<channel::PathTable>(p.mapped, machine.line_bytes));
   }
-  sim::Hierarchy model;
-  ModelSink sink;
+  Model model;
+  BasicModelSink<Model> sink;
   std::vector<std::unique_ptr<channel::PathTable>> paths;
   std::array<channel::ReplayState, 5> threads;
+};
+
+// How far a side got in words.
+struct End {
+  int64_t words;
+  uint64_t instructions, last_line;
+  bool operator==(const End&) const = default;
 };
 
 // Executions of random paths; the last may be cut off.
@@ -97,60 +109,84 @@ std::vector<uint64_t> random_words(std::mt19937_64& random, const Program& progr
   return words;
 }
 
-// Both get as far in the words.
-void expect_same_end(Side& coded, Side& plain, uint32_t process, uint32_t thread, const std::vector<uint64_t>& words,
-                     uint64_t turn) {
-  channel::ReplayState &x = coded.threads[thread], &y = plain.threads[thread];
-  const uint64_t *const begin = words.data(), *const end = begin + words.size();
-  const uint64_t *at_x = begin, *at_y = begin;
-  uint64_t instructions = 0;
-  const bool together = coded.sink.take_together(x.handle, [&](auto& way) {
+template <class Model>
+std::optional<End> take_together(Side<Model>& side, uint32_t process, uint32_t thread,
+                                 const std::vector<uint64_t>& words, uint64_t turn) {
+  channel::ReplayState& state = side.threads[thread];
+  End end{};
+  const bool together = side.sink.take_together(state.handle, [&](auto& way) {
     static_assert(channel::HasCode<std::remove_reference_t<decltype(way)>>);
-    channel::PathsTogether all(x, way);
-    at_x = all.run(*coded.paths[process], begin, end, turn, coded.sink);
-    instructions = all.instructions();
+    channel::PathsTogether all(state, way);
+    end.words = all.run(*side.paths[process], words.data(), words.data() + words.size(), turn, side.sink) - words.data();
+    end.instructions = all.instructions();
   });
-  ASSERT_TRUE(together);
-  const uint64_t before = y.statistics.instructions;
-  while (at_y != end && y.statistics.instructions - before < turn) {
-    const uint32_t length = channel::path_length(*plain.paths[process], at_y, end);
+  end.last_line = state.last_line;
+  return together ? std::optional(end) : std::nullopt;
+}
+
+template <class Model>
+End take_one_by_one(Side<Model>& side, uint32_t process, uint32_t thread, const std::vector<uint64_t>& words,
+                    uint64_t turn) {
+  channel::ReplayState& state = side.threads[thread];
+  const uint64_t *const begin = words.data(), *const end = begin + words.size(), *at = begin;
+  const uint64_t before = state.statistics.instructions;
+  while (at != end && state.statistics.instructions - before < turn) {
+    const uint32_t length = channel::path_length(*side.paths[process], at, end);
     if (length == 0) break;
-    const channel::DecodedPath& path = (*plain.paths[process])[*at_y];
+    const channel::DecodedPath& path = (*side.paths[process])[*at];
     if (path.special_count != 0) {
-      channel::replay(path, at_y, y, plain.sink);
-    } else {   // reference by reference
-      const uint32_t skip = path.first_line == y.last_line ? 1 : 0;
-      y.last_line = path.last_line;
-      y.statistics.instructions += path.instructions;
-      channel::count_path(y.statistics, path, skip);
-      channel::replay_plain(path, skip, path.reference_count, at_y, y.handle, plain.sink);
+      channel::replay(path, at, state, side.sink);
+    } else {  // reference by reference
+      const uint32_t skip = path.first_line == state.last_line ? 1 : 0;
+      state.last_line = path.last_line;
+      state.statistics.instructions += path.instructions;
+      channel::count_path(state.statistics, path, skip);
+      channel::replay_plain(path, skip, path.reference_count, at, state.handle, side.sink);
     }
-    at_y += length;
+    at += length;
   }
-  ASSERT_EQ(at_x - begin, at_y - begin);
-  ASSERT_EQ(instructions, y.statistics.instructions - before);
-  ASSERT_EQ(x.last_line, y.last_line);
+  return {at - begin, state.statistics.instructions - before, state.last_line};
 }
 
 void compare(const sim::MachineConfig& machine, std::mt19937_64& random, std::deque<Program>& programs, uint32_t turns,
              uint64_t longest_turn) {
-  Side coded(machine, programs), plain(machine, programs);
+  Side<sim::Hierarchy> coded(machine, programs), plain(machine, programs);
+  const uint32_t slices = 2 << random() % 2;
+  std::optional<Side<sim::SlicedModel>> sliced;  // some turns so, some so
+  if (sim::SlicedModel::find_obstacle(machine, slices).empty()) sliced.emplace(machine, programs, slices);
   for (uint32_t turn = 0; turn < turns; ++turn) {
     const auto process = static_cast<uint32_t>(random() % programs.size());
     channel::ThreadReport report;
-    report.index = turn % 5, report.core = static_cast<uint32_t>(random() % machine.cores), report.process = process;
-    coded.threads[report.index].handle = coded.sink.run_on(report);
-    plain.threads[report.index].handle = plain.sink.run_on(report);
+    const uint32_t thread = report.index = turn % 5;
+    report.core = static_cast<uint32_t>(random() % machine.cores), report.process = process;
+    const bool runs = random() % 4 != 0;  // else its core goes on as it was
+    const auto begin = [&](auto& side) {
+      side.threads[thread].handle = runs ? side.sink.run_on(report) : side.sink.start_thread(report);
+    };
+    begin(coded), begin(plain);
     const std::vector<uint64_t> words = random_words(random, programs[process], 1 + random() % longest_turn);
     const uint64_t turn_ends = 1 + random() % (random() % 2 == 0 ? 4 * longest_turn : uint64_t{1} << 40);
-    expect_same_end(coded, plain, process, report.index, words, turn_ends);
-    if (testing::Test::HasFatalFailure()) return;
+    const End end = take_one_by_one(plain, process, thread, words, turn_ends);
+    ASSERT_EQ(take_together(coded, process, thread, words, turn_ends), end);
+    if (sliced) {
+      begin(*sliced);
+      std::optional<End> end_of_sliced;
+      if (random() % 8 != 0) end_of_sliced = take_together(*sliced, process, thread, words, turn_ends);
+      if (!end_of_sliced) end_of_sliced = take_one_by_one(*sliced, process, thread, words, turn_ends);
+      ASSERT_EQ(*end_of_sliced, end);
+    }
     if (random() % 50 == 0) coded.sink.forget_process(process);
   }
-  for (uint32_t i = 0; i < 5; ++i) channel::expect_same_counts(coded.threads[i].statistics, plain.threads[i].statistics);
   ASSERT_TRUE(coded.model.statistics() == plain.model.statistics());
   std::string why;
   ASSERT_TRUE(coded.model.check_invariants(&why)) << why;
+  if (sliced) {
+    ASSERT_TRUE(sliced->model.statistics() == plain.model.statistics());
+  }
+  for (uint32_t i = 0; i < 5; ++i) {
+    channel::expect_same_counts(coded.threads[i].statistics, plain.threads[i].statistics);
+    if (sliced) channel::expect_same_counts(sliced->threads[i].statistics, plain.threads[i].statistics);
+  }
 }
 
 TEST(CompiledPaths, CountWhatReferencesOneByOneCount) {
