@@ -22,10 +22,6 @@ using sim::Cache;
 
 namespace {
 
-// Python's hot paths take 2 MiB of the first half; cc1plus would take 24, and be slower than without code.
-constexpr size_t kCodeBytes = size_t{8} << 20;
-// Half for what is executed, half for what rarely is: references that miss, and constants.
-constexpr size_t kColdBegin = kCodeBytes / 2;
 constexpr size_t kMostBytesOfReference = 256;  // in each half
 
 bool fits_32(uint64_t value) {
@@ -51,15 +47,19 @@ constexpr size_t kKey = offsetof(Cache::Recent, key), kUsed = offsetof(Cache::Re
 class CompiledPaths::Emitter : public Xbyak::CodeGenerator {
  public:
   // `code`: by path, in terms of getCode().
-  Emitter(const Level1& level1, uint64_t capacity, const uint32_t* code)
-      : CodeGenerator(kCodeBytes), level1_(level1), capacity_(static_cast<uint32_t>(capacity)) {
+  Emitter(const Level1& level1, uint64_t capacity, const uint32_t* code, size_t bytes)
+      : CodeGenerator(bytes),
+        level1_(level1),
+        capacity_(static_cast<uint32_t>(capacity)),
+        cold_begin_(bytes / 2),
+        cold_(cold_begin_) {
     emit_routines(code);
     hot_ = hot_begin_ = getSize();
   }
   // As if nothing had been emitted.
   void clear() {
     hot_ = hot_begin_;
-    cold_ = kColdBegin;
+    cold_ = cold_begin_;
   }
   auto entry() const { return reinterpret_cast<void (*)(CompiledRun*)>(const_cast<uint8_t*>(entry_)); }
 
@@ -108,7 +108,8 @@ class CompiledPaths::Emitter : public Xbyak::CodeGenerator {
 
   const Level1 level1_;
   const uint32_t capacity_;
-  size_t hot_begin_ = 0, hot_ = 0, cold_ = kColdBegin;
+  const size_t cold_begin_;
+  size_t hot_begin_ = 0, hot_ = 0, cold_;
   const uint8_t* entry_ = nullptr;
   Xbyak::Label leave_, make_, miss_;
   // Of the path that is emitted.
@@ -191,7 +192,7 @@ void CompiledPaths::Emitter::dispatch() {
 
 uint32_t CompiledPaths::Emitter::emit(uint64_t number, const DecodedPath& path) {
   const size_t most = (path.reference_count + 2) * kMostBytesOfReference;
-  if (hot_ + most > kColdBegin || cold_ + most > kCodeBytes) return 0;
+  if (hot_ + most > cold_begin_ || cold_ + most > 2 * cold_begin_) return 0;
   const size_t cold_start = cold_;
   const auto start = static_cast<uint32_t>(hot_);
   Xbyak::Label sums;
@@ -376,7 +377,8 @@ void CompiledPaths::Emitter::look_up(uint32_t index, const Reference& r, const B
   if (r.bytes > 1) otherwise(crosses, behind, [this, index] { make(index); });
 }
 
-CompiledPaths::CompiledPaths(const Level1& level1, uint64_t capacity) : level1_(level1), capacity_(capacity) {
+CompiledPaths::CompiledPaths(const Level1& level1, uint64_t capacity, const Room& room)
+    : level1_(level1), capacity_(capacity), room_(room) {
   void* tables = mmap(nullptr, tables_bytes(capacity), PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (tables == MAP_FAILED) throw std::bad_alloc();
@@ -385,7 +387,7 @@ CompiledPaths::CompiledPaths(const Level1& level1, uint64_t capacity) : level1_(
   constexpr uint64_t kMostPlaces = uint64_t{1} << 30;
   if (capacity > std::numeric_limits<int32_t>::max() || level1.fetch_mask >= kMostPlaces || level1.data_mask >= kMostPlaces) return;
   try {
-    emitter_ = std::make_unique<Emitter>(level1, capacity, code_);
+    emitter_ = std::make_unique<Emitter>(level1, capacity, code_, room.bytes);
     enter_ = emitter_->entry();
   } catch (const Xbyak::Error&) {
   }
@@ -395,15 +397,15 @@ CompiledPaths::~CompiledPaths() { munmap(code_, tables_bytes(capacity_)); }
 
 // When there is no room any more, the program has more paths than pay: all begins anew, for those that are hotter.
 void CompiledPaths::compile(uint64_t word, const DecodedPath& path) {
-  constexpr uint32_t kHotter = 256, kHottest = 1u << 20;
   executions_[word] = 0;
   if (emitter_ == nullptr || path.special_count != 0) return;
   code_[word] = emitter_->emit(word, path);
   if (code_[word] != 0) return;
   if (madvise(code_, capacity_ * sizeof(uint32_t), MADV_DONTNEED) != 0) std::fill_n(code_, capacity_, 0);
+  if (was_full_) return emitter_.reset();
+  was_full_ = true;
   emitter_->clear();
-  hot_ *= kHotter;
-  if (hot_ > kHottest) emitter_.reset();
+  room_.executions *= room_.hotter;
 }
 
 }  // namespace simrun::cli

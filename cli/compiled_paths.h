@@ -36,8 +36,17 @@ class CompiledPaths {
     bool operator==(const Level1&) const = default;
   };
 
+  // How much code there is: `bytes` at a time, half for what is executed, half for what rarely is (references that miss,
+  // constants), of paths that were executed `executions` times. When that is full, all begins anew for paths that are
+  // `hotter` times as hot, and when it is full again, that was all. (Python's hot paths take 2 MiB of the first half;
+  // cc1plus would take 24, and be slower than without code.) Others than these are for tests.
+  struct Room {
+    size_t bytes = size_t{8} << 20;
+    uint32_t executions = 64, hotter = 256;
+  };
+
   // For paths of numbers below `capacity`. Where the host gives no memory for code, no path ever has any.
-  CompiledPaths(const Level1& level1, uint64_t capacity);
+  CompiledPaths(const Level1& level1, uint64_t capacity, const Room& room);
   ~CompiledPaths();
   CompiledPaths(const CompiledPaths&) = delete;
   CompiledPaths& operator=(const CompiledPaths&) = delete;
@@ -47,7 +56,7 @@ class CompiledPaths {
   bool has_code(uint64_t word) const { return code_[word] != 0; }
   // An execution of a path that has no code. Hot paths get some.
   void executed(uint64_t word, const channel::DecodedPath& path) {
-    if (++executions_[word] >= hot_) [[unlikely]]
+    if (++executions_[word] >= room_.executions) [[unlikely]]
       compile(word, path);
   }
   // From `paths.at`, a path that has code, up to `paths.end`, to what has none, or until `paths.left` is used up.
@@ -62,7 +71,8 @@ class CompiledPaths {
   uint64_t capacity_;
   uint32_t* code_;        // by path: offset in the emitter's memory; 0: none, which leaves
   uint32_t* executions_;  // by path, without code
-  uint32_t hot_ = 64;     // that many executions make a path hot
+  Room room_;
+  bool was_full_ = false;
   std::unique_ptr<Emitter> emitter_;
   void (*enter_)(CompiledRun*) = nullptr;
 };

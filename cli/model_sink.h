@@ -61,6 +61,7 @@ class BasicModelSink {
         watch_(nullptr),
         memory_(names) {}
   void look_at_names() { names_ = memory_.names(); }
+  void set_room_for_code(const CompiledPaths::Room& room) { room_for_code_ = room; }
 
   uint32_t start_thread(const channel::ThreadReport& thread) {
     memory_.start_thread(thread);
@@ -149,7 +150,7 @@ class BasicModelSink {
   CompiledPaths* compiled(uint32_t process, const CompiledPaths::Level1& level1, uint64_t capacity) {
     if (compiled_.size() <= process) compiled_.resize(process + 1);
     std::unique_ptr<CompiledPaths>& code = compiled_[process];
-    if (code == nullptr) code = std::make_unique<CompiledPaths>(level1, capacity);
+    if (code == nullptr) code = std::make_unique<CompiledPaths>(level1, capacity, room_for_code_);
     return code->level1() == level1 ? code.get() : nullptr;
   }
   template <bool kPc>
@@ -194,6 +195,7 @@ class BasicModelSink {
   uint32_t hits_of_ = ~0u;  // a handle
   sim::Hierarchy::Hits hits_;
   std::vector<std::unique_ptr<CompiledPaths>> compiled_;  // by process
+  CompiledPaths::Room room_for_code_;
 };
 
 template <class Model>

@@ -149,8 +149,9 @@ End take_one_by_one(Side<Model>& side, uint32_t process, uint32_t thread, const 
 }
 
 void compare(const sim::MachineConfig& machine, std::mt19937_64& random, std::deque<Program>& programs, uint32_t turns,
-             uint64_t longest_turn) {
+             uint64_t longest_turn, const CompiledPaths::Room& room = CompiledPaths::Room()) {
   Side<sim::Hierarchy> coded(machine, programs), plain(machine, programs);
+  coded.sink.set_room_for_code(room);
   const uint32_t slices = 2 << random() % 2;
   std::optional<Side<sim::SlicedModel>> sliced;  // some turns so, some so
   if (sim::SlicedModel::find_obstacle(machine, slices).empty()) sliced.emplace(machine, programs, slices);
@@ -189,12 +190,21 @@ void compare(const sim::MachineConfig& machine, std::mt19937_64& random, std::de
   }
 }
 
+// As many lines, of another size.
+void widen_lines(sim::MachineConfig& machine, uint32_t line_bytes) {
+  for (sim::LevelConfig& level : machine.levels)
+    for (sim::CacheShape* shape : {&level.unified, &level.instruction, &level.data})
+      shape->size_bytes = shape->size_bytes / machine.line_bytes * line_bytes;
+  machine.line_bytes = line_bytes;
+}
+
 TEST(CompiledPaths, CountWhatReferencesOneByOneCount) {
   const uint64_t first = sim::from_environment("SIMRUN_TEST_FIRST", 1), cases = sim::from_environment("SIMRUN_TEST_CASES", 60);
   for (uint64_t seed = first; seed < first + cases; ++seed) {
     std::mt19937_64 random(seed);
-    const sim::MachineConfig machine =
+    sim::MachineConfig machine =
         seed % 2 == 0 ? sim::random_usual_machine(random) : sim::random_machine_with_policies(random);
+    if (seed % 8 == 0) widen_lines(machine, uint32_t{256} << random() % 5);
     SCOPED_TRACE("seed " + std::to_string(seed) + ", " + sim::describe(machine));
     std::deque<Program> programs;
     for (int k = 0; k < 2; ++k) programs.emplace_back(random, 20, 12);
@@ -203,12 +213,45 @@ TEST(CompiledPaths, CountWhatReferencesOneByOneCount) {
   }
 }
 
-// The code of all would need more room than there is: when it is full, all of it goes, and the loop does as well.
+// The code of all would need more room than there is: when it is full, all of it goes, and the loop does as well. Little
+// room is full twice, and then there is no code any more.
 TEST(CompiledPaths, OfMorePathsThanThereIsRoomFor) {
-  std::mt19937_64 random(7);
-  std::deque<Program> programs;
-  programs.emplace_back(random, 3500, 64);
-  compare(sim::small_machine(2), random, programs, 60, 20000);
+  for (const CompiledPaths::Room room : {CompiledPaths::Room{size_t{1} << 20}, {size_t{64} << 10, 2, 4}, {4096, 2, 4}}) {
+    std::mt19937_64 random(7);
+    std::deque<Program> programs;
+    programs.emplace_back(random, 1000, 64);
+    compare(sim::small_machine(2), random, programs, 40, 20000, room);
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+TEST(CompiledPaths, HaveNoCodeWhenItsRoomWasFullTwice) {
+  std::mt19937_64 random(3);
+  Program program(random, 500, 20);
+  channel::PathTable paths(program.mapped, 64);
+  CompiledPaths compiled({6, 1023, 1023, 0, true}, program.mapped.path_capacity(), {size_t{64} << 10, 2, 4});
+  uint32_t most = 0, again = 0;
+  const auto count = [&] {
+    uint32_t coded = 0;
+    for (const uint32_t id : program.ids) coded += compiled.has_code(id);
+    return coded;
+  };
+  const auto execute_all = [&](uint32_t& most_coded) {
+    for (uint32_t before = 0;; before = most_coded) {
+      for (const uint32_t id : program.ids) {
+        if (!compiled.has_code(id)) compiled.executed(id, paths.decode(id));
+        const uint32_t coded = count();
+        if (coded < before && coded == 0) return;
+        most_coded = before = std::max(before, coded);
+      }
+    }
+  };
+  execute_all(most), execute_all(again);
+  EXPECT_GT(most, 10u);
+  EXPECT_GT(again, 10u);
+  for (int i = 0; i < 100; ++i)
+    for (const uint32_t id : program.ids) compiled.executed(id, paths.decode(id));
+  EXPECT_EQ(count(), 0u);
 }
 
 // Hot paths do get code, and nobody else makes their references.
@@ -218,7 +261,7 @@ TEST(CompiledPaths, RunHotPaths) {
   channel::PathTable paths(program.mapped, 64);
   const channel::DecodedPath& path = paths.decode(program.ids[0]);
   ASSERT_EQ(path.special_count, 0u);
-  CompiledPaths compiled({6, 1023, 1023, 0, true}, program.mapped.path_capacity());
+  CompiledPaths compiled({6, 1023, 1023, 0, true}, program.mapped.path_capacity(), {});
   for (int i = 0; i < 63; ++i) compiled.executed(program.ids[0], path);
   EXPECT_FALSE(compiled.has_code(program.ids[0]));
   compiled.executed(program.ids[0], path);
