@@ -289,7 +289,7 @@ class BasicModelSink<Model>::ShortWay {
  private:
   [[gnu::noinline]] void look_for_code(const channel::PathTable& paths) {
     paths_ = &paths;
-    code_ = sink_.compiled(process(handle_), {line_shift(), fetches_.guess_mask, data_.guess_mask, tag_, fetches_.slots != data_.slots},
+    code_ = sink_.compiled(process(handle_), {line_shift(), fetches_.guess_mask, data_.guess_mask, tag_, fetches_.guesses != data_.guesses},
                            paths.process().path_capacity());
     run_.fetch_slots = fetches_.slots, run_.fetch_guesses = fetches_.guesses;
     run_.data_slots = data_.slots, run_.data_guesses = data_.guesses;

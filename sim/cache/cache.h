@@ -281,7 +281,7 @@ class Cache {
     Recent& find(uint64_t line) const { return slots[guesses[place(line)]]; }
     uint64_t place(uint64_t line) const { return place_of(line, guess_mask); }
   };
-  // Lines in a row have places in a row; regions that lie a power of two apart have different ones.
+  // Lines in a row have places in a row; regions that lie a power of two apart have different ones, mostly.
   static constexpr uint32_t kPlaceFold = 9;
   static uint64_t place_of(uint64_t line, uint64_t guess_mask) { return (line ^ line >> kPlaceFold) & guess_mask; }
   uint64_t place_of(uint64_t line) const { return place_of(line, guesses_.size() - 1); }

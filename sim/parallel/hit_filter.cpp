@@ -37,9 +37,9 @@ HitFilter::HitFilter(const MachineConfig& machine) : lines_(kNoPlace + 1), kinds
   columns_.resize(columns);
   for (size_t level = 1; level < machine.levels.size(); ++level) {
     const LevelConfig& l = machine.levels[level];
-    pairs_ = pairs_ && l.replacement == Replacement::kLru && l.inclusion == Inclusion::kInclusive &&
-             l.write_policy == WritePolicy::kWriteBack && std::max(l.unified.ways, l.data.ways) >= 2 &&
-             (!l.split || l.instruction.ways >= 2);
+    if (l.inclusion != Inclusion::kInclusive) continue;
+    pairs_ = pairs_ && l.replacement == Replacement::kLru;
+    for (const CacheShape* shape : {&l.unified, &l.instruction, &l.data}) pairs_ = pairs_ && shape->ways != 1;
   }
   data_side_ = shapes.size() - 1;
   sides_.resize(shapes.size());

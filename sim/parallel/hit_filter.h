@@ -9,11 +9,11 @@
 //     the same *column*: the lines whose numbers agree in the low bits that choose the set in all further levels;
 //   - or a reference by the other half of level 1 to the same line did.
 // Each column remembers two lines, of either half. A line that is listed is in level 1 then, and leaves doubt about the
-// one that was listed before. When that comes, it is listed too, but leaves no doubt about the other one: if the first
-// of the three references was a hit of level 1, so is the third; if it was not, its line is the most recent one wherever
-// it missed, and is no victim there (of LRU with two ways or more; of other policies there is doubt). From then on both
-// are sure. A reference to a line that is sure is left out, and only the time of the last one is kept, which is all that
-// the order of recency needs.
+// one that was listed before. When that comes again in the same group, it is listed too, but leaves no doubt about the
+// other one: if the other's reference was a hit of level 1, nothing of the column has gone since, and this one is a hit
+// as well; if it was not, the other line is the most recent one wherever it missed, and is no victim there (of LRU with
+// two ways or more; of other policies there is doubt). From then on both are sure. A reference to a line that is sure is
+// left out, and only the time of the last one is kept, which is all that the order of recency needs.
 //
 // The list has the form of level 1's own shortcut, a guess leads to the line's place in it, so whoever knows how to look
 // at that can be the filter's fast way: a reference that it answers is left out.
@@ -38,7 +38,7 @@ class HitFilter {
   bool filters() const { return filters_; }
   const Cache::Shortcut& shortcut(bool is_fetch) const { return sides_[is_fetch ? 0 : data_side_].shortcut; }
 
-  // A reference that the shortcut did not answer, no flush; not when is_full().
+  // A reference, no flush, that the shortcut does not answer, or was not asked; not when is_full().
   [[gnu::always_inline]] void put(Access kind, uint64_t line);
   // One that is listed whatever it is; such groups have nothing else.
   void list(Access kind, uint64_t line) {
@@ -68,7 +68,7 @@ class HitFilter {
   // Of the halves of level 1, or of it as a whole.
   struct Side {
     std::vector<Place> guesses;
-    // Of level 1, `ways` places of lines each: what the group met since it met too many. None twice.
+    // Of level 1, `ways` places of lines each: what the group met since it met too many.
     std::vector<Place> sets;
     std::vector<uint8_t> sizes;
     uint64_t set_mask = 0;
@@ -133,7 +133,7 @@ inline void HitFilter::put(Access kind, uint64_t line) {
       return;
     }
     if (!is_last) {
-      if (!pairs_ && (before.key & kDoubtful) != 0) doubt(column.place[0]);
+      if ((before.key & kDoubtful) != 0 && (!pairs_ || place < begin_)) doubt(column.place[0]);
       column.place[1] = column.place[0], column.tag[1] = column.tag[0];
     }
   } else {

@@ -58,7 +58,8 @@ class SlicedModel {
     ++group_.accesses[index(kind)];
     access_counted(core, kind, address, bytes, 0);
   }
-  // What answers are hits that the filter knows. Of all cores the same: work_for() before they are used.
+  // What answers are hits that the filter knows. Of all cores the same: work_for() before they are used. Who holds the
+  // clock while a batch is sent may put back a later time than the new group began at: only the order of times counts.
   Hierarchy::Hits hits(uint32_t core);
   // The references that come now are those of `core`.
   void work_for(uint32_t core) {

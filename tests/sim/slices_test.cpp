@@ -89,6 +89,112 @@ TEST(Slices, TurnsOfManyReferences) {
   }
 }
 
+// The two ways of simulating the same lines in turns of the cores.
+struct BothWays {
+  explicit BothWays(const MachineConfig& machine, uint32_t threads = 1) : serial(machine), sliced(machine, threads) {}
+  void turn(uint32_t core, Access kind, std::initializer_list<uint64_t> lines) {
+    for (const uint64_t line : lines) serial.access_line(core, kind, line), sliced.access_line(core, kind, line);
+  }
+  bool equal() { return serial.statistics() == sliced.statistics(); }
+  Hierarchy serial;
+  SlicedModel sliced;
+};
+
+MachineConfig machine_of(uint32_t cores, std::vector<LevelConfig> levels) {
+  MachineConfig machine;
+  machine.name = "tiny", machine.cores = cores, machine.levels = std::move(levels);
+  return machine;
+}
+
+// A line that another one left doubt about in an earlier turn of the core misses, and takes the other one away.
+TEST(Slices, DoubtOfAnEarlierTurn) {
+  const MachineConfig machine = machine_of(2, {unified_level("L1", 1, 128, 2), unified_level("L2", 1, 128, 2)});
+  for (const bool ends_a_batch : {false, true}) {
+    BothWays both(machine);
+    both.turn(0, Access::kLoad, {1, 3}), both.turn(1, Access::kLoad, {2, 1});
+    if (ends_a_batch) both.sliced.statistics();
+    both.turn(0, Access::kLoad, {1, 2, 1});
+    EXPECT_TRUE(both.equal()) << ends_a_batch;
+  }
+}
+
+// What the list held at a place before is no line of the other half's that lies there now.
+TEST(Slices, GuessesOfAnEarlierBatch) {
+  BothWays both(machine_of(1, {split_level("L1", 1, 128, 2), unified_level("L2", 1, 1024, 4)}));
+  both.turn(0, Access::kFetch, {1});
+  both.sliced.statistics();
+  both.turn(0, Access::kStore, {1}), both.turn(0, Access::kFetch, {1});
+  EXPECT_TRUE(both.equal());
+}
+
+TEST(Slices, OneWayBehindOneHalf) {
+  MachineConfig machine = machine_of(1, {split_level("L1", 1, 128, 2), split_level("L2", 1, 128, 1)});
+  machine.levels[1].data = {256, 2, 0};
+  BothWays both(machine);
+  both.turn(0, Access::kFetch, {0, 2, 0, 2});
+  EXPECT_TRUE(both.equal());
+}
+
+TEST(Slices, EachReferenceIsOfItsCore) {
+  const MachineConfig machine = machine_of(2, {unified_level("L1", 1, 128, 2), unified_level("L2", 1, 128, 2)});
+  BothWays both(machine);
+  both.turn(0, Access::kLoad, {1, 3}), both.turn(1, Access::kLoad, {1, 3});
+  both.turn(0, Access::kStore, {1}), both.turn(1, Access::kLoad, {1});
+  EXPECT_TRUE(both.equal());
+  both.turn(0, Access::kLoad, {1});
+  both.serial.access_further_line(1, Access::kLoad, 1), both.sliced.access_further_line(1, Access::kLoad, 1);
+  EXPECT_TRUE(both.equal());
+}
+
+// Sets of few ways, a window of few lines that jumps, long turns: lines are taken away all the time, and come again.
+TEST(Slices, LinesThatAreTakenAway) {
+  for (uint64_t seed = first_seed(), end = seed + 10 * cases(); seed < end; ++seed) {
+    std::mt19937_64 random(seed);
+    const auto one_of = [&]<class T>(std::initializer_list<T> values) { return values.begin()[random() % values.size()]; };
+    std::vector<LevelConfig> levels;
+    for (uint64_t left = 1 + random() % 4; left != 0; --left) {
+      const auto shape = [&] {
+        const auto ways = one_of({1u, 2u, 2u, 3u, 4u, 8u});
+        return CacheShape{one_of({1u, 2u, 2u, 4u, 8u, 6u}) * ways * 64, ways, 0};
+      };
+      const bool is_first = levels.empty(), is_split = (is_first || levels.back().split) && random() % 4 != 0;
+      LevelConfig level = unified_level("L" + std::to_string(levels.size() + 1), 1, 64, 1);
+      if ((level.split = is_split))
+        level.instruction = shape(), level.data = shape(), level.unified = {};
+      else
+        level.unified = shape();
+      if (!is_first && random() % 4 == 0) level.replacement = one_of({Replacement::kRandom, Replacement::kLip, Replacement::kSrrip});
+      if (!is_first && random() % 4 == 0) level.inclusion = one_of({Inclusion::kNonInclusive, Inclusion::kExclusive});
+      levels.push_back(level);
+    }
+    MachineConfig machine = machine_of(1 + random() % 3, std::move(levels));
+    if (random() % 2 == 0) machine.levels.back().cores_per_cache = machine.cores;
+    machine.coherence = one_of({Coherence::kMesi, Coherence::kMsi, Coherence::kMoesi, Coherence::kMesif});
+    const uint32_t threads = 1 + random() % 2;
+    if (find_problem(machine) || !SlicedModel::find_obstacle(machine, threads).empty()) continue;
+    SCOPED_TRACE("SIMRUN_TEST_FIRST=" + std::to_string(seed) + ", " + describe(machine));
+    BothWays both(machine, threads);
+    const uint64_t lines = 2 + random() % (uint64_t{2} << random() % 6), stride = uint64_t{1} << random() % 4;
+    const uint64_t longest = uint64_t{1} << random() % 10, jump = 1 + random() % 64, writes = 1 + random() % 12;
+    uint64_t window = 0;
+    for (int left = 2000; left > 0;) {
+      const auto core = static_cast<uint32_t>(random() % machine.cores);
+      for (uint64_t turn = 1 + random() % longest; turn != 0; --turn, --left) {
+        if (random() % jump == 0) window = random() % lines;
+        const uint64_t line = (window + random() % 3 * stride) % lines;
+        const Access kind = random() % writes == 0 ? Access::kStore : one_of({Access::kLoad, Access::kLoad, Access::kFetch});
+        both.turn(core, random() % 500 == 0 ? Access::kFlush : kind, {line});
+      }
+      if (random() % 32 == 0) {
+        ASSERT_TRUE(both.equal());
+      }
+    }
+    ASSERT_TRUE(both.equal());
+    std::string why;
+    ASSERT_TRUE(both.sliced.check_invariants(&why)) << why;
+  }
+}
+
 // Threads move between cores: what each did, serially, in slices, in a sweep, and their sum is that of the cores.
 TEST(Threads, CountsFollowThemFromCoreToCore) {
   const MachineConfig machine = small_machine(4);
