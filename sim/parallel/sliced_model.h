@@ -2,7 +2,7 @@
 // slice has its share of the sets of every cache, so every set, every line's state and every recency order lies in one
 // slice, and the counts of the slices add up to what one Hierarchy counts (tests/sim/slices_test.cpp).
 //
-// Who has the references filters them and deals them out (hit_filter.h). The threads, and that one when there is no room,
+// Who has the references filters and lists them (hit_filter.h). The threads, and that one when there is no room,
 // replay what is left, each slice in order, one thread at a time (replay_groups.h): decision 24.
 #pragma once
 
