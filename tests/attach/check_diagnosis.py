@@ -39,6 +39,8 @@ def start(simrun, program, *options, mode='trace'):
 def fault(simrun, program):
     """A thread of the engine's is sent to nowhere: a report with everything that a developer needs."""
     tool, pid = start(simrun, program)
+    while not open(f'/proc/{pid}/syscall').read().startswith('0 0x0 '):   # until it reads its input: no lock of the engine's is its own
+        time.sleep(0.01)
     ptrace(SEIZE, pid)
     ptrace(INTERRUPT, pid)
     os.waitpid(pid, 0x40000000)

@@ -43,8 +43,18 @@ const char* name_of(border::Mode mode) {
   return mode == border::Mode::kNull ? "null" : mode == border::Mode::kCount ? "count" : "trace";
 }
 
+// A thread that translates is done in far less than this; one that gave up while it translated, this one among them, never is.
+bool lock_within_50_ms() {
+  for (int tries = 0; tries < 50; ++tries) {
+    if (g_translation_lock.try_lock()) return true;
+    const timespec millisecond{0, 1'000'000};
+    raw_syscall(SYS_nanosleep, word(&millisecond));
+  }
+  return false;
+}
+
 void put_superblock(Text& text, uint64_t pc) {
-  if (!g_translation_lock.try_lock()) return text.put("  superblock: unknown, the translation lock is held\n");
+  if (!lock_within_50_ms()) return text.put("  superblock: unknown, the translation lock is held\n");
   const SuperblockPlace place = find_superblock(AppAddress{pc});
   g_translation_lock.unlock();
   if (!place.found) return text.put("  superblock: none has been translated at this pc\n");
