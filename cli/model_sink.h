@@ -126,6 +126,9 @@ class BasicModelSink {
   }
 
  protected:
+  bool has_names() const { return names_ != nullptr; }
+  static uint32_t core(uint32_t handle) { return handle & ((1u << kCoreBits) - 1); }
+
   // `self`: this, as who knows whether the model wants to know of instructions.
   template <class Self>
   void take_path(Self& self, uint32_t handle, const channel::PlainReferences& path);
@@ -134,7 +137,6 @@ class BasicModelSink {
 
  private:
   static constexpr uint32_t kCoreBits = 16;
-  static uint32_t core(uint32_t handle) { return handle & ((1u << kCoreBits) - 1); }
   static uint32_t process(uint32_t handle) { return handle >> kCoreBits; }
 
   void look_at_hits(uint32_t handle) {

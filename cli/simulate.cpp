@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <thread>
+#include <type_traits>
 
 #include "cli/hot_spots.h"
 #include "cli/model_sink.h"
 #include "cli/run_program.h"
 #include "cli/run_watch.h"
 #include "cli/sharing_sink.h"
+#include "cli/slices_sink.h"
 #include "configs/read_machine.h"
 #include "configs/sweep_machines.h"
 #include "instr/channel/stream_error.h"
@@ -27,7 +29,10 @@ RunResult run_into(Model& model, RunWatch* watch, const RunOptions& options) {
   program.name_memory = true;
   ProgramRun run(program, border::Mode::kTrace);
   RunResult result;
-  if (model.wants_pc()) {
+  if constexpr (std::is_same_v<Model, sim::SlicedModel>) {
+    SlicesSink sink(model, watch, &run.family());
+    result = run.into(sink, model.line_bytes(), model.cores());
+  } else if (model.wants_pc()) {
     PcModelSink<Model> sink(model, watch, &run.family());
     result = run.into(sink, model.line_bytes(), model.cores());
   } else {

@@ -92,7 +92,7 @@ class Hierarchy {
 
    private:
     friend class Hierarchy;
-    friend class SlicedModel;  // sim/parallel: its filter in place of level 1
+    friend class ReferenceLister;  // sim/parallel: its filter in place of level 1
     static bool find(const Cache::Shortcut& shortcut, uint64_t line, bool write) {
       Cache::Recent& recent = shortcut.find(line);
       if (!recent.answers(line, write)) [[unlikely]]

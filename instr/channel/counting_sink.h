@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "instr/channel/reference.h"
 #include "instr/channel/thread_statistics.h"
@@ -23,6 +24,10 @@ class CountingSink final {
   // A sink may also have event(handle, border::Event, payload), and after_path(handle, words, PathTable).
   // The latter is called after the references of a path that no fault cut short.
   void data(uint32_t /*handle*/, ReferenceKind /*kind*/, uint64_t /*address*/, uint32_t /*bytes*/) {}
+  // All iterations of a repeated string instruction at once (replay.h, TakesIterations).
+  uint64_t iterations(uint32_t /*handle*/, std::span<const StringReference> /*first*/, int64_t /*step*/, uint64_t most) {
+    return most;
+  }
   // Many paths at once (replay.h, TakesTogether): only the thread's statistics are wanted.
   template <class Take>
   [[gnu::always_inline]] bool take_together(uint32_t /*handle*/, Take take) {

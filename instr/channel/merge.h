@@ -63,6 +63,18 @@ concept FollowsCores = requires(Sink& s, const ThreadReport& t) {
   { s.run_on(t) } -> std::same_as<uint32_t>;
 };
 
+// A sink for which others make references of paths, later, each thread's by a ReplayState like that of before them. Here
+// they are counted only.
+//   bool makes_later(uint32_t handle)   now
+//   void make_later(PathTable&, const ReplayState& before, std::span<const uint64_t> words)
+//   void lose_paths(uint32_t process)   its PathTable goes
+template <class Sink>
+concept MakesLater = requires(Sink& s, PathTable& p, const ReplayState& r, std::span<const uint64_t> w) {
+  { s.makes_later(0u) } -> std::same_as<bool>;
+  s.make_later(p, r, w);
+  s.lose_paths(0u);
+};
+
 //   void forget_process(uint32_t)   nothing more comes from the process
 
 enum class Status { kAdvanced, kIdle, kFinished };
@@ -90,6 +102,10 @@ class Merge {
   Merge(const MappedProcess& process, Sink& sink, const MergeOptions& options) : Merge(sink, options) {
     add_process(process);
   }
+  ~Merge() {
+    for (uint32_t process = 0; process < paths_.size(); ++process)
+      if (paths_[process] != nullptr) lose_paths(process);
+  }
 
   // One more process, as VirtualTime::add_process; `mapped` must stay until forget(). Throws StreamError.
   uint32_t add_process(const MappedProcess& mapped, const Origin& origin = {}) {
@@ -101,6 +117,7 @@ class Merge {
   bool is_done(uint32_t process) const { return time_.is_done(process); }
   void forget(uint32_t process) {
     time_.forget(process);
+    lose_paths(process);
     paths_[process].reset();
     if constexpr (requires { sink_.forget_process(process); }) sink_.forget_process(process);
   }
@@ -156,19 +173,34 @@ class Merge {
     }
   }
 
+  void lose_paths(uint32_t process) {
+    if constexpr (MakesLater<Sink>) sink_.lose_paths(process);
+  }
+
   // As many paths as the words in hand and the turn allow. False: not even one was complete.
   bool run_paths(MergeThread& thread) {
     if (!thread.unborn.empty()) time_.release_children(thread);
+    if constexpr (MakesLater<Sink>) {
+      if (sink_.makes_later(thread.replay.handle)) {
+        const ReplayState before = thread.replay;
+        const uint64_t* const first = thread.ring.position();
+        bool went_on = false;
+        counting_.take_together(0, [&](auto& way) { went_on = run_paths_together(thread, way, counting_); });
+        if (went_on) sink_.make_later(*paths_[thread.process], before, {first, thread.ring.position()});
+        return went_on;
+      }
+    }
     if constexpr (TakesTogether<Sink> && !HearsOfEachPath<Sink>) {
       bool went_on = false;
-      const auto take = [&](auto& way) __attribute__((always_inline)) { went_on = run_paths_together(thread, way); };
+      const auto take = [&](auto& way) __attribute__((always_inline)) { went_on = run_paths_together(thread, way, sink_); };
       if (sink_.take_together(thread.replay.handle, take)) return went_on;
     }
     return run_each_path(thread);
   }
 
-  template <class Way>
-  [[gnu::always_inline]] bool run_paths_together(MergeThread& thread, Way& way) {
+  // `to`: whose way it is.
+  template <class Way, class To>
+  [[gnu::always_inline]] bool run_paths_together(MergeThread& thread, Way& way, To& to) {
     PathTable& paths = *paths_[thread.process];
     const uint64_t* const first = thread.ring.position();
     const uint64_t* const end = thread.ring.end();
@@ -178,7 +210,7 @@ class Merge {
     uint64_t instructions = 0;
     {
       PathsTogether together(thread.replay, way);
-      at = together.run(paths, at, end, turn, sink_);
+      at = together.run(paths, at, end, turn, to);
       instructions = together.instructions();
     }
     if constexpr (WantsWords<Sink>)

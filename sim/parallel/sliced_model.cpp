@@ -32,11 +32,10 @@ std::string SlicedModel::find_obstacle(const MachineConfig& m, uint32_t threads)
   return "";
 }
 
-SlicedModel::SlicedModel(const MachineConfig& config, uint32_t threads)
+SlicedModel::SlicedModel(const MachineConfig& config, uint32_t threads, size_t stretch_words)
     : config_(config),
       line_shift_(static_cast<uint32_t>(std::countr_zero(config.line_bytes))),
-      filter_(config),
-      shortcuts_{filter_.shortcut(true), filter_.shortcut(false)} {
+      stretch_words_(stretch_words) {
   const std::string obstacle = find_obstacle(config, threads);
   if (!obstacle.empty()) throw UserError(config.name + ": " + obstacle, 2);
   const uint32_t slices = std::bit_ceil(threads);
@@ -45,6 +44,10 @@ SlicedModel::SlicedModel(const MachineConfig& config, uint32_t threads)
     auto replay = std::make_unique<GroupReplay>(*model, i, slices);
     slices_.push_back({std::move(model), std::move(replay)});
   }
+  for (uint32_t i = 0; i < threads; ++i) listers_.push_back(std::make_unique<ReferenceLister>(config));
+  // One that is written, for each thread one to list, and as many that wait for a slice.
+  stretches_.resize(1 + 2 * threads);
+  begin_stretch();
   for (uint32_t i = 1; i < threads; ++i) threads_.emplace_back([this, i] { run(i); });
 }
 
@@ -57,67 +60,84 @@ SlicedModel::~SlicedModel() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-Hierarchy::Hits SlicedModel::hits(uint32_t) {
-  Hierarchy::Hits h;
-  h.fetches_.lines = shortcuts_[0], h.data_.lines = shortcuts_[1];
-  h.fetch_counts_ = h.data_counts_ = group_.accesses.data();
-  h.line_shift_ = line_shift_;
-  h.usable_ = filter_.filters();
-  return h;
+void SlicedModel::begin_stretch() {
+  Stretch& s = stretch(sent_);
+  if (s.words.size() < stretch_words_) s.words.resize(stretch_words_);
+  s.pieces.clear();
+  s.is_listed = false;
+  next_ = s.words.data(), end_ = next_ + s.words.size();
+  piece_ = {.core = piece_.core};
 }
 
-// A reference that may be more than a hit.
-void SlicedModel::put(Access kind, uint64_t line) {
-  if (kind == Access::kFlush) [[unlikely]] {
-    begin_group(group_.core, Group::kSameThread);
-    filter_.list(kind, line);
-    end_group(false);
-  } else {
-    filter_.put(kind, line);
-  }
-  if (filter_.is_full()) [[unlikely]]
+void SlicedModel::end_piece() {
+  Stretch& s = stretch(sent_);
+  piece_.end = static_cast<size_t>(next_ - s.words.data());
+  const size_t begin = s.pieces.empty() ? 0 : s.pieces.back().end;
+  if (piece_.end != begin || piece_.thread != Group::kSameThread) s.pieces.push_back(piece_);
+  piece_ = {.core = piece_.core};
+}
+
+void SlicedModel::begin_piece(uint32_t core, uint32_t thread) {
+  end_piece();
+  if (stretch(sent_).pieces.size() >= kMostPieces) send();
+  piece_.core = core, piece_.thread = thread;
+}
+
+void SlicedModel::make_later(uint32_t core, Maker& maker, std::span<const uint64_t> head,
+                             std::span<const uint64_t> words) {
+  const size_t size = head.size() + words.size();
+  if (static_cast<size_t>(end_ - next_) <= size) {
     send();
+    Stretch& s = stretch(sent_);
+    if (s.words.size() <= size) {
+      s.words.resize(size + 1);
+      next_ = s.words.data(), end_ = next_ + s.words.size();
+    }
+  }
+  begin_piece(core, Group::kSameThread);
+  piece_.maker = &maker;
+  next_ = std::copy(words.begin(), words.end(), std::copy(head.begin(), head.end(), next_));
+  end_piece();
 }
 
-void SlicedModel::begin_group(uint32_t core, uint32_t thread) {
-  end_group(filter_.filters());
-  if (filling().groups.size() >= Batch::kMostGroups) send();
-  group_.core = core, group_.thread = thread;
-}
-
-// What comes after it is of the same core.
-void SlicedModel::end_group(bool filtered) {
-  group_.filtered = filtered;
-  filter_.end_group(group_);
-  filling().groups.push_back(group_);
-  group_ = {.core = group_.core};
-}
-
-// Wakes threads for several batches at a time: a switch of threads costs as much as a batch of hits.
 void SlicedModel::send() {
-  constexpr uint64_t kFewBatches = 2;
-  end_group(filter_.filters());
-  filter_.take(filling());
+  end_piece();
+  if (stretch(sent_).pieces.empty()) return;
   std::unique_lock lock(mutex_);
   ++sent_;
-  if (idle_ != 0 && sent_ - all_done() >= kFewBatches) work_.notify_all();
-  if (sent_ - all_done() == kBatches) help_until(lock, sent_ - kBatches + 1);
+  if (idle_ != 0) work_.notify_one();
+  if (sent_ - all_done() == stretches_.size()) help_until(lock, [&] { return sent_ - all_done() < stretches_.size(); });
   lock.unlock();
-  filling().groups.clear();
+  begin_stretch();
 }
 
-void SlicedModel::wait() {
-  send();
-  std::unique_lock lock(mutex_);
-  work_.notify_all();
-  help_until(lock, sent_);
+void SlicedModel::list(Stretch& s, uint32_t thread) {
+  ReferenceLister& lister = *listers_[thread];
+  lister.begin(s.listed);
+  const uint64_t* at = s.words.data();
+  for (const Piece& piece : s.pieces) {
+    if (piece.thread != Group::kSameThread)
+      lister.run_thread(piece.core, piece.thread);
+    else
+      lister.work_for(piece.core);
+    const uint64_t* const end = s.words.data() + piece.end;
+    if (piece.maker != nullptr)
+      piece.maker->make(thread, lister, {at, end});
+    else
+      lister.take(piece.core, at, end);
+    at = end;
+  }
+  lister.end();
 }
 
-void SlicedModel::help_until(std::unique_lock<std::mutex>& lock, uint64_t done) {
-  wanted_ = done;
-  while (all_done() < wanted_)
-    if (!replay_one(lock, 0)) space_.wait(lock);
-  if (idle_ != 0) work_.notify_all();  // what is left is for others
+template <class IsDone>
+void SlicedModel::help_until(std::unique_lock<std::mutex>& lock, IsDone is_done) {
+  while (!is_done())
+    if (!work(lock, 0)) {
+      is_awaited_ = true;
+      progress_.wait(lock);
+      is_awaited_ = false;
+    }
 }
 
 uint64_t SlicedModel::all_done() const {
@@ -127,29 +147,58 @@ uint64_t SlicedModel::all_done() const {
 void SlicedModel::run(uint32_t thread) {
   std::unique_lock lock(mutex_);
   while (!ends_) {
-    if (replay_one(lock, thread)) continue;
+    if (work(lock, thread)) continue;
     ++idle_;
     work_.wait(lock);
     --idle_;
   }
 }
 
-// The next batch of a slice, if there is one. Threads begin with different slices, so that each mostly stays with its
-// own.
+// One step of what there is; false: there is nothing. The oldest first, which makes room.
+bool SlicedModel::work(std::unique_lock<std::mutex>& lock, uint32_t thread) {
+  if (!replay_one(lock, thread) && !list_one(lock, thread)) return false;
+  if (idle_ != 0) work_.notify_one();
+  if (is_awaited_) progress_.notify_one();
+  return true;
+}
+
+// The next stretch of a slice. Threads begin with different slices, so that each mostly stays with its own.
 bool SlicedModel::replay_one(std::unique_lock<std::mutex>& lock, uint32_t thread) {
   for (uint32_t i = 0; i < slices(); ++i) {
     OneSlice& slice = slices_[(thread + i) % slices()];
-    if (slice.busy || slice.done == sent_) continue;
+    if (slice.busy || slice.done == sent_ || !stretch(slice.done).is_listed) continue;
     slice.busy = true;
     lock.unlock();
-    slice.replay->run(batches_[slice.done % kBatches]);
+    for (const Batch& batch : stretch(slice.done).listed) slice.replay->run(batch);
     lock.lock();
     slice.busy = false;
     ++slice.done;
-    if (all_done() >= wanted_) space_.notify_one();
     return true;
   }
   return false;
+}
+
+bool SlicedModel::list_one(std::unique_lock<std::mutex>& lock, uint32_t thread) {
+  if (taken_ == sent_) return false;
+  Stretch& s = stretch(taken_++);
+  lock.unlock();
+  list(s, thread);
+  lock.lock();
+  s.is_listed = true;
+  ++listed_;
+  return true;
+}
+
+void SlicedModel::settle() {
+  send();
+  std::unique_lock lock(mutex_);
+  help_until(lock, [&] { return listed_ == sent_; });
+}
+
+void SlicedModel::wait() {
+  send();
+  std::unique_lock lock(mutex_);
+  help_until(lock, [&] { return all_done() == sent_; });
 }
 
 Statistics SlicedModel::statistics() {

@@ -1,6 +1,6 @@
 // Code for hot paths makes the references that the paths' descriptions say, in the same order: everything counted is
 // equal to taking path by path, for random paths and machines, several cores and processes in turns. So do slices, whose
-// filter the code looks at in place of level 1.
+// threads have such code each, with a filter in place of level 1.
 #include "cli/compiled_paths.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,9 @@
 #include <random>
 
 #include "cli/model_sink.h"
+#include "cli/slices_sink.h"
 #include "sim/parallel/sliced_model.h"
+#include "instr/channel/counting_sink.h"
 #include "tests/channel/fake_target.h"
 #include "tests/channel/same_statistics.h"
 #include "tests/sim/machines.h"
@@ -76,14 +78,14 @@ struct Program {
 };
 
 // One side of the comparison: its model, and its threads' states.
-template <class Model>
+template <class Model, class Sink = BasicModelSink<Model>>
 struct Side {
   Side(const sim::MachineConfig& machine, std::deque<Program>& programs, auto... more)
       : model(machine, more...), sink(model) {
     for (Program& p : programs) paths.push_back(std::make_unique<channel::PathTable>(p.mapped, machine.line_bytes));
   }
   Model model;
-  BasicModelSink<Model> sink;
+  Sink sink;
   std::vector<std::unique_ptr<channel::PathTable>> paths;
   std::array<channel::ReplayState, 5> threads;
 };
@@ -109,6 +111,8 @@ std::vector<uint64_t> random_words(std::mt19937_64& random, const Program& progr
   return words;
 }
 
+using Slices = Side<sim::SlicedModel, SlicesSink>;
+
 template <class Model>
 std::optional<End> take_together(Side<Model>& side, uint32_t process, uint32_t thread,
                                  const std::vector<uint64_t>& words, uint64_t turn) {
@@ -124,8 +128,25 @@ std::optional<End> take_together(Side<Model>& side, uint32_t process, uint32_t t
   return together ? std::optional(end) : std::nullopt;
 }
 
-template <class Model>
-End take_one_by_one(Side<Model>& side, uint32_t process, uint32_t thread, const std::vector<uint64_t>& words,
+// As Merge does with such a sink.
+End take_later(Slices& side, uint32_t process, uint32_t thread, const std::vector<uint64_t>& words, uint64_t turn) {
+  channel::ReplayState& state = side.threads[thread];
+  const channel::ReplayState before = state;
+  channel::CountingSink counting;
+  End end{};
+  counting.take_together(0, [&](auto& way) {
+    channel::PathsTogether all(state, way);
+    end.words = all.run(*side.paths[process], words.data(), words.data() + words.size(), turn, counting) - words.data();
+    end.instructions = all.instructions();
+  });
+  end.last_line = state.last_line;
+  EXPECT_TRUE(side.sink.makes_later(state.handle));
+  side.sink.make_later(*side.paths[process], before, {words.data(), static_cast<size_t>(end.words)});
+  return end;
+}
+
+template <class Model, class Sink>
+End take_one_by_one(Side<Model, Sink>& side, uint32_t process, uint32_t thread, const std::vector<uint64_t>& words,
                     uint64_t turn) {
   channel::ReplayState& state = side.threads[thread];
   const uint64_t *const begin = words.data(), *const end = begin + words.size(), *at = begin;
@@ -153,8 +174,11 @@ void compare(const sim::MachineConfig& machine, std::mt19937_64& random, std::de
   Side<sim::Hierarchy> coded(machine, programs), plain(machine, programs);
   coded.sink.set_room_for_code(room);
   const uint32_t slices = 2 << random() % 2;
-  std::optional<Side<sim::SlicedModel>> sliced;  // some turns so, some so
-  if (sim::SlicedModel::find_obstacle(machine, slices).empty()) sliced.emplace(machine, programs, slices);
+  std::optional<Slices> sliced;  // some turns so, some so
+  if (sim::SlicedModel::find_obstacle(machine, slices).empty()) {
+    sliced.emplace(machine, programs, slices, 2 + random() % (random() % 2 == 0 ? 1000 : 50'000));
+    sliced->sink.set_room_for_code(room);
+  }
   for (uint32_t turn = 0; turn < turns; ++turn) {
     const auto process = static_cast<uint32_t>(random() % programs.size());
     channel::ThreadReport report;
@@ -171,10 +195,9 @@ void compare(const sim::MachineConfig& machine, std::mt19937_64& random, std::de
     ASSERT_EQ(take_together(coded, process, thread, words, turn_ends), end);
     if (sliced) {
       begin(*sliced);
-      std::optional<End> end_of_sliced;
-      if (random() % 8 != 0) end_of_sliced = take_together(*sliced, process, thread, words, turn_ends);
-      if (!end_of_sliced) end_of_sliced = take_one_by_one(*sliced, process, thread, words, turn_ends);
-      ASSERT_EQ(*end_of_sliced, end);
+      const auto take = random() % 8 != 0 ? &take_later : &take_one_by_one<sim::SlicedModel, SlicesSink>;
+      ASSERT_EQ(take(*sliced, process, thread, words, turn_ends), end);
+      if (random() % 50 == 0) sliced->sink.lose_paths(process);
     }
     if (random() % 50 == 0) coded.sink.forget_process(process);
   }

@@ -25,7 +25,7 @@ TEST(Slices, EqualTheSerialRun) {
     ++cut;
     SCOPED_TRACE("SIMRUN_TEST_FIRST=" + std::to_string(seed) + ", " + describe(machine));
     Hierarchy serial(machine);
-    SlicedModel sliced(machine, threads);
+    SlicedModel sliced(machine, threads, 2 + random() % 600);
     EXPECT_GE(sliced.slices(), threads);
     for (const Reference& r : random_stream(random, machine, 3000)) {
       serial.access(r.core, r.kind, r.address, r.bytes);
@@ -71,7 +71,7 @@ TEST(Slices, TurnsOfManyReferences) {
     ++cut;
     SCOPED_TRACE("SIMRUN_TEST_FIRST=" + std::to_string(seed) + ", " + describe(machine));
     Hierarchy serial(machine);
-    SlicedModel sliced(machine, threads);
+    SlicedModel sliced(machine, threads, 2 + random() % (random() % 2 == 0 ? 5000 : 50'000));
     for (uint32_t turn = 0; turn < 12; ++turn) {
       const auto core = static_cast<uint32_t>(random() % machine.cores);
       if (random() % 4 == 0) serial.run_thread(core, turn), sliced.run_thread(core, turn);
@@ -87,6 +87,19 @@ TEST(Slices, TurnsOfManyReferences) {
     std::string why;
     ASSERT_TRUE(sliced.check_invariants(&why)) << why;
   }
+}
+
+// More hits in a row than the lister counts in a register.
+TEST(Slices, ManyHitsInARow) {
+  const MachineConfig machine = small_machine(1);
+  Hierarchy serial(machine);
+  SlicedModel sliced(machine, 2, 20'000);
+  for (uint64_t i = 0; i < 50'000; ++i) {
+    const auto kind = static_cast<Access>(i / 5000 % 4);
+    const uint32_t bytes = i % 3000 == 2999 ? 200 : 8;  // several lines
+    serial.access(0, kind, 4096, bytes), sliced.access(0, kind, 4096, bytes);
+  }
+  EXPECT_TRUE(serial.statistics() == sliced.statistics());
 }
 
 // The two ways of simulating the same lines in turns of the cores.
