@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 
-OPTIONS = ["--only", "bytecode,contended_spin,configure", "--scale", "0.02", "--rounds", "2"]
+OPTIONS = ["--only", "bytecode,contended_spin,configure", "--scale", "0.02", "--rounds", "2", "--no-distance"]
 PRINTS_MORE = """#!/bin/sh
 while [ "$1" != -- ]; do shift; done
 shift
