@@ -5,6 +5,7 @@
 #include <xbyak/xbyak.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <limits>
 #include <new>
@@ -74,6 +75,7 @@ class CompiledPaths::Emitter : public Xbyak::CodeGenerator {
   struct Base {
     uint16_t a = 0, b = 0;
     uint8_t shift = 0;
+    bool of_fs = false;  // and the base of FS
     bool operator==(const Base&) const = default;
   };
 
@@ -82,7 +84,9 @@ class CompiledPaths::Emitter : public Xbyak::CodeGenerator {
   void load_shared(const uint32_t* code);
   void dispatch();
   void fetch(uint64_t line, bool is_first);
-  void data(uint32_t index, const Reference& r);
+  // Returns how many operands that was.
+  uint32_t special(const DecodedPath& path, uint32_t index, std::array<uint32_t, 8>& sums);
+  void data(uint32_t index, const Reference& r, bool of_fs);
   void look_up(uint32_t index, const Reference& r, const Base& base, uint64_t constant);
   void put_address(const Base& base, uint64_t constant);
   void make(uint32_t index) {
@@ -111,7 +115,7 @@ class CompiledPaths::Emitter : public Xbyak::CodeGenerator {
   const size_t cold_begin_;
   size_t hot_begin_ = 0, hot_ = 0, cold_;
   const uint8_t* entry_ = nullptr;
-  Xbyak::Label leave_, make_, miss_;
+  Xbyak::Label leave_, make_, make_special_, miss_;
   // Of the path that is emitted.
   uint64_t number_ = 0;
   uint64_t line_ = 0;         // fetched last
@@ -161,6 +165,9 @@ void CompiledPaths::Emitter::emit_routines(const uint32_t* code) {
   L(make_);  // esi: the index of the reference
   call_out(offsetof(CompiledRun, make));
   align(16);
+  L(make_special_);  // esi: the index of the operand
+  call_out(offsetof(CompiledRun, make_special));
+  align(16);
   L(miss_);  // esi: its kind, rax: the key of its line
   mov(rdx, rax);
   shr(rdx, 1);
@@ -191,20 +198,14 @@ void CompiledPaths::Emitter::dispatch() {
 }
 
 uint32_t CompiledPaths::Emitter::emit(uint64_t number, const DecodedPath& path) {
-  const size_t most = (path.reference_count + 2) * kMostBytesOfReference;
+  const size_t most = (path.reference_count + path.special_count + 2) * kMostBytesOfReference;
   if (hot_ + most > cold_begin_ || cold_ + most > 2 * cold_begin_) return 0;
   const size_t cold_start = cold_;
   const auto start = static_cast<uint32_t>(hot_);
-  Xbyak::Label sums;
-  setSize(cold_);
-  align(16);
-  L(sums);
-  // As PathSums has them; the second is 0 of a path without specials, and counts paths here.
-  for (const uint32_t sum : {uint32_t{path.words}, 1u, uint32_t{path.fetches}, uint32_t{path.loads},
-                             uint32_t{path.stores}, uint32_t{path.prefetches}, uint32_t{path.flushes},
-                             uint32_t{path.modifications}})
-    dd(sum);
-  cold_ = getSize();
+  // As PathSums has them; the second counts paths here.
+  std::array<uint32_t, 8> sums = {path.words,  1u,           path.fetches, path.loads, path.stores, path.prefetches,
+                                  path.flushes, path.modifications};
+  Xbyak::Label sums_place;
 
   setSize(hot_);
   if (path.words != 0) {  // is all of it there?
@@ -214,15 +215,20 @@ uint32_t CompiledPaths::Emitter::emit(uint64_t number, const DecodedPath& path) 
   }
   number_ = number;
   has_before_ = false;
-  for (uint32_t i = 0; i < path.reference_count; ++i) {
+  for (uint32_t i = 0, k = 0; i < path.reference_count || k < path.special_count;) {
+    if (k < path.special_count && path.specials[k].position == i) {
+      k += special(path, k, sums);
+      continue;
+    }
     const Reference& r = path.references[i];
     if (r.kind == ReferenceKind::kFetch)
       fetch(static_cast<uint64_t>(r.disp) + 2 * number, i == 0);
     else
-      data(i, r);
+      data(i, r, false);
+    ++i;
   }
-  paddd(xmm0, ptr[rip + sums]);
-  paddd(xmm1, ptr[rip + sums + 16]);
+  paddd(xmm0, ptr[rip + sums_place]);
+  paddd(xmm1, ptr[rip + sums_place + 16]);
   add(rbx, 8 * (path.words + 1));
   sub(r14, path.instructions);
   jle(leave_, T_NEAR);
@@ -232,6 +238,9 @@ uint32_t CompiledPaths::Emitter::emit(uint64_t number, const DecodedPath& path) 
   hot_ = getSize();
 
   setSize(cold_);
+  align(16);
+  L(sums_place);
+  for (const uint32_t sum : sums) dd(sum);
   for (size_t i = 0; i < later_.size(); ++i) {
     const auto emit_it = std::move(later_[i]);  // which may add to later_
     emit_it();
@@ -276,14 +285,36 @@ void CompiledPaths::Emitter::fetch(uint64_t line, bool is_first) {
   if (is_first) otherwise(skip, behind, [this] { inc(dword[r15 + offsetof(CompiledRun, paths.skipped)]); });
 }
 
-void CompiledPaths::Emitter::data(uint32_t index, const Reference& r) {
+uint32_t CompiledPaths::Emitter::special(const DecodedPath& path, uint32_t index, std::array<uint32_t, 8>& sums) {
+  const border::OperandDescriptor& o = path.specials[index].operand;
+  if (!channel::is_plain_of_fs(o) || o.size > 1u << level1_.line_shift) {
+    mov(esi, index);
+    call(make_special_);
+    has_before_ = false;
+    return 1 + path.specials[index].interleaved;
+  }
+  // In the terms of PathTable's references: an absent word reads the path's number.
+  const auto index_of = [](uint16_t w) { return w == border::kNoWord ? uint16_t{0} : w; };
+  auto disp = static_cast<uint64_t>(o.disp);
+  if (o.word_a == border::kNoWord) disp -= number_;
+  if (o.word_b == border::kNoWord) disp -= number_;
+  const ReferenceKind kind = channel::to_reference_kind(o.kind);
+  const auto shift = static_cast<uint8_t>(o.word_b == border::kNoWord ? 0 : o.shift);
+  data(path.reference_count + index,
+       {static_cast<int64_t>(disp), index_of(o.word_a), index_of(o.word_b), static_cast<uint16_t>(o.size), shift, kind}, true);
+  sums[3] += kind != ReferenceKind::kStore, sums[4] += kind != ReferenceKind::kLoad;
+  sums[7] += kind == ReferenceKind::kReadModifyWrite;
+  return 1;
+}
+
+void CompiledPaths::Emitter::data(uint32_t index, const Reference& r, bool of_fs) {
   const uint32_t line_bytes = 1u << level1_.line_shift;
   if (r.kind > ReferenceKind::kReadModifyWrite || r.bytes > line_bytes) {
     has_before_ = false;
     return make(index);
   }
   // A word that is absent reads the path's number, and the constant takes it back.
-  Base base{r.a, r.b, r.shift};
+  Base base{r.a, r.b, r.shift, of_fs};
   auto constant = static_cast<uint64_t>(r.disp);
   if (r.a == 0) constant += number_;
   if (r.b == 0) constant += number_ << r.shift, base.shift = 0;
@@ -319,10 +350,12 @@ void CompiledPaths::Emitter::data(uint32_t index, const Reference& r) {
 
 // rax = the address.
 void CompiledPaths::Emitter::put_address(const Base& base, uint64_t constant) {
-  if (base.a == 0 && base.b == 0) return mov(rax, constant);
   const bool fits = fits_32(constant);
   const int32_t disp = fits ? static_cast<int32_t>(constant) : 0;
-  if (base.b == 0) {
+  const bool is_constant = base.a == 0 && base.b == 0;
+  if (is_constant) {
+    mov(rax, constant);
+  } else if (base.b == 0) {
     mov(rax, ptr[rbx + 8 * base.a]);
     if (disp != 0) add(rax, static_cast<uint32_t>(disp));
   } else {
@@ -334,9 +367,11 @@ void CompiledPaths::Emitter::put_address(const Base& base, uint64_t constant) {
       lea(rax, ptr[rax + rcx * (1 << base.shift) + disp]);
     }
   }
-  if (fits) return;
-  mov(rcx, constant);
-  add(rax, rcx);
+  if (!is_constant && !fits) {
+    mov(rcx, constant);
+    add(rax, rcx);
+  }
+  if (base.of_fs) add(rax, of_run(offsetof(CompiledRun, paths.fs)));
 }
 
 void CompiledPaths::Emitter::look_up(uint32_t index, const Reference& r, const Base& base, uint64_t constant) {
@@ -398,7 +433,7 @@ CompiledPaths::~CompiledPaths() { munmap(code_, tables_bytes(capacity_)); }
 // When there is no room any more, the program has more paths than pay: all begins anew, for those that are hotter.
 void CompiledPaths::compile(uint64_t word, const DecodedPath& path) {
   executions_[word] = 0;
-  if (emitter_ == nullptr || path.special_count != 0) return;
+  if (emitter_ == nullptr) return;
   code_[word] = emitter_->emit(word, path);
   if (code_[word] != 0) return;
   if (madvise(code_, capacity_ * sizeof(uint32_t), MADV_DONTNEED) != 0) std::fill_n(code_, capacity_, 0);

@@ -20,8 +20,11 @@ struct CompiledRun {
   sim::Cache::Guess *fetch_guesses = nullptr, *data_guesses = nullptr;
   // A reference that a look at level 1 does not show to be a hit. They may change `clock`.
   void (*miss)(CompiledRun*, channel::ReferenceKind, uint64_t line) noexcept = nullptr;
-  // Of several lines or a rare kind: the one with this index of the path at `paths.at`.
+  // Of several lines or a rare kind: the one with this index of the path at `paths.at`. Behind its references come its
+  // special operands.
   void (*make)(CompiledRun*, uint32_t reference) noexcept = nullptr;
+  // All references of the special operand with this index, which nothing has counted yet.
+  void (*make_special)(CompiledRun*, uint32_t special) noexcept = nullptr;
   void* maker = nullptr;
 };
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <span>
 #include <vector>
@@ -286,6 +287,10 @@ class BasicModelSink<Model>::ShortWay {
     code_->run(run_);
     clock_ = run_.clock;
   }
+  void throw_failure() const {
+    if (failure_ != nullptr) [[unlikely]]
+      std::rethrow_exception(failure_);
+  }
   void count(const channel::PlainCounts& c) { sink_.hits_.count(c.fetches, c.loads, c.stores, c.modifications); }
 
  private:
@@ -296,23 +301,48 @@ class BasicModelSink<Model>::ShortWay {
     run_.fetch_slots = fetches_.slots, run_.fetch_guesses = fetches_.guesses;
     run_.data_slots = data_.slots, run_.data_guesses = data_.guesses;
     run_.maker = this;
-    run_.make = [](CompiledRun* run, uint32_t reference) noexcept { static_cast<ShortWay*>(run->maker)->make(reference); };
-    run_.miss = [](CompiledRun* run, channel::ReferenceKind kind, uint64_t line) noexcept {
-      static_cast<ShortWay*>(run->maker)->miss(kind, line);
+    run_.make = [](CompiledRun* run, uint32_t reference) noexcept {
+      from_code(run, [&](ShortWay& way) { way.make(reference); });
     };
+    run_.make_special = [](CompiledRun* run, uint32_t special) noexcept {
+      from_code(run, [&](ShortWay& way) { way.make_special(special); });
+    };
+    run_.miss = [](CompiledRun* run, channel::ReferenceKind kind, uint64_t line) noexcept {
+      from_code(run, [&](ShortWay& way) { way.miss(kind, line); });
+    };
+  }
+  // No exception passes through code: the first one is thrown behind it.
+  template <class Do>
+  static void from_code(CompiledRun* run, Do make) noexcept {
+    auto& way = *static_cast<ShortWay*>(run->maker);
+    way.sink_.hits_.set_clock(run->clock);
+    try {
+      make(way);
+    } catch (...) {
+      if (way.failure_ == nullptr) way.failure_ = std::current_exception();
+    }
+    run->clock = way.sink_.hits_.clock();
   }
   // A reference of the path that code executes: to several lines, or of a rare kind.
   void make(uint32_t reference) {
     const uint64_t* const words = run_.paths.at;
-    const channel::Reference& r = (*paths_)[*words].references[reference];
-    sink_.hits_.set_clock(run_.clock);
-    sink_.access_bytes(handle_, r, channel::evaluate(r, words) ^ tag_);
-    run_.clock = sink_.hits_.clock();
+    const channel::DecodedPath& path = (*paths_)[*words];
+    if (reference < path.reference_count) {
+      const channel::Reference& r = path.references[reference];
+      sink_.access_bytes(handle_, r, channel::evaluate(r, words) ^ tag_);
+    } else {  // by FS
+      const border::OperandDescriptor& o = path.specials[reference - path.reference_count].operand;
+      const channel::OperandAddress address(o, words, run_.paths.thread->bases);
+      const channel::Reference r{0, 0, 0, static_cast<uint16_t>(o.size), 0, channel::to_reference_kind(o.kind)};
+      sink_.access_bytes(handle_, r, address.at(channel::address_offset(o, words)) ^ tag_);
+    }
+  }
+  void make_special(uint32_t special) {
+    const uint64_t* const words = run_.paths.at;
+    channel::replay_operand((*paths_)[*words].specials[special], words, *run_.paths.thread, sink_);
   }
   void miss(channel::ReferenceKind kind, uint64_t line) {
-    sink_.hits_.set_clock(run_.clock);
     sink_.model_.access_counted_line(core(handle_), access_of(kind), line);
-    run_.clock = sink_.hits_.clock();
   }
   uint32_t line_shift() const { return kLineShift != 0 ? kLineShift : line_shift_; }
   uint32_t line_bytes() const { return 1u << line_shift(); }
@@ -333,6 +363,7 @@ class BasicModelSink<Model>::ShortWay {
   CompiledPaths* code_ = nullptr;
   const channel::PathTable* paths_ = nullptr;  // null: nobody has asked for code
   CompiledRun run_;
+  std::exception_ptr failure_;  // amid code
 };
 
 template <class Model>

@@ -19,6 +19,13 @@ struct SpecialOperand {
   uint64_t pc;           // of its instruction
 };
 
+// One load, store or modification at a sum and the base of FS.
+inline bool is_plain_of_fs(const border::OperandDescriptor& o) {
+  return o.form == border::OperandForm::kAddress && o.modifier == border::OperandModifier::kNone &&
+         (o.flags & (border::kFsBase | border::kGsBase | border::kAddress32)) == border::kFsBase &&
+         to_reference_kind(o.kind) <= ReferenceKind::kReadModifyWrite;
+}
+
 // One cache line.
 struct alignas(64) DecodedPath {
   const Reference* references;  // the first is always a fetch

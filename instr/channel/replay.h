@@ -105,28 +105,34 @@ uint64_t replay_string(const SpecialOperand* special, const uint64_t* words, Rep
   return run.iterations;
 }
 
+// A special operand, or two that alternate; returns how many.
+template <class Sink>
+uint32_t replay_operand(const SpecialOperand& special, const uint64_t* words, ReplayState& thread, Sink& sink) {
+  const auto emit = [&](border::OperandKind operand_kind, uint64_t address, uint32_t bytes) {
+    const ReferenceKind kind = to_reference_kind(operand_kind);
+    count_reference(thread.statistics, kind);
+    put_data(sink, thread.handle, kind, address, bytes, special.pc);
+  };
+  uint64_t iterations;
+  if constexpr (TakesIterations<Sink>)
+    iterations = special.operand.form == border::OperandForm::kRepeatString
+                     ? replay_string(&special, words, thread, sink)
+                     : expand_special(&special, words, thread.bases, emit);
+  else
+    iterations = expand_special(&special, words, thread.bases, emit);
+  thread.statistics.string_iterations += iterations;
+  return 1 + special.interleaved;
+}
+
 // Plain references with the special operands at their places between them: program order.
 template <class Sink>
 [[gnu::noinline]] void replay_special(const DecodedPath& path, uint32_t from, const uint64_t* words,
                                       ReplayState& thread, Sink& sink) {
-  for (uint32_t i = 0; i < path.special_count; ++i) {
+  for (uint32_t i = 0; i < path.special_count;) {
     const SpecialOperand& special = path.specials[i];
-    const auto emit = [&](border::OperandKind operand_kind, uint64_t address, uint32_t bytes) {
-      const ReferenceKind kind = to_reference_kind(operand_kind);
-      count_reference(thread.statistics, kind);
-      put_data(sink, thread.handle, kind, address, bytes, special.pc);
-    };
     if constexpr (Sink::kWantsReferences) replay_plain(path, from, special.position, words, thread.handle, sink);
     from = special.position;
-    uint64_t iterations;
-    if constexpr (TakesIterations<Sink>)
-      iterations = special.operand.form == border::OperandForm::kRepeatString
-                       ? replay_string(&special, words, thread, sink)
-                       : expand_special(&special, words, thread.bases, emit);
-    else
-      iterations = expand_special(&special, words, thread.bases, emit);
-    thread.statistics.string_iterations += iterations;
-    i += special.interleaved;
+    i += replay_operand(special, words, thread, sink);
   }
   if constexpr (Sink::kWantsReferences) replay_plain(path, from, path.reference_count, words, thread.handle, sink);
 }
@@ -170,6 +176,7 @@ inline void replay(const DecodedPath& path, const uint64_t* words, ReplayState& 
 // and, when it has code of its own for some paths:
 //   bool way.has_code(uint64_t word, const PathTable& paths)   asked before an execution of path `word`
 //   CodeRun& way.code_run(); way.run_code()   executes that path and those that follow in the words, while they have code
+//   way.throw_failure()   throws what went wrong in it
 template <class Sink>
 concept TakesTogether = requires(Sink& s) { s.take_together(0u, [](auto&) {}); };
 template <class Way>
@@ -182,6 +189,8 @@ struct CodeRun {
   uint64_t last_line = 0;                        // ReplayState
   alignas(16) uint32_t sums[8] = {};             // DecodedPath::words to ::modifications, but the second counts paths
   uint32_t skipped = 0;                          // fetches that were left out
+  ReplayState* thread = nullptr;
+  uint64_t fs = 0;  // its base
 };
 
 // The numbers of many executions of paths, each path's eight (DecodedPath::words to ::modifications) added at once.
@@ -297,12 +306,13 @@ class PathsTogether {
   // `at`: at a path that the way has code for.
   const uint64_t* run_code(const uint64_t* at, const uint64_t* end, uint64_t turn) {
     CodeRun& run = way_.code_run();
-    run = {at, end, static_cast<int64_t>(turn - instructions_), last_line_, {}, 0};
+    run = {at, end, static_cast<int64_t>(turn - instructions_), last_line_, {}, 0, &thread_, thread_.bases.fs};
     way_.run_code();
     instructions_ = turn - static_cast<uint64_t>(run.left);
     last_line_ = run.last_line;
     skipped_ += run.skipped;
     sums_.add(run);
+    way_.throw_failure();
     return run.at;
   }
 

@@ -32,7 +32,7 @@ OperandDescriptor random_operand(std::mt19937_64& random, uint16_t words, const 
   auto kind = OperandKind::kLoad;
   if (dice < 10) kind = OperandKind::kStore;
   if (dice >= 26) kind = static_cast<OperandKind>(dice - 26 + 1);
-  if (before != nullptr && random() % 4 != 0) {
+  if (before != nullptr && before->form == border::OperandForm::kAddress && random() % 4 != 0) {
     OperandDescriptor o = *before;
     o.kind = kind;
     o.size = kSizes[random() % 10];
@@ -48,7 +48,13 @@ OperandDescriptor random_operand(std::mt19937_64& random, uint16_t words, const 
   OperandDescriptor o = channel::address_operand(kind, word(), kSizes[random() % 10], disp);
   if (random() % 3 == 0) o = channel::address_operand(kind, word(), o.size, disp, word(), static_cast<uint8_t>(random() % 4));
   if (o.word_a == border::kNoWord && o.word_b == border::kNoWord) o.disp = static_cast<int64_t>(random() % 4096) + 8192;
-  if (random() % 40 == 0) o.flags |= border::kFsBase;
+  if (random() % 10 == 0) o.flags |= border::kFsBase;
+  if (random() % 60 == 0) o.flags |= random() % 2 == 0 ? border::kAddress32 : border::kGsBase;
+  if (random() % 60 == 0 && o.word_b != border::kNoWord) o.modifier = border::OperandModifier::kByteIndex;
+  if (random() % 150 == 0 && words >= 2) {
+    o = channel::address_operand(random() % 2 == 0 ? OperandKind::kLoad : OperandKind::kStore, 1, 64, 0, 1);
+    o.form = border::OperandForm::kRepeatString, o.word_c = 2;
+  }
   return o;
 }
 
@@ -83,6 +89,7 @@ struct Side {
   Side(const sim::MachineConfig& machine, std::deque<Program>& programs, auto... more)
       : model(machine, more...), sink(model) {
     for (Program& p : programs) paths.push_back(std::make_unique<channel::PathTable>(p.mapped, machine.line_bytes));
+    for (uint32_t i = 0; i < threads.size(); ++i) threads[i].bases = {0x7f00'1230 + i * 0x1238, 0x55'0000 + i * 64};
   }
   Model model;
   Sink sink;
@@ -289,6 +296,35 @@ TEST(CompiledPaths, RunHotPaths) {
   EXPECT_FALSE(compiled.has_code(program.ids[0]));
   compiled.executed(program.ids[0], path);
   EXPECT_TRUE(compiled.has_code(program.ids[0]));
+}
+
+// What makes no sense amid code is an error behind it, and everything before is counted.
+TEST(CompiledPaths, FailAmidCode) {
+  OperandDescriptor string = channel::address_operand(OperandKind::kStore, 1, 8, 0, 1);
+  string.form = border::OperandForm::kRepeatString, string.word_c = 2;
+  channel::FakeInstruction instruction;
+  instruction.length = 3, instruction.operands = {string};
+  channel::FakeTarget target(8192, 4, uint64_t{1} << 22);
+  const uint64_t id = target.add_path(0x40'0000, {instruction}, 2);
+  const channel::MappedProcess mapped(target.mapping());
+  channel::PathTable paths(mapped, 64);
+  sim::Hierarchy model(sim::small_machine(1));
+  BasicModelSink<sim::Hierarchy> sink(model);
+  channel::ReplayState state;
+  const auto run = [&](const std::vector<uint64_t>& words) {
+    EXPECT_TRUE(sink.take_together(0, [&](auto& way) {
+      channel::PathsTogether all(state, way);
+      all.run(paths, words.data(), words.data() + words.size(), 1 << 20, sink);
+    }));
+  };
+  std::vector<uint64_t> good, bad;
+  for (uint64_t k = 0; k < 200; ++k) good.insert(good.end(), {id, 4096, 4096 + 24});
+  run(good);
+  bad = good;
+  bad[31] = 0, bad[32] = uint64_t{1} << 50;
+  EXPECT_THROW(run(bad), channel::StreamError);
+  EXPECT_EQ(state.statistics.instructions, 400u);
+  EXPECT_EQ(state.statistics.stores, (200 + 199) * 3u);
 }
 
 }  // namespace
