@@ -182,25 +182,26 @@ class Merge {
     if (!thread.unborn.empty()) time_.release_children(thread);
     if constexpr (MakesLater<Sink>) {
       if (sink_.makes_later(thread.replay.handle)) {
-        const ReplayState before = thread.replay;
-        const uint64_t* const first = thread.ring.position();
         bool went_on = false;
-        counting_.take_together(0, [&](auto& way) { went_on = run_paths_together(thread, way, counting_); });
-        if (went_on) sink_.make_later(*paths_[thread.process], before, {first, thread.ring.position()});
+        counting_.take_together(0, [&, before = thread.replay](auto& way) {
+          went_on = run_paths_together(thread, way, counting_, [&](std::span<const uint64_t> words) {
+            sink_.make_later(*paths_[thread.process], before, words);
+          });
+        });
         return went_on;
       }
     }
     if constexpr (TakesTogether<Sink> && !HearsOfEachPath<Sink>) {
       bool went_on = false;
-      const auto take = [&](auto& way) __attribute__((always_inline)) { went_on = run_paths_together(thread, way, sink_); };
+      const auto take = [&](auto& way) __attribute__((always_inline)) { went_on = run_paths_together(thread, way, sink_, [](auto) {}); };
       if (sink_.take_together(thread.replay.handle, take)) return went_on;
     }
     return run_each_path(thread);
   }
 
-  // `to`: whose way it is.
-  template <class Way, class To>
-  [[gnu::always_inline]] bool run_paths_together(MergeThread& thread, Way& way, To& to) {
+  // `to`: whose way it is; `make`: called with what was taken.
+  template <class Way, class To, class Make>
+  [[gnu::always_inline]] bool run_paths_together(MergeThread& thread, Way& way, To& to, Make make) {
     PathTable& paths = *paths_[thread.process];
     const uint64_t* const first = thread.ring.position();
     const uint64_t* const end = thread.ring.end();
@@ -213,6 +214,7 @@ class Merge {
       at = together.run(paths, at, end, turn, to);
       instructions = together.instructions();
     }
+    if (at != first) make(std::span(first, at));
     if constexpr (WantsWords<Sink>)
       sink_.words(thread, first, at, thread.replay.statistics.paths - paths_before, instructions);
     thread.clock += instructions;

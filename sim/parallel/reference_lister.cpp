@@ -5,23 +5,15 @@
 
 namespace simrun::sim {
 
-Batch& Batches::add() {
-  if (used_ == all_.size()) all_.emplace_back();
-  Batch& batch = all_[used_++];
-  batch.groups.clear();
-  return batch;
-}
-
 ReferenceLister::ReferenceLister(const MachineConfig& config)
     : cores_(config.cores),
       line_shift_(static_cast<uint32_t>(std::countr_zero(config.line_bytes))),
       filter_(config),
       shortcuts_{filter_.shortcut(true), filter_.shortcut(false)} {}
 
-void ReferenceLister::begin(Batches& to) {
+void ReferenceLister::begin(BatchTaker& to) {
   to_ = &to;
-  to_->clear();
-  batch_ = &to_->add();
+  batch_ = &to_->next();
 }
 
 void ReferenceLister::end() {
@@ -101,7 +93,7 @@ void ReferenceLister::end_group(bool filtered) {
 
 void ReferenceLister::end_batch() {
   end();
-  batch_ = &to_->add();
+  batch_ = &to_->next();
 }
 
 }  // namespace simrun::sim

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "sim/hierarchy.h"
 #include "sim/parallel/hit_filter.h"
@@ -18,17 +17,12 @@ inline constexpr uint64_t kFurtherFollows = 7;
 static_assert(kAccessKinds <= kFurtherFollows);
 constexpr uint64_t pack(Access kind, uint64_t line) { return line << kPackedKindBits | index(kind); }
 
-// Keeps the memory of its batches.
-class Batches {
+// Where a lister's batches go.
+class BatchTaker {
  public:
-  void clear() { used_ = 0; }
-  Batch& add();
-  const Batch* begin() const { return all_.data(); }
-  const Batch* end() const { return all_.data() + used_; }
-
- private:
-  std::vector<Batch> all_;
-  size_t used_ = 0;
+  virtual ~BatchTaker() = default;
+  // An empty one, which stays until the next is wanted or the lister ends. The one before is complete.
+  virtual Batch& next() = 0;
 };
 
 class ReferenceLister {
@@ -38,7 +32,7 @@ class ReferenceLister {
   ReferenceLister& operator=(const ReferenceLister&) = delete;
 
   // What comes now is listed in `to`, until end().
-  void begin(Batches& to);
+  void begin(BatchTaker& to);
   void end();
 
   // Packed references of `core`.
@@ -112,7 +106,7 @@ class ReferenceLister {
   HitFilter filter_;
   const Cache::Shortcut shortcuts_[2];  // the filter's, for fetches and data
   Group group_;                         // under way
-  Batches* to_ = nullptr;
+  BatchTaker* to_ = nullptr;
   Batch* batch_ = nullptr;
 };
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/check.h"
 #include "base/user_error.h"
 #include "sim/build/validate_machine.h"
 #include "sim/replacement/replacement.h"
@@ -38,6 +39,7 @@ SlicedModel::SlicedModel(const MachineConfig& config, uint32_t threads, size_t s
       stretch_words_(stretch_words) {
   const std::string obstacle = find_obstacle(config, threads);
   if (!obstacle.empty()) throw UserError(config.name + ": " + obstacle, 2);
+  CHECK(stretch_words >= 2);
   const uint32_t slices = std::bit_ceil(threads);
   for (uint32_t i = 0; i < slices; ++i) {
     auto model = std::make_unique<Hierarchy>(config, Slice{slices, i});
@@ -47,6 +49,8 @@ SlicedModel::SlicedModel(const MachineConfig& config, uint32_t threads, size_t s
   for (uint32_t i = 0; i < threads; ++i) listers_.push_back(std::make_unique<ReferenceLister>(config));
   // One that is written, for each thread one to list, and as many that wait for a slice.
   stretches_.resize(1 + 2 * threads);
+  for (Stretch& s : stretches_) s.batches.resize(kMostBatches);
+  discarded_.resize(threads);
   begin_stretch();
   for (uint32_t i = 1; i < threads; ++i) threads_.emplace_back([this, i] { run(i); });
 }
@@ -56,7 +60,7 @@ SlicedModel::~SlicedModel() {
     const std::lock_guard lock(mutex_);
     ends_ = true;
   }
-  work_.notify_all();
+  changed_.notify_all();
   for (std::thread& thread : threads_) thread.join();
 }
 
@@ -64,7 +68,7 @@ void SlicedModel::begin_stretch() {
   Stretch& s = stretch(sent_);
   if (s.words.size() < stretch_words_) s.words.resize(stretch_words_);
   s.pieces.clear();
-  s.is_listed = false;
+  s.begun = 0, s.is_listed = false;
   next_ = s.words.data(), end_ = next_ + s.words.size();
   piece_ = {.core = piece_.core};
 }
@@ -85,6 +89,7 @@ void SlicedModel::begin_piece(uint32_t core, uint32_t thread) {
 
 void SlicedModel::make_later(uint32_t core, Maker& maker, std::span<const uint64_t> head,
                              std::span<const uint64_t> words) {
+  begin_piece(core, Group::kSameThread);
   const size_t size = head.size() + words.size();
   if (static_cast<size_t>(end_ - next_) <= size) {
     send();
@@ -94,7 +99,6 @@ void SlicedModel::make_later(uint32_t core, Maker& maker, std::span<const uint64
       next_ = s.words.data(), end_ = next_ + s.words.size();
     }
   }
-  begin_piece(core, Group::kSameThread);
   piece_.maker = &maker;
   next_ = std::copy(words.begin(), words.end(), std::copy(head.begin(), head.end(), next_));
   end_piece();
@@ -105,15 +109,57 @@ void SlicedModel::send() {
   if (stretch(sent_).pieces.empty()) return;
   std::unique_lock lock(mutex_);
   ++sent_;
-  if (idle_ != 0) work_.notify_one();
-  if (sent_ - all_done() == stretches_.size()) help_until(lock, [&] { return sent_ - all_done() < stretches_.size(); });
-  lock.unlock();
+  notify();
+  help_until(lock, [&] { return sent_ - all_done() < stretches_.size(); });
   begin_stretch();
+  if (failure_ != nullptr) std::rethrow_exception(failure_);
 }
 
-void SlicedModel::list(Stretch& s, uint32_t thread) {
+class SlicedModel::Listing final : public BatchTaker {
+ public:
+  Listing(SlicedModel& model, uint64_t number, uint32_t thread) : model_(model), number_(number), thread_(thread) {}
+  Batch& next() override { return model_.next_batch(number_, thread_); }
+
+ private:
+  SlicedModel& model_;
+  const uint64_t number_;
+  const uint32_t thread_;
+};
+
+// For the lister of a stretch. Slices that are behind are helped; those of the oldest stretch always have something to do,
+// so this ends.
+Batch& SlicedModel::next_batch(uint64_t number, uint32_t thread) {
+  Stretch& s = stretch(number);
+  std::unique_lock lock(mutex_);
+  if (!has_room(number)) {
+    notify();
+    while (!has_room(number) && failure_ == nullptr && !ends_)
+      if (replay_one(lock, thread))
+        notify();
+      else
+        wait_for_change(lock);
+  }
+  Batch* batch = &discarded_[thread];
+  if (failure_ == nullptr && !ends_) {
+    batch = &s.batches[s.begun++ % kMostBatches];
+  }
+  batch->groups.clear();
+  return *batch;
+}
+
+// For one more batch: all slices are done with the one whose place it takes.
+bool SlicedModel::has_room(uint64_t number) {
+  const uint64_t begun = stretch(number).begun;
+  return begun < kMostBatches || std::all_of(slices_.begin(), slices_.end(), [&](const OneSlice& slice) {
+           return slice.done == number && slice.batch + kMostBatches > begun;
+         });
+}
+
+void SlicedModel::list(uint64_t number, uint32_t thread) {
+  Stretch& s = stretch(number);
   ReferenceLister& lister = *listers_[thread];
-  lister.begin(s.listed);
+  Listing listing(*this, number, thread);
+  lister.begin(listing);
   const uint64_t* at = s.words.data();
   for (const Piece& piece : s.pieces) {
     if (piece.thread != Group::kSameThread)
@@ -130,14 +176,16 @@ void SlicedModel::list(Stretch& s, uint32_t thread) {
   lister.end();
 }
 
+void SlicedModel::wait_for_change(std::unique_lock<std::mutex>& lock) {
+  ++waiting_;
+  changed_.wait(lock);
+  --waiting_;
+}
+
 template <class IsDone>
 void SlicedModel::help_until(std::unique_lock<std::mutex>& lock, IsDone is_done) {
   while (!is_done())
-    if (!work(lock, 0)) {
-      is_awaited_ = true;
-      progress_.wait(lock);
-      is_awaited_ = false;
-    }
+    if (!work(lock, 0)) wait_for_change(lock);
 }
 
 uint64_t SlicedModel::all_done() const {
@@ -146,33 +194,47 @@ uint64_t SlicedModel::all_done() const {
 
 void SlicedModel::run(uint32_t thread) {
   std::unique_lock lock(mutex_);
-  while (!ends_) {
-    if (work(lock, thread)) continue;
-    ++idle_;
-    work_.wait(lock);
-    --idle_;
-  }
+  while (!ends_)
+    if (!work(lock, thread)) wait_for_change(lock);
 }
 
 // One step of what there is; false: there is nothing. The oldest first, which makes room.
 bool SlicedModel::work(std::unique_lock<std::mutex>& lock, uint32_t thread) {
   if (!replay_one(lock, thread) && !list_one(lock, thread)) return false;
-  if (idle_ != 0) work_.notify_one();
-  if (is_awaited_) progress_.notify_one();
+  notify();
   return true;
 }
 
-// The next stretch of a slice. Threads begin with different slices, so that each mostly stays with its own.
+// Without the lock; nothing that goes wrong leaves it.
+template <class Do>
+void SlicedModel::apart(std::unique_lock<std::mutex>& lock, Do work) {
+  std::exception_ptr failure;
+  lock.unlock();
+  try {
+    work();
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  lock.lock();
+  if (failure_ == nullptr) failure_ = failure;
+}
+
+// What a slice can do of its next stretch. Threads begin with different slices, so that each mostly stays with its own.
 bool SlicedModel::replay_one(std::unique_lock<std::mutex>& lock, uint32_t thread) {
   for (uint32_t i = 0; i < slices(); ++i) {
     OneSlice& slice = slices_[(thread + i) % slices()];
-    if (slice.busy || slice.done == sent_ || !stretch(slice.done).is_listed) continue;
+    if (slice.busy || slice.done == sent_) continue;
+    Stretch& s = stretch(slice.done);
+    const uint64_t end = s.complete();
+    if (slice.batch == end && !s.is_listed) continue;
     slice.busy = true;
-    lock.unlock();
-    for (const Batch& batch : stretch(slice.done).listed) slice.replay->run(batch);
-    lock.lock();
+    if (failure_ == nullptr)
+      apart(lock, [&, begin = slice.batch] {
+        for (uint64_t k = begin; k != end; ++k) slice.replay->run(s.batches[k % kMostBatches]);
+      });
     slice.busy = false;
-    ++slice.done;
+    slice.batch = end;
+    if (s.is_listed && s.begun == end) ++slice.done, slice.batch = 0;
     return true;
   }
   return false;
@@ -180,25 +242,28 @@ bool SlicedModel::replay_one(std::unique_lock<std::mutex>& lock, uint32_t thread
 
 bool SlicedModel::list_one(std::unique_lock<std::mutex>& lock, uint32_t thread) {
   if (taken_ == sent_) return false;
-  Stretch& s = stretch(taken_++);
-  lock.unlock();
-  list(s, thread);
-  lock.lock();
-  s.is_listed = true;
+  const uint64_t number = taken_++;
+  if (failure_ == nullptr) apart(lock, [&] { list(number, thread); });
+  stretch(number).is_listed = true;
   ++listed_;
   return true;
 }
 
 void SlicedModel::settle() {
-  send();
+  const auto all_listed = [&] { return listed_ == sent_; };
+  try {
+    send();
+  } catch (...) {  // it is kept
+  }
   std::unique_lock lock(mutex_);
-  help_until(lock, [&] { return listed_ == sent_; });
+  help_until(lock, all_listed);
 }
 
 void SlicedModel::wait() {
   send();
   std::unique_lock lock(mutex_);
   help_until(lock, [&] { return all_done() == sent_; });
+  if (failure_ != nullptr) std::rethrow_exception(failure_);
 }
 
 Statistics SlicedModel::statistics() {

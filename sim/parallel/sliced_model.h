@@ -10,6 +10,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -25,7 +26,7 @@ namespace simrun::sim {
 
 class SlicedModel {
  public:
-  // Words in a stretch: a filter begins anew with each, and one is all that a thread can do at a time.
+  // Words in a stretch, two or more: a filter begins anew with each, and one is all that a thread can do at a time.
   static constexpr size_t kStretchWords = 65536;
 
   // Makes the references of words (step 2), for several threads at the same time.
@@ -73,14 +74,16 @@ class SlicedModel {
   // they mean must stay until settle().
   void make_later(uint32_t core, Maker& maker, std::span<const uint64_t> head, std::span<const uint64_t> words);
 
-  // All references are made; not all of them are simulated.
+  // All references are made; not all of them are simulated. Throws nothing.
   void settle();
-  // Of everything so far: waits for the threads.
+  // Of everything so far: waits for the threads. Like all that gives references, throws what went wrong in them.
   Statistics statistics();
   bool check_invariants(std::string* why);
 
  private:
   static constexpr size_t kMostPieces = 4096;
+  // Of a stretch, until the slices take them: a few words can be any number of references (repeated strings).
+  static constexpr uint64_t kMostBatches = 64;
 
   // Words of a stretch that are alike.
   struct Piece {
@@ -92,13 +95,18 @@ class SlicedModel {
   struct Stretch {
     std::vector<uint64_t> words;
     std::vector<Piece> pieces;
-    Batches listed;
+    std::vector<Batch> batches;  // number i in [i % kMostBatches]
+    uint64_t begun = 0;          // batches: the last one is being filled, if not all is listed
     bool is_listed = false;
+
+    uint64_t complete() const { return begun - (begun != 0 && !is_listed ? 1 : 0); }
   };
+  class Listing;
   struct OneSlice {
     std::unique_ptr<Hierarchy> model;
     std::unique_ptr<GroupReplay> replay;
-    uint64_t done = 0;  // stretches
+    uint64_t done = 0;   // stretches
+    uint64_t batch = 0;  // done of the next one
     bool busy = false;
   };
 
@@ -116,10 +124,18 @@ class SlicedModel {
   void end_piece();
   void begin_stretch();
   void send();
-  void list(Stretch& stretch, uint32_t thread);
+  void list(uint64_t number, uint32_t thread);
+  Batch& next_batch(uint64_t number, uint32_t thread);
+  bool has_room(uint64_t number);
+  void wait_for_change(std::unique_lock<std::mutex>& lock);
+  void notify() {
+    if (waiting_ != 0) changed_.notify_all();
+  }
   void wait();
   template <class IsDone>
   void help_until(std::unique_lock<std::mutex>& lock, IsDone is_done);
+  template <class Do>
+  void apart(std::unique_lock<std::mutex>& lock, Do work);
   uint64_t all_done() const;
   void run(uint32_t thread);
   bool work(std::unique_lock<std::mutex>& lock, uint32_t thread);
@@ -137,14 +153,15 @@ class SlicedModel {
   std::vector<Stretch> stretches_;                          // number i in [i % size]
   std::vector<std::unique_ptr<ReferenceLister>> listers_;  // of each thread
   std::vector<OneSlice> slices_;
-  std::mutex mutex_;  // guards what follows, `is_listed`, `done` and `busy`
-  std::condition_variable work_, progress_;
-  uint64_t sent_ = 0;         // stretches: complete
-  uint64_t taken_ = 0;        // stretches: listed, or being listed
-  uint64_t listed_ = 0;       // stretches: how many
-  uint32_t idle_ = 0;         // threads that wait for work
-  bool is_awaited_ = false;   // by the one who has the references
+  std::vector<Batch> discarded_;  // of each thread, after a failure
+  std::mutex mutex_;  // guards what follows, and of stretches and slices what is counted
+  std::condition_variable changed_;
+  uint64_t sent_ = 0;            // stretches: complete
+  uint64_t taken_ = 0;           // stretches: listed, or being listed
+  uint64_t listed_ = 0;          // stretches: how many
+  uint32_t waiting_ = 0;         // threads
   bool ends_ = false;
+  std::exception_ptr failure_;   // the first; what comes after it counts for nothing
   std::vector<std::thread> threads_;
 };
 

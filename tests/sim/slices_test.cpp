@@ -1,6 +1,10 @@
 // Slices add up to the serial run, machines of a sweep count what they count alone, to the last counter.
 #include <gtest/gtest.h>
 
+#include <array>
+#include <atomic>
+#include <stdexcept>
+
 #include "base/user_error.h"
 #include "sim/build/validate_machine.h"
 #include "sim/parallel/model_sweep.h"
@@ -100,6 +104,82 @@ TEST(Slices, ManyHitsInARow) {
     serial.access(0, kind, 4096, bytes), sliced.access(0, kind, 4096, bytes);
   }
   EXPECT_TRUE(serial.statistics() == sliced.statistics());
+}
+
+// Words: a number, then packed references; each is made as often as the number says.
+struct Repeats final : SlicedModel::Maker {
+  void make(uint32_t, ReferenceLister& to, std::span<const uint64_t> words) override {
+    for (uint64_t left = words[0]; left != 0; --left) to.take(0, words.data() + 1, words.data() + words.size());
+    made += words[0] * (words.size() - 1);
+  }
+  std::atomic<uint64_t> made = 0;
+};
+
+// What is made later and what is made at once keep their order; stretches that are just full, and longer than usual.
+TEST(Slices, WordsForLater) {
+  const MachineConfig machine = small_machine(1);
+  Hierarchy serial(machine);
+  Repeats maker;
+  SlicedModel sliced(machine, 2, 64);
+  const std::array<uint64_t, 1> once{1};
+  uint64_t all = 0;
+  for (uint64_t size = 0; size < 130; ++size) {
+    const std::vector<uint64_t> words(size, pack(Access::kLoad, size));
+    for (uint64_t i = 0; i < size; ++i) serial.access_line(0, Access::kLoad, size);
+    sliced.make_later(0, maker, once, words), all += size;
+    if (size % 3 == 0) serial.access_line(0, Access::kStore, 500 + size), sliced.access_line(0, Access::kStore, 500 + size);
+    if (size % 2 == 0) {
+      sliced.settle();
+      ASSERT_EQ(maker.made, all);
+    }
+  }
+  EXPECT_TRUE(serial.statistics() == sliced.statistics());
+}
+
+// A stretch that was made longer is full of pieces: the next one is short again.
+TEST(Slices, LongWordsBehindManyPieces) {
+  const MachineConfig machine = small_machine(1);
+  Hierarchy serial(machine);
+  Repeats maker;
+  SlicedModel sliced(machine, 1, 8192);
+  const auto later = [&](size_t size, uint64_t line) {
+    const std::vector<uint64_t> words(size, pack(Access::kLoad, line));
+    for (size_t i = 0; i < size; ++i) serial.access_line(0, Access::kLoad, line);
+    sliced.make_later(0, maker, std::array<uint64_t, 1>{1}, words);
+  };
+  later(40'000, 5), sliced.settle();
+  for (int i = 0; i < 2; ++i) later(1, 6), sliced.settle();  // to the long one again
+  for (int i = 0; i < 4096; ++i) later(1, 6);
+  later(30'000, 7);
+  EXPECT_TRUE(serial.statistics() == sliced.statistics());
+}
+
+// Few words list far more batches than a stretch keeps.
+TEST(Slices, WordsOfManyReferences) {
+  const MachineConfig machine = small_machine(1);
+  for (const uint32_t threads : {1u, 2u, 4u}) {
+    Hierarchy serial(machine);
+    Repeats maker;
+    SlicedModel sliced(machine, threads, 64);
+    std::vector<uint64_t> words;
+    for (uint64_t k = 0; k < 30; ++k) words.push_back(pack(Access::kLoad, k * 37 * 64));  // one set
+    for (const uint64_t times : {30'000u, 1u, 20'000u, 20'000u}) {
+      for (uint64_t i = 0; i < times * words.size(); ++i) serial.access_line(0, Access::kLoad, i % words.size() * 37 * 64);
+      sliced.make_later(0, maker, std::array<uint64_t, 1>{times}, words);
+    }
+    EXPECT_TRUE(serial.statistics() == sliced.statistics());
+  }
+}
+
+// Whoever gives references or wants counts hears what went wrong; nobody waits for ever.
+TEST(Slices, MakersFail) {
+  struct Fails final : SlicedModel::Maker {
+    void make(uint32_t, ReferenceLister&, std::span<const uint64_t>) override { throw std::runtime_error("no"); }
+  } maker;
+  SlicedModel sliced(small_machine(1), 2, 64);
+  sliced.make_later(0, maker, {}, std::array<uint64_t, 1>{1});
+  EXPECT_NO_THROW(sliced.settle());
+  EXPECT_THROW(sliced.statistics(), std::runtime_error);
 }
 
 // The two ways of simulating the same lines in turns of the cores.
