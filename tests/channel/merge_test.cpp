@@ -402,6 +402,41 @@ TEST(MergeFuzz, RandomWordsEndInAnErrorOrAnEnd) {
   }
 }
 
+// A sink whose references others make gets the words, each thread's as it was before them; only then it hears how many
+// instructions that was, for it may ask what they have come to.
+struct LaterSink {
+  static constexpr bool kWantsReferences = true;
+  uint32_t start_thread(const ThreadReport& thread) { return thread.index; }
+  void fetch(uint32_t, uint64_t) { ADD_FAILURE(); }
+  void data(uint32_t, ReferenceKind, uint64_t, uint32_t) { ADD_FAILURE(); }
+  bool makes_later(uint32_t) { return true; }
+  void make_later(PathTable&, const ReplayState& before, std::span<const uint64_t> words) {
+    calls.push_back("make " + std::to_string(words.size()) + (before.last_line == ~uint64_t{0} ? " first" : ""));
+  }
+  void words(MergeThread&, const uint64_t*, const uint64_t*, uint64_t paths, uint64_t instructions) {
+    calls.push_back("words " + std::to_string(paths) + " " + std::to_string(instructions));
+  }
+  void lose_paths(uint32_t process) { calls.push_back("lose " + std::to_string(process)); }
+  std::vector<std::string> calls;
+};
+
+TEST_F(MergeTest, PathsForLater) {
+  LaterSink sink;
+  options_.quantum = 1000;
+  Producer a(target_, 0, 41);
+  a.start();
+  {
+    Merge<LaterSink> merge(process_, sink, options_);
+    for (int k = 0; k < 3; ++k) step(a, 0);
+    while (merge.advance(true) == Status::kAdvanced) continue;
+    step(a, 0);
+    while (merge.advance(true) == Status::kAdvanced) continue;
+    EXPECT_EQ(merge.reports().at(0).statistics.loads, 4u);
+  }
+  const std::vector<std::string> expected = {"make 6 first", "words 3 30", "make 2", "words 1 10", "lose 0"};
+  EXPECT_EQ(sink.calls, expected);
+}
+
 // Real threads, small rings, both sides sleeping: everything arrives, in the one order.
 TEST(MergeThreads, RealProducersInTheOneOrder) {
   constexpr uint32_t kThreads = 4;
