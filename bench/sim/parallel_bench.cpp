@@ -68,8 +68,7 @@ BENCHMARK(slices)
     ->MeasureProcessCPUTime()
     ->UseRealTime();
 
-// What the slices' threads do with what the filter listed, alone, a reference: divided by the threads, and what the filter
-// costs the one who has the references, bound what the slices can do.
+// The two steps that threads divide, alone, a reference: filtering, and what the slices do with what is left.
 class Steps {
  public:
   static constexpr uint32_t kSlices = 2;
