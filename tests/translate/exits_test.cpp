@@ -17,7 +17,7 @@ struct Translated {
   std::vector<uint8_t> hot, cold;
 };
 
-Translated translate(const std::vector<uint8_t>& code, border::Mode mode, bool flags_dead, bool count_paths = false, bool changeable = false) {
+DecodedSuperblock decoded(const std::vector<uint8_t>& code, bool changeable = false) {
   DecodedSuperblock superblock{};
   superblock.pc = AppAddress{kPc};
   superblock.changeable = changeable;
@@ -26,12 +26,20 @@ Translated translate(const std::vector<uint8_t>& code, border::Mode mode, bool f
     EXPECT_TRUE(decode(code.data() + at, static_cast<uint32_t>(code.size() - at), AppAddress{kPc + at}, i));
     at += i.length;
   }
+  return superblock;
+}
+
+Translated translate(const DecodedSuperblock& superblock, border::Mode mode, bool flags_dead, bool count_paths = false) {
   Translator translator({mode, true, 64, true, true, 0x7ffff8000040, nullptr, count_paths});
   Translated t;
   t.hot.resize(Translator::size_bound(superblock)), t.cold.resize(t.hot.size());
   Assembler out(t.hot.data(), 0x7ffff8010000), cold(t.cold.data(), 0x7ffffa000000);
   translator.translate(superblock, Purpose::kOrdinary, flags_dead, 1000, 16, out, cold, t.output);
   return t;
+}
+
+Translated translate(const std::vector<uint8_t>& code, border::Mode mode, bool flags_dead, bool count_paths = false, bool changeable = false) {
+  return translate(decoded(code, changeable), mode, flags_dead, count_paths);
 }
 
 // test %eax, %eax ; jz +3 ; test %ecx, %ecx ; jz -8 (to the start)
@@ -134,6 +142,89 @@ TEST(Exits, IndirectTransfersHandThePointerOn) {
     EXPECT_EQ(t.output.buffer_register, kR9);
     EXPECT_TRUE(ends_with_table_jump(t, move));
   }
+}
+
+// Of so many instructions, the last of which jumps back to the first if it is not zero, with side exits.
+std::vector<uint8_t> loop_of(uint32_t instructions, uint32_t side_exits = 0) {
+  std::vector<uint8_t> code;
+  for (uint32_t k = 0; k + 1 < instructions; ++k) {
+    if (k < side_exits)
+      code.insert(code.end(), {0x72, 0x7f});   // jb +127
+    else
+      code.insert(code.end(), {0xff, 0xc9});   // dec %ecx
+  }
+  code.push_back(0x75);
+  code.push_back(static_cast<uint8_t>(-static_cast<int>(code.size() + 1)));
+  return code;
+}
+
+uint32_t passes_of(const std::vector<uint8_t>& code, uint32_t max_instructions = kMaxSuperblockInstructions, bool changeable = false) {
+  DecodedSuperblock loop = decoded(code, changeable);
+  const uint32_t pass = loop.count;
+  unroll_loop(max_instructions, loop);
+  EXPECT_EQ(loop.count % pass, 0u);
+  return loop.count / pass;
+}
+
+TEST(Unrolling, AsManyWholePassesAsFit) {
+  EXPECT_EQ(passes_of(loop_of(1)), kMaxConditionalExits);
+  EXPECT_EQ(passes_of(loop_of(6)), kMaxConditionalExits);
+  EXPECT_EQ(passes_of(loop_of(7)), kMaxUnrolledInstructions / 7);
+  EXPECT_EQ(passes_of(loop_of(24)), 2u);
+  EXPECT_EQ(passes_of(loop_of(25)), 1u);
+  EXPECT_EQ(passes_of(loop_of(64)), 1u);
+  EXPECT_EQ(passes_of(loop_of(8, 1)), 4u);
+  EXPECT_EQ(passes_of(loop_of(8, 2)), 2u);
+  EXPECT_EQ(passes_of(loop_of(8, 7)), 1u);
+  EXPECT_EQ(passes_of(loop_of(4), 11), 2u);   // --max-superblock
+  EXPECT_EQ(passes_of(loop_of(4), 1), 1u);
+}
+
+TEST(Unrolling, OnlyLoopsOfOneSuperblock) {
+  EXPECT_EQ(passes_of({0xff, 0xc9, 0x75, 0xfd}), 1u);           // jumps elsewhere
+  EXPECT_EQ(passes_of({0xff, 0xc9, 0x75, 0x04}), 1u);           // forwards
+  EXPECT_EQ(passes_of({0xff, 0xc9, 0xeb, 0xfc}), 1u);           // jmp
+  EXPECT_EQ(passes_of({0xff, 0xc9, 0xe2, 0xfc}), 1u);           // loop
+  EXPECT_EQ(passes_of({0x9d, 0xff, 0xc9, 0x75, 0xfb}), 1u);     // popf is asked at the entry whether it sets the trap flag
+  EXPECT_EQ(passes_of(loop_of(4), 64, true), 1u);               // compared before each pass
+}
+
+// The second instruction jumps back. Behind all passes but the last it leaves for what follows the loop, as the last one's fall-through does.
+TEST(Unrolling, TheJumpsBackAreTurnedRound) {
+  DecodedSuperblock loop = decoded({0x85, 0xc0, 0x74, 0xfc});   // test %eax, %eax ; jz back
+  unroll_loop(6, loop);
+  ASSERT_EQ(loop.count, 6u);
+  for (uint32_t k = 0; k < 6; k += 2) EXPECT_EQ(loop.instructions[k].pc, AppAddress{kPc});
+  for (uint32_t k = 1; k < 6; k += 2) {
+    EXPECT_EQ(loop.instructions[k].pc, AppAddress{kPc + 2});
+    EXPECT_EQ(loop.instructions[k].condition, k == 5 ? 4 : 5);
+    EXPECT_EQ(loop.instructions[k].target, AppAddress{k == 5 ? kPc : kPc + 4});
+  }
+  const Translated t = translate(loop, border::Mode::kNull, true);
+  ASSERT_EQ(t.output.exits.size(), 5u);                         // the check; out; out; back; out
+  for (const uint32_t k : {1u, 2u, 4u}) {
+    EXPECT_EQ(t.output.exits[k].target, AppAddress{kPc + 4});
+    EXPECT_TRUE(t.output.exits[k].forward);
+  }
+  EXPECT_EQ(t.output.exits[3].target, AppAddress{kPc});
+  EXPECT_FALSE(t.output.exits[3].forward);                      // each turn of the loop meets the check
+}
+
+// Recovery tells the passes apart: the instruction is the one of the copy, its address that of the loop.
+TEST(Unrolling, AFaultFindsThePass) {
+  DecodedSuperblock loop = decoded({0x48, 0x03, 0x06, 0x48, 0x83, 0xc6, 0x08, 0x75, 0xf7});   // add (%rsi), %rax ; add $8, %rsi ; jnz back
+  unroll_loop(9, loop);
+  ASSERT_EQ(loop.count, 9u);
+  const Translated t = translate(loop, border::Mode::kNull, true);
+  std::vector<int> before;
+  for (uint32_t at = t.output.body; at + 3 < t.output.size; ++at) {
+    if (t.hot[at] != 0x48 || t.hot[at + 1] != 0x03 || t.hot[at + 2] != 0x06) continue;
+    int instruction = -1;
+    for (const RecoveryPoint& p : t.output.recovery)
+      if (p.offset <= at) instruction = p.instruction;
+    before.push_back(instruction);
+  }
+  EXPECT_EQ(before, (std::vector<int>{0, 3, 6}));
 }
 
 }  // namespace

@@ -76,6 +76,7 @@ struct Case {
   bool watch = false;        // the first instruction is watched (mode: watch)
   border::Mode mode = border::Mode::kNull;
   bool count_paths = false;
+  bool unroll = false;       // mode: null unrolled
   uint64_t view = 0;         // how far away the code is executed
   std::vector<uint8_t> code;
 };
@@ -95,6 +96,7 @@ Case read_case(const std::filesystem::path& path) {
     if (line.starts_with("mode: trace")) c.mode = border::Mode::kTrace;
     if (line.starts_with("mode: count")) c.mode = border::Mode::kCount;
     if (line == "mode: count paths") c.count_paths = true;
+    if (line == "mode: null unrolled") c.unroll = true;
     if (!line.starts_with("code: ")) continue;
     std::istringstream bytes(line.substr(6));
     for (std::string b; bytes >> b;) c.code.push_back(static_cast<uint8_t>(std::stoul(b, nullptr, 16)));
@@ -110,6 +112,7 @@ std::string translate(const Case& c) {
     if (!decode(c.code.data() + at, static_cast<uint32_t>(c.code.size() - at), AppAddress{c.pc + at}, i)) return "does not decode\n";
     at += i.length;
   }
+  if (c.unroll) unroll_loop(kMaxSuperblockInstructions, superblock);
   border::WatchedEntries watched{1, {c.pc}};
   Translator translator({c.mode, true, 64, true, true, kLeave, c.watch ? &watched : nullptr, c.count_paths});
   std::vector<uint8_t> hot(Translator::size_bound(superblock)), cold(hot.size());

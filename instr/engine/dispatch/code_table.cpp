@@ -254,11 +254,18 @@ void map_code(const border::CodeMapEntry& entry) {
   h.code_mapped.store(number + 1, std::memory_order_release);
 }
 
+// What is translated at `pc`. Loops are unrolled where nobody asks which instructions have been executed: descriptors tell them by their
+// addresses.
+void form(AppAddress pc, Purpose purpose, uint32_t max_instructions, DecodedSuperblock& decoded) {
+  form_superblock(pc, max_instructions, decoded);
+  if (g_state->options.mode == border::Mode::kNull && purpose == Purpose::kOrdinary) unroll_loop(max_instructions, decoded);
+}
+
 // `indirect`: the superblock is wanted by an indirect transfer, so its verification comes right before it.
 bool translate(AppAddress pc, bool indirect, Purpose purpose, uint32_t max_instructions) {
   State& s = *g_state;
   const uint64_t started = __builtin_ia32_rdtsc();
-  form_superblock(pc, max_instructions, s.decoded);
+  form(pc, purpose, max_instructions, s.decoded);
   if (s.decoded.count == 0) return false;
   if (descriptor_tables_are_full())
     fail("the tables of translated code are full (%zu superblocks now): the program generates more code than this version can describe",
@@ -472,7 +479,7 @@ Recovery recover(uint64_t code) {
   if (copy != s.bytes.end())
     form_superblock_from(copy->second.data(), static_cast<uint32_t>(copy->second.size()), superblock.pc, *decoded);
   else
-    form_superblock(superblock.pc, superblock.purpose != Purpose::kOrdinary ? superblock.instructions : s.options.max_instructions, *decoded);
+    form(superblock.pc, superblock.purpose, superblock.purpose != Purpose::kOrdinary ? superblock.instructions : s.options.max_instructions, *decoded);
   if (decoded->count != superblock.instructions) return result;   // the bytes have changed
   std::vector<uint8_t> scratch(Translator::size_bound(*decoded)), cold_scratch(Translator::size_bound(*decoded));
   const uint64_t start = g_code_cache.address(superblock.start);

@@ -98,6 +98,28 @@ void form_superblock(AppAddress pc, uint32_t max_instructions, DecodedSuperblock
   }
 }
 
+void unroll_loop(uint32_t max_instructions, DecodedSuperblock& superblock) {
+  Instruction* const instructions = superblock.instructions;
+  const uint32_t pass = superblock.count;
+  if (pass == 0 || superblock.changeable) return;   // changeable: shorter ones, compared before each pass
+  const Instruction& last = instructions[pass - 1];
+  if (last.flow != Flow::kConditional || last.target != superblock.pc) return;
+  if (is_one_byte(instructions[0], kPopFlagsOpcode)) return;   // what is asked before it comes before each
+  uint32_t exits = 0, words = 0;
+  for (uint32_t k = 0; k < pass; ++k) {
+    exits += instructions[k].flow != Flow::kNext;
+    words += words_bound(instructions[k]);
+  }
+  uint32_t passes = std::min({kMaxUnrolledInstructions / pass, max_instructions / pass, kMaxConditionalExits / exits});
+  if (words != 0) passes = std::min(passes, (border::kMaxSuperblockWords - 1) / words);
+  for (; superblock.count < passes * pass; superblock.count += pass) std::copy_n(instructions, pass, instructions + superblock.count);
+  for (uint32_t k = pass; k < superblock.count; k += pass) {
+    Instruction& back = instructions[k - 1];
+    back.condition ^= 1;
+    back.target = back.pc + back.length;
+  }
+}
+
 void form_superblock_from(const uint8_t* bytes, uint32_t size, AppAddress pc, DecodedSuperblock& out) {
   out.pc = pc;
   out.count = 0;

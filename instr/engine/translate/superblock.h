@@ -11,9 +11,10 @@ namespace simrun::engine {
 
 inline constexpr uint32_t kMaxSuperblockInstructions = 64;
 inline constexpr uint32_t kMaxConditionalExits = 8;
+inline constexpr uint32_t kMaxUnrolledInstructions = 48;     // of a superblock that has several passes of a loop
 inline constexpr uint32_t kMaxChangeableInstructions = 12;   // of a superblock whose bytes are compared at each entry
 
-// Links that go forwards in the application's code enter their targets behind the limit check: along them the addresses of the transfers
+// Links that go forwards in the application's code enter their targets behind the limit check: along them the addresses of the superblocks
 // increase, so a thread comes to a check in the end. Where the number of instructions until then must be known (count mode), superblock
 // and target lie in one aligned window of so many bytes: on the way each instruction of it is executed once at most, then one superblock.
 inline constexpr uint32_t kForwardWindow = 256;
@@ -93,6 +94,10 @@ uint32_t readable_bytes(AppAddress pc, uint32_t wanted);
 // Decodes from `pc` on until an unconditional transfer or a limit. Reads only memory that `executable_bytes` (address_space.h) allows.
 // count is 0 when not even one instruction can be read or decoded.
 void form_superblock(AppAddress pc, uint32_t max_instructions, DecodedSuperblock& out);
+
+// When the superblock is a loop, a conditional jump back to its own start at its end: as many more passes behind it as fit, all of them
+// whole. The jumps back of all but the last are turned round: they leave the loop. (No instruction's address tells its pass.)
+void unroll_loop(uint32_t max_instructions, DecodedSuperblock& superblock);
 
 // The same from a copy of the bytes.
 void form_superblock_from(const uint8_t* bytes, uint32_t size, AppAddress pc, DecodedSuperblock& out);
