@@ -293,7 +293,7 @@ uint32_t CompiledPaths::Emitter::special(const DecodedPath& path, uint32_t index
     has_before_ = false;
     return 1 + path.specials[index].interleaved;
   }
-  // In the terms of PathTable's references: an absent word reads the path's number.
+  // In the terms of channel::Reference: an absent word reads the path's number.
   const auto index_of = [](uint16_t w) { return w == border::kNoWord ? uint16_t{0} : w; };
   auto disp = static_cast<uint64_t>(o.disp);
   if (o.word_a == border::kNoWord) disp -= number_;

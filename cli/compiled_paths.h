@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "instr/channel/path_table.h"
+#include "instr/channel/decoded_paths.h"
 #include "instr/channel/replay.h"
 #include "sim/cache/cache.h"
 

@@ -273,7 +273,7 @@ class BasicModelSink<Model>::ShortWay {
     make();
     clock_ = sink_.hits_.clock();
   }
-  bool has_code(uint64_t word, const channel::PathTable& paths) {
+  bool has_code(uint64_t word, const channel::DecodedPaths& paths) {
     if (paths_ == nullptr) [[unlikely]]
       look_for_code(paths);
     if (code_ == nullptr) return false;
@@ -294,10 +294,10 @@ class BasicModelSink<Model>::ShortWay {
   void count(const channel::PlainCounts& c) { sink_.hits_.count(c.fetches, c.loads, c.stores, c.modifications); }
 
  private:
-  [[gnu::noinline]] void look_for_code(const channel::PathTable& paths) {
+  [[gnu::noinline]] void look_for_code(const channel::DecodedPaths& paths) {
     paths_ = &paths;
     code_ = sink_.compiled(process(handle_), {line_shift(), fetches_.guess_mask, data_.guess_mask, tag_, fetches_.guesses != data_.guesses},
-                           paths.process().path_capacity());
+                           paths.capacity());
     run_.fetch_slots = fetches_.slots, run_.fetch_guesses = fetches_.guesses;
     run_.data_slots = data_.slots, run_.data_guesses = data_.guesses;
     run_.maker = this;
@@ -361,7 +361,7 @@ class BasicModelSink<Model>::ShortWay {
   const uint32_t line_shift_;
   uint64_t clock_;
   CompiledPaths* code_ = nullptr;
-  const channel::PathTable* paths_ = nullptr;  // null: nobody has asked for code
+  const channel::DecodedPaths* paths_ = nullptr;  // null: nobody has asked for code
   CompiledRun run_;
   std::exception_ptr failure_;  // amid code
 };

@@ -15,14 +15,18 @@ namespace simrun::cli {
 template <class Replay>
 void replay_all(const traces::Reader& trace, Replay& replay, uint64_t from, uint64_t to, Progress& progress) {
   size_t at = trace.chunk_of(from);
+  traces::Chunk chunk, used;
   const auto fetch = [&](size_t index) {
-    return std::async(std::launch::async, [&trace, index] { return trace.read_chunk(index); });
+    return std::async(std::launch::async, [&trace, index, memory = std::move(used)]() mutable {
+      return trace.read_chunk(index, std::move(memory));
+    });
   };
   std::future<traces::Chunk> next;
   if (at < trace.chunks().size()) next = fetch(at);
   uint64_t instructions = 0;
   for (; at < trace.chunks().size() && !replay.over(); ++at) {
-    const traces::Chunk chunk = next.get();
+    used = std::move(chunk);
+    chunk = next.get();
     if (at + 1 < trace.chunks().size()) next = fetch(at + 1);
     try {
       replay.run(chunk, from, to);

@@ -19,6 +19,7 @@
 #include "cli/report.h"
 #include "cli/result_files.h"
 #include "cli/run_watch.h"
+#include "cli/slices_sink.h"
 #include "cli/sub_commands.h"
 #include "cli/trace_information.h"
 #include "cli/trace_model_sink.h"
@@ -179,7 +180,7 @@ template <class Inner, class Model>
 void replay_into(const SimOptions& o, const traces::Reader& trace, const Span& span, Model& model, Memory memory,
                  Progress& progress, RunResult* result) {
   Inner model_sink(model, memory.of.names());
-  TraceModelSink<Inner> sink(model_sink, trace, model.cores(), memory.of, memory.is_there);
+  TraceModelSink<Inner> sink(model_sink, trace, model.cores(), model.line_bytes(), memory.of, memory.is_there);
   traces::Replay<TraceModelSink<Inner>> replay(trace, sink, model.line_bytes(), o.selection);
   sink.set_instructions([&](uint32_t thread) { return replay.threads().at(thread).counts.instructions; });
   std::optional<RunWatch> watch;
@@ -205,7 +206,9 @@ void simulate_span(const SimOptions& o, const traces::Reader& trace, const Span&
                    Progress& progress, RunResult* result) {
   if constexpr (std::is_same_v<Model, sim::Hierarchy>)
     if (o.details) return replay_into<DetailedModelSink>(o, trace, span, model, memory, progress, result);
-  if (model.wants_pc())
+  if constexpr (std::is_same_v<Model, sim::SlicedModel>)
+    replay_into<SlicesSink>(o, trace, span, model, memory, progress, result);
+  else if (model.wants_pc())
     replay_into<PcModelSink<Model>>(o, trace, span, model, memory, progress, result);
   else
     replay_into<BasicModelSink<Model>>(o, trace, span, model, memory, progress, result);

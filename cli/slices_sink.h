@@ -20,11 +20,13 @@ class SlicesSink final : public BasicModelSink<sim::SlicedModel>, private sim::S
  public:
   explicit SlicesSink(sim::SlicedModel& model, RunWatch* watch = nullptr, const host::Family* family = nullptr)
       : BasicModelSink(model, watch, family), makers_(model.threads()) {}
+  SlicesSink(sim::SlicedModel& model, channel::MemoryNames& names)
+      : BasicModelSink(model, names), makers_(model.threads()) {}
   void set_room_for_code(const CompiledPaths::Room& room) { room_ = room; }
 
   // As channel::MakesLater says: where memory has no names, for the makers know none.
   bool makes_later(uint32_t) const { return !has_names(); }
-  void make_later(channel::PathTable& paths, const channel::ReplayState& before, std::span<const uint64_t> words) {
+  void make_later(channel::DecodedPaths& paths, const channel::ReplayState& before, std::span<const uint64_t> words) {
     const auto head = std::bit_cast<HeadWords>(Head{&paths, before.last_line, before.bases, before.handle});
     model_.make_later(core(before.handle), *this, head, words);
   }
@@ -38,7 +40,7 @@ class SlicesSink final : public BasicModelSink<sim::SlicedModel>, private sim::S
   using MakerSink = BasicModelSink<sim::ReferenceLister>;
   // What stands before the words.
   struct Head {
-    channel::PathTable* paths;
+    channel::DecodedPaths* paths;
     uint64_t last_line;
     channel::SegmentBases bases;
     uint64_t handle;

@@ -47,6 +47,21 @@ void note_register(std::vector<uint8_t>& registers, uint16_t word, uint8_t numbe
 
 }  // namespace
 
+border::OperandDescriptor engine_operand(const traces::Operand& t) {
+  border::OperandDescriptor o{};
+  o.instruction = t.instruction;
+  o.kind = static_cast<border::OperandKind>(t.kind);
+  o.form = static_cast<border::OperandForm>(t.form);
+  o.flags = t.flags;
+  o.shift = t.shift;
+  o.word_a = t.word_a, o.word_b = t.word_b, o.word_c = t.word_c;
+  o.size = t.size;
+  o.disp = t.disp;
+  o.lanes = t.lanes, o.index_bytes = t.index_bytes, o.mask_lane = t.mask_lane;
+  o.modifier = static_cast<border::OperandModifier>(t.modifier);
+  return o;
+}
+
 traces::Superblock copied_superblock(const channel::MappedProcess& process, const border::SuperblockDescriptor& s,
                                      uint32_t words) {
   if (uint64_t{s.first_instruction} + s.instructions > process.instruction_capacity() ||

@@ -1,5 +1,5 @@
-// The descriptions of a live process's code, for a trace. The terms of instr/border and of traces/ are the same by design;
-// this is the one place that relies on it.
+// The descriptions of a live process's code, for a trace, and back. The terms of instr/border and of traces/ are the same by
+// design; this is the one place that relies on it.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +14,8 @@ namespace simrun::cli {
 
 // Superblock `s`, whose paths have at most `words` address words. Throws channel::StreamError when it does not hold together.
 traces::Superblock copied_superblock(const channel::MappedProcess& process, const border::SuperblockDescriptor& s, uint32_t words);
+
+border::OperandDescriptor engine_operand(const traces::Operand& operand);
 
 class DescriptorCopier {
  public:

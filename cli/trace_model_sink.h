@@ -4,15 +4,20 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "cli/core_counts.h"
 #include "cli/model_sink.h"
 #include "cli/trace_cores.h"
 #include "cli/trace_information.h"
 #include "cli/trace_memory.h"
+#include "cli/trace_paths.h"
+#include "instr/channel/stream_error.h"
+#include "instr/channel/take_paths.h"
 #include "traces/reader.h"
 #include "traces/replay.h"
 
@@ -25,8 +30,11 @@ class TraceModelSink {
  public:
   static constexpr bool kWantsPc = channel::kSinkWantsPc<Inner>;
   // `is_memory_there`: `memory` is as it is at the start of what is replayed, else as before the first chunk of it.
-  TraceModelSink(Inner& sink, const traces::Reader& trace, uint32_t cores, TraceMemory& memory, bool is_memory_there)
+  TraceModelSink(Inner& sink, const traces::Reader& trace, uint32_t cores, uint32_t line_bytes, TraceMemory& memory,
+                 bool is_memory_there)
       : sink_(sink),
+        trace_(trace),
+        line_bytes_(line_bytes),
         memory_(memory),
         is_memory_there_(is_memory_there),
         follows_(recorded_cores(trace.information()) == cores) {
@@ -34,6 +42,12 @@ class TraceModelSink {
     own_cores_ = cores_of_threads(trace.summary(), cores);
     each_has_its_own_ = !own_cores_.empty() && own_cores_.size() == trace.summary().at("threads").size();
   }
+  ~TraceModelSink() {
+    if constexpr (channel::MakesLater<Inner>)
+      for (uint32_t process = 0; process < paths_.size(); ++process) sink_.lose_paths(process);
+  }
+  TraceModelSink(const TraceModelSink&) = delete;
+  TraceModelSink& operator=(const TraceModelSink&) = delete;
   // Instructions that a thread has retired.
   void set_instructions(std::function<uint64_t(uint32_t)> instructions) { instructions_ = std::move(instructions); }
 
@@ -69,10 +83,36 @@ class TraceModelSink {
                   static_cast<int>(traces::ReferenceKind::kNonTemporalStore));
     sink_.data(handle, static_cast<channel::ReferenceKind>(kind), address, bytes, pc...);
   }
+  // As traces::PathRun says. Throws traces::FormatError.
+  bool take_paths(traces::PathRun& run) requires(channel::TakesTogether<Inner> || channel::MakesLater<Inner>) {
+    channel::ReplayState state;
+    state.handle = run.thread.handle, state.last_line = run.thread.last_line;
+    state.bases = {run.thread.bases.fs, run.thread.bases.gs};
+    try {
+      const auto taken = channel::take_paths(sink_, paths_of(run.thread.process), state, run.at, run.end, run.most);
+      if (!taken) return false;
+      run.thread.counts += counts_of(state.statistics, static_cast<uint64_t>(taken->at - run.at));
+      run.thread.last_line = state.last_line;
+      run.at = taken->at, run.instructions = taken->instructions, run.paths = state.statistics.paths;
+    } catch (const channel::StreamError& error) {
+      throw traces::FormatError(error.what());
+    }
+    return true;
+  }
   CoreCounts& counts() { return counts_; }
   bool has_cores() const { return follows_ || !own_cores_.empty(); }
 
  private:
+  static traces::Counts counts_of(const channel::ThreadStatistics& s, uint64_t words) {
+    return {s.instructions, s.loads, s.stores, s.prefetches, s.flushes, s.fetch_lines, s.paths,
+            s.string_iterations, s.syscalls, s.signals, s.cuts, words};
+  }
+  TracePaths& paths_of(uint32_t process) {
+    if (paths_.size() <= process) paths_.resize(process + 1);
+    if (paths_[process] == nullptr)
+      paths_[process] = std::make_unique<TracePaths>(trace_.process(process), line_bytes_);
+    return *paths_[process];
+  }
   static channel::ThreadReport report_of(uint32_t thread, uint32_t process) {
     channel::ThreadReport report;
     report.index = report.core = thread;
@@ -81,11 +121,14 @@ class TraceModelSink {
   }
 
   Inner& sink_;
+  const traces::Reader& trace_;
+  const uint32_t line_bytes_;
   TraceMemory& memory_;
   bool is_memory_there_;
   bool follows_, each_has_its_own_ = false;
   std::map<uint32_t, uint32_t> own_cores_;
   CoreCounts counts_;
+  std::vector<std::unique_ptr<TracePaths>> paths_;  // by process
   std::function<uint64_t(uint32_t)> instructions_;
 };
 

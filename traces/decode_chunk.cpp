@@ -34,7 +34,9 @@ class PartDecoder {
 
   uint64_t words() const { return word_count_; }
 
-  ThreadPart decode() {
+  // `words`: whose memory is to be used.
+  ThreadPart decode(std::vector<uint64_t> words) {
+    if (words.capacity() >= word_count_) part_.words = std::move(words);
     part_.words.reserve(word_count_);
     prefer_huge_pages(part_.words.data(), word_count_ * sizeof(uint64_t));
     part_.words.resize(word_count_);
@@ -101,7 +103,7 @@ void read_turns(ByteReader& from, Chunk& chunk) {
 }
 
 template <class Items>
-Chunk decode(std::span<const uint8_t> bytes, const ShapesOf& shapes) {
+Chunk decode(std::span<const uint8_t> bytes, const ShapesOf& shapes, Chunk used) {
   ByteReader from(bytes);
   Chunk chunk;
   const uint64_t parts = from.varint_up_to(kMaxThreadsInTrace, "number of threads");
@@ -110,7 +112,7 @@ Chunk decode(std::span<const uint8_t> bytes, const ShapesOf& shapes) {
     PartDecoder<Items> part(from, shapes);
     words += part.words();
     require(words <= kMaxChunkWords, "more words than a chunk may hold");
-    chunk.threads.push_back(part.decode());
+    chunk.threads.push_back(part.decode(k < used.threads.size() ? std::move(used.threads[k].words) : std::vector<uint64_t>()));
     chunk.instructions += chunk.threads.back().instructions;
   }
   read_turns(from, chunk);
@@ -120,12 +122,12 @@ Chunk decode(std::span<const uint8_t> bytes, const ShapesOf& shapes) {
 
 }  // namespace
 
-Chunk decode_chunk(std::span<const uint8_t> bytes, const ShapesOf& shapes) {
-  return decode<ItemsDecoder>(bytes, shapes);
+Chunk decode_chunk(std::span<const uint8_t> bytes, const ShapesOf& shapes, Chunk used) {
+  return decode<ItemsDecoder>(bytes, shapes, std::move(used));
 }
 
-Chunk decode_chunk_3(std::span<const uint8_t> bytes, const ShapesOf& shapes) {
-  return decode<version_3::ItemsDecoder>(bytes, shapes);
+Chunk decode_chunk_3(std::span<const uint8_t> bytes, const ShapesOf& shapes, Chunk used) {
+  return decode<version_3::ItemsDecoder>(bytes, shapes, std::move(used));
 }
 
 }  // namespace simrun::traces

@@ -129,7 +129,7 @@ uint64_t Reader::instructions() const {
   return last.first_instruction + last.instructions - chunks_.front().section.first_instruction;
 }
 
-Chunk Reader::read_chunk(size_t index) const {
+Chunk Reader::read_chunk(size_t index, Chunk used) const {
   const Section& section = chunks_[index].section;
   const Bytes bytes = file_.read(section);
   try {
@@ -137,7 +137,8 @@ Chunk Reader::read_chunk(size_t index) const {
       require(process < shapes_.size(), "a process without descriptions");
       return shapes_[process];
     };
-    Chunk chunk = section.type == SectionType::kChunk ? decode_chunk(bytes, shapes) : decode_chunk_3(bytes, shapes);
+    Chunk chunk = section.type == SectionType::kChunk ? decode_chunk(bytes, shapes, std::move(used))
+                                                         : decode_chunk_3(bytes, shapes, std::move(used));
     require(chunk.instructions == section.instructions, "a chunk has other instructions than its header says");
     chunk.first_instruction = section.first_instruction;
     return chunk;

@@ -10,9 +10,11 @@
 //   void fetch(uint32_t handle, uint64_t line);
 //   void data(uint32_t handle, ReferenceKind kind, uint64_t address, uint32_t bytes);
 // with what start_thread returned as the handle. With a constant kWantsPc = true, fetch() and data() get the address of
-// the instruction too, as their last argument.
+// the instruction too, as their last argument. A sink with a loop of its own over paths has
+//   bool take_paths(PathRun&)   takes some of them, or returns false: it wants the references of the next one
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <limits>
 #include <map>
@@ -45,6 +47,16 @@ struct ReplaySelection {
   }
 };
 
+// Paths of a thread in a row. Never more than kMostWords, which any path has room in.
+struct PathRun {
+  static constexpr size_t kMostWords = 32768;
+  ReplayThread& thread;           // whose counts and last line are kept up to date
+  const uint64_t *at, *const end; // words: `at` goes on by whole paths; there may be events between them
+  const uint64_t most;            // instructions: until so many are over, or a path more
+  uint64_t instructions = 0;      // of what was taken
+  uint64_t paths = 0;
+};
+
 template <class Sink>
 class Replay {
  public:
@@ -58,7 +70,8 @@ class Replay {
   void run(const Chunk& chunk, uint64_t from, uint64_t to) {
     if constexpr (kFollowsMemory) sink_.begin_chunk(chunk);
     std::vector<Position> positions;
-    for (const ThreadPart& part : chunk.threads) positions.push_back({&part, part.words.data(), selection_.has(part)});
+    for (const ThreadPart& part : chunk.threads)
+      positions.push_back({&part, part.words.data(), selection_.has(part), part.items});
     now_ = chunk.first_instruction;
     started_ |= from <= trace_.chunks()[0].section.first_instruction;
     for (const Turn& turn : chunk.turns) {
@@ -85,6 +98,7 @@ class Replay {
     const ThreadPart* part;
     const uint64_t* at;
     bool selected;
+    uint64_t left;  // items
     ReplayThread* thread = nullptr;
     SegmentBases bases{};  // while nothing was replayed
     bool moved = false;
@@ -96,7 +110,8 @@ class Replay {
       position.moved = true;
     }
     PathReferenceTable& table = tables_[position.part->process];
-    for (uint32_t k = 0; k < items; ++k) {
+    const uint64_t left = position.left -= items;
+    for (uint64_t k = 0; k < items; ++k) {
       const uint64_t* const words = position.at;
       const auto id = static_cast<uint32_t>(*words);
       const bool is_path = id >= kFirstPath;
@@ -119,6 +134,14 @@ class Replay {
         event(position, words, wanted, table);
         continue;
       }
+      if constexpr (requires(PathRun & run) { sink_.take_paths(run); }) {
+        if (wanted) {
+          if (const uint64_t taken = take_paths(position, items - k, left, to); taken != 0) {
+            k += taken - 1;
+            continue;
+          }
+        }
+      }
       const PathReferences& path = table[id];
       now_ += path.counts.instructions;
       position.at += 1 + path.words;
@@ -126,6 +149,29 @@ class Replay {
       replay(path, words, *position.thread);
       passed(path.counts.instructions);
     }
+  }
+
+  // Of the next `items`, behind which the thread's part has `left`, as many as the sink takes.
+  uint64_t take_paths(Position& position, uint64_t items, uint64_t left, uint64_t to) {
+    const uint64_t* const end = left == 0 ? position.part->words.data() + position.part->words.size()
+                                          : end_of_paths(position, items);
+    const auto words = std::min(static_cast<size_t>(end - position.at), PathRun::kMostWords);
+    PathRun run{*position.thread, position.at, position.at + words, std::min(to - now_, look_at_ - replayed_)};
+    if (!sink_.take_paths(run)) return 0;
+    position.at = run.at;
+    now_ += run.instructions;
+    passed(run.instructions);
+    return run.paths;
+  }
+
+  // Behind the next `items` up to the first event among them, or further than a PathRun.
+  const uint64_t* end_of_paths(const Position& position, uint64_t items) const {
+    const DescriptorTable& descriptors = tables_[position.part->process].descriptors();
+    const uint64_t* at = position.at;
+    const uint64_t* const far = at + PathRun::kMostWords;
+    for (; items != 0 && at < far && static_cast<uint32_t>(*at) >= kFirstPath; --items)
+      at += 1 + descriptors.path(static_cast<uint32_t>(*at)).words;
+    return at;
   }
 
   void passed(uint64_t instructions) {

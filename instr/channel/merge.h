@@ -14,6 +14,7 @@
 #include <concepts>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -25,6 +26,7 @@
 #include "instr/channel/replay.h"
 #include "instr/channel/replay_cut.h"
 #include "instr/channel/stream_error.h"
+#include "instr/channel/take_paths.h"
 #include "instr/channel/virtual_time.h"
 
 namespace simrun::channel {
@@ -61,18 +63,6 @@ concept WantsEvents = requires(Sink& s, MergeThread& t, std::span<const uint64_t
 template <class Sink>
 concept FollowsCores = requires(Sink& s, const ThreadReport& t) {
   { s.run_on(t) } -> std::same_as<uint32_t>;
-};
-
-// A sink for which others make references of paths, later, each thread's by a ReplayState like that of before them. Here
-// they are counted only.
-//   bool makes_later(uint32_t handle)   now
-//   void make_later(PathTable&, const ReplayState& before, std::span<const uint64_t> words)
-//   void lose_paths(uint32_t process)   its PathTable goes
-template <class Sink>
-concept MakesLater = requires(Sink& s, PathTable& p, const ReplayState& r, std::span<const uint64_t> w) {
-  { s.makes_later(0u) } -> std::same_as<bool>;
-  s.make_later(p, r, w);
-  s.lose_paths(0u);
 };
 
 //   void forget_process(uint32_t)   nothing more comes from the process
@@ -180,46 +170,23 @@ class Merge {
   // As many paths as the words in hand and the turn allow. False: not even one was complete.
   bool run_paths(MergeThread& thread) {
     if (!thread.unborn.empty()) time_.release_children(thread);
-    if constexpr (MakesLater<Sink>) {
-      if (sink_.makes_later(thread.replay.handle)) {
-        bool went_on = false;
-        counting_.take_together(0, [&, before = thread.replay](auto& way) {
-          went_on = run_paths_together(thread, way, counting_, [&](std::span<const uint64_t> words) {
-            sink_.make_later(*paths_[thread.process], before, words);
-          });
-        });
-        return went_on;
-      }
-    }
-    if constexpr (TakesTogether<Sink> && !HearsOfEachPath<Sink>) {
-      bool went_on = false;
-      const auto take = [&](auto& way) __attribute__((always_inline)) { went_on = run_paths_together(thread, way, sink_, [](auto) {}); };
-      if (sink_.take_together(thread.replay.handle, take)) return went_on;
-    }
+    if constexpr (MakesLater<Sink> || (TakesTogether<Sink> && !HearsOfEachPath<Sink>))
+      if (const auto went_on = run_paths_together(thread)) return *went_on;
     return run_each_path(thread);
   }
 
-  // `to`: whose way it is; `make`: called with what was taken.
-  template <class Way, class To, class Make>
-  [[gnu::always_inline]] bool run_paths_together(MergeThread& thread, Way& way, To& to, Make make) {
-    PathTable& paths = *paths_[thread.process];
+  // Nothing: the sink wants each path by itself now.
+  std::optional<bool> run_paths_together(MergeThread& thread) {
     const uint64_t* const first = thread.ring.position();
-    const uint64_t* const end = thread.ring.end();
-    const uint64_t* at = first;
-    const uint64_t turn = thread.turn_end - thread.clock;
     const uint64_t paths_before = thread.replay.statistics.paths;
-    uint64_t instructions = 0;
-    {
-      PathsTogether together(thread.replay, way);
-      at = together.run(paths, at, end, turn, to);
-      instructions = together.instructions();
-    }
-    if (at != first) make(std::span(first, at));
+    const auto taken = take_paths(sink_, *paths_[thread.process], thread.replay, first, thread.ring.end(),
+                                  thread.turn_end - thread.clock);
+    if (!taken) return {};
     if constexpr (WantsWords<Sink>)
-      sink_.words(thread, first, at, thread.replay.statistics.paths - paths_before, instructions);
-    thread.clock += instructions;
-    thread.ring.consume_to(at);
-    return at != first;
+      sink_.words(thread, first, taken->at, thread.replay.statistics.paths - paths_before, taken->instructions);
+    thread.clock += taken->instructions;
+    thread.ring.consume_to(taken->at);
+    return taken->at != first;
   }
 
   bool run_each_path(MergeThread& thread) {

@@ -3,10 +3,12 @@
 // bench/channel/merge_benchmark.cpp. Many executions in a row: PathsTogether, with counts in registers.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <span>
 
@@ -14,7 +16,7 @@
 #include <emmintrin.h>
 #endif
 
-#include "instr/channel/path_table.h"
+#include "instr/channel/decoded_paths.h"
 #include "instr/channel/reference.h"
 #include "instr/channel/special_operands.h"
 #include "instr/channel/thread_statistics.h"
@@ -174,13 +176,13 @@ inline void replay(const DecodedPath& path, const uint64_t* words, ReplayState& 
 //   way.special(Do make)   make() calls the sink itself
 //   way.count(const PlainCounts&)   at the end: of all that plain() got
 // and, when it has code of its own for some paths:
-//   bool way.has_code(uint64_t word, const PathTable& paths)   asked before an execution of path `word`
+//   bool way.has_code(uint64_t word, const DecodedPaths& paths)   asked before an execution of path `word`
 //   CodeRun& way.code_run(); way.run_code()   executes that path and those that follow in the words, while they have code
 //   way.throw_failure()   throws what went wrong in it
 template <class Sink>
 concept TakesTogether = requires(Sink& s) { s.take_together(0u, [](auto&) {}); };
 template <class Way>
-concept HasCode = requires(Way& way, const PathTable& paths) { way.has_code(uint64_t{}, paths); };
+concept HasCode = requires(Way& way, const DecodedPaths& paths) { way.has_code(uint64_t{}, paths); };
 
 // What the code of a way works on.
 struct CodeRun {
@@ -245,12 +247,13 @@ class PathSums {
 };
 static_assert(offsetof(DecodedPath, words) == 48 && offsetof(DecodedPath, modifications) == 62);
 
-// The path at `at`, which is not `end`: its words, or 0 if it is none or not complete.
-inline uint32_t path_length(PathTable& paths, const uint64_t* at, const uint64_t* end) {
+// The path at `at`, which is not `end`: its words, or 0 if it is none, not complete, or not for a loop over many.
+inline uint32_t path_length(DecodedPaths& paths, const uint64_t* at, const uint64_t* end) {
   uint32_t length = paths.length(*at);
   if (length == 0) [[unlikely]] {
     if (static_cast<uint32_t>(*at) < border::kFirstPath) return 0;
-    length = 1 + paths.decode(*at).words;
+    length = paths.decode_length(*at);
+    if (length == 0) return 0;
   }
   return end - at < length ? 0 : length;
 }
@@ -285,7 +288,7 @@ class PathsTogether {
   }
   // All paths from `at` up to `end`, to what is none, or until `turn` instructions are over. Where it stopped.
   template <class Sink>
-  [[gnu::always_inline]] const uint64_t* run(PathTable& paths, const uint64_t* at, const uint64_t* end, uint64_t turn,
+  [[gnu::always_inline]] const uint64_t* run(DecodedPaths& paths, const uint64_t* at, const uint64_t* end, uint64_t turn,
                                              Sink& sink) {
     while (at != end && instructions_ < turn) {
       const uint32_t length = path_length(paths, at, end);
@@ -306,7 +309,13 @@ class PathsTogether {
   // `at`: at a path that the way has code for.
   const uint64_t* run_code(const uint64_t* at, const uint64_t* end, uint64_t turn) {
     CodeRun& run = way_.code_run();
-    run = {at, end, static_cast<int64_t>(turn - instructions_), last_line_, {}, 0, &thread_, thread_.bases.fs};
+    // Member by member: a temporary would be copied by loads that wait for narrower stores.
+    run.at = at, run.end = end, run.left = static_cast<int64_t>(turn - instructions_);
+    run.last_line = last_line_;
+    std::fill(std::begin(run.sums), std::end(run.sums), 0u);
+    run.skipped = 0;
+    run.thread = &thread_;
+    run.fs = thread_.bases.fs;
     way_.run_code();
     instructions_ = turn - static_cast<uint64_t>(run.left);
     last_line_ = run.last_line;

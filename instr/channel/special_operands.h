@@ -1,6 +1,6 @@
 // Operands that are not one plain sum, expanded into references as the comments of instr/border/descriptors.h define
 // them: segment bases and 32-bit addresses, repeated strings, gathers and scatters, masked vectors, xsave areas. The
-// words they read were checked by PathTable.
+// words they read were checked by DecodedPaths.
 #pragma once
 
 #include <bit>
@@ -9,7 +9,7 @@
 #include <span>
 
 #include "instr/border/descriptors.h"
-#include "instr/channel/path_table.h"
+#include "instr/channel/decoded_paths.h"
 #include "instr/channel/stream_error.h"
 #include "instr/channel/xsave_layout.h"
 

@@ -53,7 +53,7 @@ class RecordedStreams : public RecordCommand {
     const traces::Reader trace(trace_file);
     cli::TraceMemory memory(trace, 0);
     cli::BasicModelSink<AllModels> inner(models, memory.names());
-    Sink sink(inner, trace, machine.cores, memory, false);
+    Sink sink(inner, trace, machine.cores, machine.line_bytes, memory, false);
     traces::Replay<Sink> replay(trace, sink, machine.line_bytes, {});
     sink.set_instructions([&](uint32_t thread) { return replay.threads().at(thread).counts.instructions; });
     for (size_t i = 0; i < trace.chunks().size(); ++i) replay.run(trace.read_chunk(i), 0, ~uint64_t{0});
