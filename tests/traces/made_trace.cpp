@@ -123,7 +123,7 @@ std::vector<uint64_t> MadeTrace::event() {
     case 2: return {static_cast<uint64_t>(Event::kGsBase) | uint64_t{1} << 32, number(uint64_t{1} << 46)};
     case 3: return {static_cast<uint64_t>(Event::kSignal) | uint64_t{1} << 32, 1 + number(64)};
     case 4: return cut();
-    default: return {200 | uint64_t{3} << 32, random_(), number(9), ~uint64_t{0}};  // of a later version
+    default: return {250 | uint64_t{3} << 32, random_(), number(9), ~uint64_t{0}};  // of a later version
   }
 }
 
