@@ -410,7 +410,7 @@ struct LaterSink {
   void fetch(uint32_t, uint64_t) { ADD_FAILURE(); }
   void data(uint32_t, ReferenceKind, uint64_t, uint32_t) { ADD_FAILURE(); }
   bool makes_later(uint32_t) { return true; }
-  void make_later(PathTable&, const ReplayState& before, std::span<const uint64_t> words) {
+  void make_later(DecodedPaths&, const ReplayState& before, std::span<const uint64_t> words) {
     calls.push_back("make " + std::to_string(words.size()) + (before.last_line == ~uint64_t{0} ? " first" : ""));
   }
   void words(MergeThread&, const uint64_t*, const uint64_t*, uint64_t paths, uint64_t instructions) {

@@ -116,14 +116,14 @@ std::vector<uint64_t> MadeTrace::paths(uint32_t count, uint64_t* instructions) {
   return words;
 }
 
-std::vector<uint64_t> MadeTrace::event() {
+std::vector<uint64_t> MadeTrace::event(uint32_t later) {
   switch (number(6)) {
     case 0: return {static_cast<uint64_t>(Event::kSyscallEnter) | uint64_t{2} << 32, number(300), number(2)};
     case 1: return {static_cast<uint64_t>(Event::kFsBase) | uint64_t{1} << 32, number(uint64_t{1} << 46)};
     case 2: return {static_cast<uint64_t>(Event::kGsBase) | uint64_t{1} << 32, number(uint64_t{1} << 46)};
     case 3: return {static_cast<uint64_t>(Event::kSignal) | uint64_t{1} << 32, 1 + number(64)};
     case 4: return cut();
-    default: return {250 | uint64_t{3} << 32, random_(), number(9), ~uint64_t{0}};  // of a later version
+    default: return {later | uint64_t{3} << 32, random_(), number(9), ~uint64_t{0}};
   }
 }
 
@@ -147,7 +147,7 @@ ScratchDirectory::ScratchDirectory() {
 ScratchDirectory::~ScratchDirectory() { std::filesystem::remove_all(path_); }
 
 std::vector<std::vector<uint64_t>> write_made_trace(const std::string& path, uint64_t seed, uint32_t threads,
-                                                    uint32_t chunks, WriterOptions options) {
+                                                    uint32_t chunks, WriterOptions options, uint32_t later) {
   MadeTrace made(seed);
   options.chunk_words = 5000;
   Writer writer(path, {{"command", {"made", std::to_string(seed)}}}, options);
@@ -171,7 +171,7 @@ std::vector<std::vector<uint64_t>> write_made_trace(const std::string& path, uin
     all[t].insert(all[t].end(), paths.begin(), paths.end());
     words += paths.size();
     if (made.number(4) != 0) continue;
-    const std::vector<uint64_t> event = made.event();
+    const std::vector<uint64_t> event = made.event(later);
     const bool is_cut = static_cast<uint32_t>(event[0]) == static_cast<uint32_t>(Event::kCut);
     writer.add_event(t, event, is_cut ? event[2] : 0);
     all[t].insert(all[t].end(), event.begin(), event.end());

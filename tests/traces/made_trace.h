@@ -20,8 +20,9 @@ class MadeTrace {
   void describe(DescriptorTable& table) const;
   // Whole paths of one thread; addresses follow each other as in loops, with surprises.
   std::vector<uint64_t> paths(uint32_t count, uint64_t* instructions);
-  // An event with its first word.
-  std::vector<uint64_t> event();
+  // An event with its first word; `later`: the number of one of a later version. (Kept files have 200, which means
+  // something now: those that are replayed take another.)
+  std::vector<uint64_t> event(uint32_t later = 200);
 
   const std::vector<Superblock>& superblocks() const { return superblocks_; }
   const std::vector<Path>& path_list() const { return paths_; }
@@ -52,6 +53,7 @@ class ScratchDirectory {
 
 // A trace of `threads` threads and about `chunks` chunks, written to `path`; what went in is returned by thread.
 std::vector<std::vector<uint64_t>> write_made_trace(const std::string& path, uint64_t seed, uint32_t threads = 3,
-                                                    uint32_t chunks = 4, WriterOptions options = {.workers = 2});
+                                                    uint32_t chunks = 4, WriterOptions options = {.workers = 2},
+                                                    uint32_t later = 200);
 
 }  // namespace simrun::traces

@@ -122,7 +122,7 @@ TEST_F(PathRuns, CountWhatTheirReferencesCount) {
     SCOPED_TRACE(seed);
     std::mt19937_64 random(seed);
     const auto threads = static_cast<uint32_t>(seed % 3 == 0 ? 3 : 1);
-    traces::write_made_trace(scratch.file("t"), seed, threads, 8);
+    traces::write_made_trace(scratch.file("t"), seed, threads, 8, {.workers = 2}, 250);
     const traces::Reader trace(scratch.file("t"));
     const uint64_t instructions = trace.instructions();
     sim::MachineConfig machine = sim::small_machine(4);
