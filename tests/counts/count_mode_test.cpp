@@ -138,7 +138,7 @@ TEST_P(CountMode, EqualsTraceInstructionByInstruction) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Programs, CountMode, testing::Values("plain_loop", "branches", "faults", "locked", "strings", "stack_operands", "replaced"),
+INSTANTIATE_TEST_SUITE_P(Programs, CountMode, testing::Values("plain_loop", "branches", "faults", "faults_in_loops", "locked", "strings", "stack_operands", "replaced"),
                          [](const auto& name) { return std::string(name.param); });
 
 TEST(CountModeThreads, EachHasItsOwnIntervals) {
@@ -262,7 +262,7 @@ TEST_P(ModeSwitches, LoseNothing) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Programs, ModeSwitches, testing::Values("plain_loop", "branches", "faults", "locked", "strings", "stack_operands", "replaced"),
+INSTANTIATE_TEST_SUITE_P(Programs, ModeSwitches, testing::Values("plain_loop", "branches", "faults", "faults_in_loops", "locked", "strings", "stack_operands", "replaced"),
                          [](const auto& name) { return std::string(name.param); });
 
 // The other threads change with the first, wherever they are.

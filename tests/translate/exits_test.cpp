@@ -210,6 +210,20 @@ TEST(Unrolling, TheJumpsBackAreTurnedRound) {
   EXPECT_FALSE(t.output.exits[3].forward);                      // each turn of the loop meets the check
 }
 
+// Each pass has counters of its own, and each exit a path, which ends with it.
+TEST(Unrolling, TheBlocksOfEachPassAreCounted) {
+  DecodedSuperblock loop = decoded(loop_of(4, 1));   // jb out ; dec %ecx ; dec %ecx ; jnz back
+  unroll_loop(kMaxSuperblockInstructions, loop);
+  ASSERT_EQ(loop.count, 16u);
+  const Translated t = translate(loop, border::Mode::kCount, true, true);
+  std::vector<int> ends;
+  for (const auto& path : t.output.paths) ends.push_back(path.instructions);
+  EXPECT_EQ(ends, (std::vector<int>{1, 4, 5, 8, 9, 12, 13, 16, 16}));
+  uint16_t blocks = 0;
+  for (const RecoveryPoint& p : t.output.recovery) blocks = std::max(blocks, p.blocks);
+  EXPECT_EQ(blocks, kMaxConditionalExits);
+}
+
 // Recovery tells the passes apart: the instruction is the one of the copy, its address that of the loop.
 TEST(Unrolling, AFaultFindsThePass) {
   DecodedSuperblock loop = decoded({0x48, 0x03, 0x06, 0x48, 0x83, 0xc6, 0x08, 0x75, 0xf7});   // add (%rsi), %rax ; add $8, %rsi ; jnz back

@@ -76,7 +76,7 @@ struct Case {
   bool watch = false;        // the first instruction is watched (mode: watch)
   border::Mode mode = border::Mode::kNull;
   bool count_paths = false;
-  bool unroll = false;       // mode: null unrolled
+  bool unroll = false;       // mode: ... unrolled
   uint64_t view = 0;         // how far away the code is executed
   std::vector<uint8_t> code;
 };
@@ -95,8 +95,8 @@ Case read_case(const std::filesystem::path& path) {
     if (line == "mode: watch") c.watch = true, c.mode = border::Mode::kTrace;
     if (line.starts_with("mode: trace")) c.mode = border::Mode::kTrace;
     if (line.starts_with("mode: count")) c.mode = border::Mode::kCount;
-    if (line == "mode: count paths") c.count_paths = true;
-    if (line == "mode: null unrolled") c.unroll = true;
+    if (line.starts_with("mode: count paths")) c.count_paths = true;
+    if (line.starts_with("mode: ") && line.ends_with(" unrolled")) c.unroll = true;
     if (!line.starts_with("code: ")) continue;
     std::istringstream bytes(line.substr(6));
     for (std::string b; bytes >> b;) c.code.push_back(static_cast<uint8_t>(std::stoul(b, nullptr, 16)));

@@ -254,11 +254,13 @@ void map_code(const border::CodeMapEntry& entry) {
   h.code_mapped.store(number + 1, std::memory_order_release);
 }
 
-// What is translated at `pc`. Loops are unrolled where nobody asks which instructions have been executed: descriptors tell them by their
-// addresses.
+// What is translated at `pc`. Where instructions are counted and nothing else, so many as a loop unrolled has must not come between two
+// checks: links pass them by (kMostBetweenChecks). Who reads a trace takes each address to be once in a path.
 void form(AppAddress pc, Purpose purpose, uint32_t max_instructions, DecodedSuperblock& decoded) {
   form_superblock(pc, max_instructions, decoded);
-  if (g_state->options.mode == border::Mode::kNull && purpose == Purpose::kOrdinary) unroll_loop(max_instructions, decoded);
+  const TranslationOptions& o = g_state->options;
+  const bool unrolls = o.mode == border::Mode::kNull || (o.mode == border::Mode::kCount && o.count_paths);
+  if (unrolls && purpose == Purpose::kOrdinary) unroll_loop(max_instructions, decoded);
 }
 
 // `indirect`: the superblock is wanted by an indirect transfer, so its verification comes right before it.
