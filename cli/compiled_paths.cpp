@@ -23,7 +23,7 @@ using sim::Cache;
 
 namespace {
 
-constexpr size_t kMostBytesOfReference = 256;  // in each half
+constexpr size_t kMostBytesOfReference = 256, kMostOfWatched = 512;  // in each half
 
 bool fits_32(uint64_t value) {
   const auto number = static_cast<int64_t>(value);
@@ -45,16 +45,20 @@ constexpr size_t kKey = offsetof(Cache::Recent, key), kUsed = offsetof(Cache::Re
 //   r13  guesses of it                rdi  code_                        xmm0, xmm1  sums
 //   r14  instructions left            rsi  the memory for code          rax, rdx    scratch
 //   r15  CompiledRun
+// Of watched machines, other than these:
+//   rdi  line of the data reference before (or CompiledRun::kNoLine), of which the page is the TLB's most recent
+//   rsi  table of strides
 class CompiledPaths::Emitter : public Xbyak::CodeGenerator {
  public:
   // `code`: by path, in terms of getCode().
   Emitter(const Level1& level1, uint64_t capacity, const uint32_t* code, size_t bytes)
       : CodeGenerator(bytes),
         level1_(level1),
+        code_(code),
         capacity_(static_cast<uint32_t>(capacity)),
         cold_begin_(bytes / 2),
         cold_(cold_begin_) {
-    emit_routines(code);
+    emit_routines();
     hot_ = hot_begin_ = getSize();
   }
   // As if nothing had been emitted.
@@ -80,14 +84,19 @@ class CompiledPaths::Emitter : public Xbyak::CodeGenerator {
   };
 
   auto of_run(size_t member) { return qword[r15 + static_cast<uint32_t>(member)]; }
-  void emit_routines(const uint32_t* code);
-  void load_shared(const uint32_t* code);
+  void emit_routines();
+  void load_shared();
+  void call_out(size_t function);
   void dispatch();
-  void fetch(uint64_t line, bool is_first);
+  void emit_watching();
+  void fetch(uint32_t index, uint64_t line);
   // Returns how many operands that was.
   uint32_t special(const DecodedPath& path, uint32_t index, std::array<uint32_t, 8>& sums);
-  void data(uint32_t index, const Reference& r, bool of_fs);
-  void look_up(uint32_t index, const Reference& r, const Base& base, uint64_t constant);
+  void data(uint32_t index, const Reference& r, uint64_t pc, bool of_fs);
+  void look_up(uint32_t index, const Reference& r, uint64_t pc, const Base& base, uint64_t constant);
+  void look_at_fetched_page();
+  void look_at_data_page();
+  void note_stride(uint32_t index, uint64_t pc);
   void put_address(const Base& base, uint64_t constant);
   void make(uint32_t index) {
     mov(esi, index);
@@ -103,22 +112,25 @@ class CompiledPaths::Emitter : public Xbyak::CodeGenerator {
     });
   }
   // A miss: of the line of which rax is the key (Cache::Recent).
-  void otherwise_miss(const Xbyak::Label& from, const Xbyak::Label& behind, ReferenceKind kind) {
-    otherwise(from, behind, [this, kind] {
-      mov(esi, static_cast<uint32_t>(kind));
-      call(miss_);
-    });
+  void miss(uint32_t index, ReferenceKind kind) {
+    mov(esi, level1_.is_watched ? index : static_cast<uint32_t>(kind));
+    call(miss_);
+  }
+  void otherwise_miss(const Xbyak::Label& from, const Xbyak::Label& behind, uint32_t index, ReferenceKind kind) {
+    otherwise(from, behind, [this, index, kind] { miss(index, kind); });
   }
 
   const Level1 level1_;
+  const uint32_t* const code_;
   const uint32_t capacity_;
   const size_t cold_begin_;
   size_t hot_begin_ = 0, hot_ = 0, cold_;
   const uint8_t* entry_ = nullptr;
-  Xbyak::Label leave_, make_, make_special_, miss_;
+  Xbyak::Label leave_, make_, make_special_, miss_, look_up_page_[2], note_;
   // Of the path that is emitted.
   uint64_t number_ = 0;
   uint64_t line_ = 0;         // fetched last
+  uint64_t page_ = 0;         // of the fetch before, unless kNoLine: the TLB's most recent
   bool has_before_ = false;   // a data reference to before_ + constant_before_
   bool before_writes_ = false;
   Base before_;
@@ -126,17 +138,36 @@ class CompiledPaths::Emitter : public Xbyak::CodeGenerator {
   std::vector<std::function<void()>> later_;  // what emits the cold half
 };
 
-void CompiledPaths::Emitter::load_shared(const uint32_t* code) {
+void CompiledPaths::Emitter::load_shared() {
   mov(r8, of_run(offsetof(CompiledRun, fetch_guesses)));
   mov(r9, of_run(offsetof(CompiledRun, fetch_slots)));
   mov(r11, of_run(offsetof(CompiledRun, paths.end)));
-  mov(rdi, reinterpret_cast<uint64_t>(code));
-  mov(rsi, reinterpret_cast<uint64_t>(getCode()));
+  if (level1_.is_watched) {
+    mov(rdi, of_run(offsetof(CompiledRun, data_line)));
+    mov(rsi, of_run(offsetof(CompiledRun, strides)));
+  } else {
+    mov(rdi, reinterpret_cast<uint64_t>(code_));
+    mov(rsi, reinterpret_cast<uint64_t>(getCode()));
+  }
   movaps(xmm0, xword[r15 + offsetof(CompiledRun, paths.sums)]);
   movaps(xmm1, xword[r15 + offsetof(CompiledRun, paths.sums) + 16]);
 }
 
-void CompiledPaths::Emitter::emit_routines(const uint32_t* code) {
+// Calls a function of CompiledRun: of that, esi, and rdx. Eight pushes and calls deep, so the stack is aligned.
+void CompiledPaths::Emitter::call_out(size_t function) {
+  mov(of_run(offsetof(CompiledRun, paths.at)), rbx);
+  mov(of_run(offsetof(CompiledRun, clock)), rbp);
+  movaps(xword[r15 + offsetof(CompiledRun, paths.sums)], xmm0);
+  movaps(xword[r15 + offsetof(CompiledRun, paths.sums) + 16], xmm1);
+  if (level1_.is_watched) mov(of_run(offsetof(CompiledRun, data_line)), rdi);
+  mov(rdi, r15);
+  call(of_run(function));
+  mov(rbp, of_run(offsetof(CompiledRun, clock)));
+  load_shared();
+  mov(r10d, kNoLine);
+}
+
+void CompiledPaths::Emitter::emit_routines() {
   const Xbyak::Reg64 kept[] = {rbx, rbp, r12, r13, r14, r15};
   // At offset 0: where paths without code lead.
   L(leave_);
@@ -148,30 +179,21 @@ void CompiledPaths::Emitter::emit_routines(const uint32_t* code) {
   for (size_t k = std::size(kept); k-- != 0;) pop(kept[k]);
   ret();
 
-  // Eight pushes and calls deep here, so the stack is aligned.
-  const auto call_out = [&](size_t function) {
-    mov(of_run(offsetof(CompiledRun, paths.at)), rbx);
-    mov(of_run(offsetof(CompiledRun, clock)), rbp);
-    movaps(xword[r15 + offsetof(CompiledRun, paths.sums)], xmm0);
-    movaps(xword[r15 + offsetof(CompiledRun, paths.sums) + 16], xmm1);
-    mov(rdi, r15);
-    call(of_run(function));
-    mov(rbp, of_run(offsetof(CompiledRun, clock)));
-    load_shared(code);
-    mov(r10d, kNoLine);
-    ret();
-  };
   align(16);
   L(make_);  // esi: the index of the reference
   call_out(offsetof(CompiledRun, make));
+  ret();
   align(16);
   L(make_special_);  // esi: the index of the operand
   call_out(offsetof(CompiledRun, make_special));
+  ret();
   align(16);
-  L(miss_);  // esi: its kind, rax: the key of its line
+  L(miss_);  // esi: its kind, or its index, rax: the key of its line
   mov(rdx, rax);
   shr(rdx, 1);
-  call_out(offsetof(CompiledRun, miss));
+  call_out(level1_.is_watched ? offsetof(CompiledRun, miss_of) : offsetof(CompiledRun, miss));
+  ret();
+  if (level1_.is_watched) emit_watching();
 
   align(16);
   entry_ = getCurr();
@@ -182,9 +204,71 @@ void CompiledPaths::Emitter::emit_routines(const uint32_t* code) {
   mov(rbp, of_run(offsetof(CompiledRun, clock)));
   mov(r12, of_run(offsetof(CompiledRun, data_slots)));
   mov(r13, of_run(offsetof(CompiledRun, data_guesses)));
-  load_shared(code);
+  load_shared();
   dispatch();
   align(16);
+}
+
+// What sees every access.
+void CompiledPaths::Emitter::emit_watching() {
+  // The page in rdx is looked up. Of others keeps rax; r10 is kNoLine after one of fetches.
+  for (const uint32_t is_data : {0u, 1u}) {
+    if (!level1_.has_tlb) break;
+    Xbyak::Label absent;
+    const size_t pages = offsetof(CompiledRun, pages) + is_data * sizeof(Cache::Shortcut);
+    align(16);
+    L(look_up_page_[is_data]);
+    if (is_data == 0) {
+      mov(of_run(offsetof(CompiledRun, fetched_page)), rdx);
+      mov(r10d, kNoLine);  // rcx is needed
+    }
+    mov(rcx, rdx);  // Cache::place_of
+    shr(rcx, Cache::kPlaceFold);
+    xor_(ecx, edx);
+    and_(ecx, static_cast<uint32_t>(is_data != 0 ? level1_.data_page_mask : level1_.fetched_page_mask));
+    add(rcx, rcx);
+    add(rcx, of_run(pages + offsetof(Cache::Shortcut, guesses)));
+    movzx(ecx, word[rcx]);
+    shl(ecx, kSlotShift);
+    add(rcx, of_run(pages + offsetof(Cache::Shortcut, slots)));
+    add(rdx, rdx);  // the key of a page: none is modified
+    cmp(ptr[rcx + kKey], rdx);
+    jne(absent);
+    mov(rdx, of_run(pages + offsetof(Cache::Shortcut, clock)));
+    inc(qword[rdx]);
+    mov(rdx, ptr[rdx]);
+    mov(ptr[rcx + kUsed], rdx);
+    ret();
+    L(absent);
+    mov(of_run(offsetof(CompiledRun, kept)), rax);
+    mov(esi, is_data);
+    shr(rdx, 1);
+    call_out(offsetof(CompiledRun, look_up_page));
+    mov(rax, of_run(offsetof(CompiledRun, kept)));
+    ret();
+  }
+
+  // As Stride::notes(): rax is the entry, rdx the address of the instruction, rdi the line, and not both are those of
+  // the entry. "Not equal": it is done.
+  using Entry = sim::prefetch::Stride::Entry;
+  Xbyak::Label is_new, wants;
+  align(16);
+  L(note_);
+  cmp(ptr[rax + offsetof(Entry, pc)], rdx);
+  jne(is_new);
+  mov(rdx, rdi);
+  sub(rdx, ptr[rax + offsetof(Entry, line)]);
+  cmp(rdx, ptr[rax + offsetof(Entry, stride)]);
+  je(wants);
+  mov(ptr[rax + offsetof(Entry, line)], rdi);
+  mov(ptr[rax + offsetof(Entry, stride)], rdx);
+  L(wants);
+  ret();
+  L(is_new);
+  mov(ptr[rax + offsetof(Entry, pc)], rdx);
+  mov(ptr[rax + offsetof(Entry, line)], rdi);
+  mov(qword[rax + offsetof(Entry, stride)], 0);
+  ret();
 }
 
 // To the code of the path at rbx.
@@ -192,13 +276,21 @@ void CompiledPaths::Emitter::dispatch() {
   mov(rax, ptr[rbx]);
   cmp(rax, capacity_);
   jae(leave_, T_NEAR);
-  mov(eax, ptr[rdi + rax * 4]);
-  add(rax, rsi);
+  if (level1_.is_watched) {
+    mov(rdx, reinterpret_cast<uint64_t>(code_));
+    mov(eax, ptr[rdx + rax * 4]);
+    mov(rdx, reinterpret_cast<uint64_t>(getCode()));
+    add(rax, rdx);
+  } else {
+    mov(eax, ptr[rdi + rax * 4]);
+    add(rax, rsi);
+  }
   jmp(rax);
 }
 
 uint32_t CompiledPaths::Emitter::emit(uint64_t number, const DecodedPath& path) {
-  const size_t most = (path.reference_count + path.special_count + 2) * kMostBytesOfReference;
+  const size_t most =
+      (path.reference_count + path.special_count + 2) * (level1_.is_watched ? kMostOfWatched : kMostBytesOfReference);
   if (hot_ + most > cold_begin_ || cold_ + most > 2 * cold_begin_) return 0;
   const size_t cold_start = cold_;
   const auto start = static_cast<uint32_t>(hot_);
@@ -215,6 +307,7 @@ uint32_t CompiledPaths::Emitter::emit(uint64_t number, const DecodedPath& path) 
   }
   number_ = number;
   has_before_ = false;
+  page_ = CompiledRun::kNoLine;
   for (uint32_t i = 0, k = 0; i < path.reference_count || k < path.special_count;) {
     if (k < path.special_count && path.specials[k].position == i) {
       k += special(path, k, sums);
@@ -222,9 +315,9 @@ uint32_t CompiledPaths::Emitter::emit(uint64_t number, const DecodedPath& path) 
     }
     const Reference& r = path.references[i];
     if (r.kind == ReferenceKind::kFetch)
-      fetch(static_cast<uint64_t>(r.disp) + 2 * number, i == 0);
+      fetch(i, static_cast<uint64_t>(r.disp) + 2 * number);
     else
-      data(i, r, false);
+      data(i, r, path.pcs[i], false);
     ++i;
   }
   paddd(xmm0, ptr[rip + sums_place]);
@@ -252,7 +345,8 @@ uint32_t CompiledPaths::Emitter::emit(uint64_t number, const DecodedPath& path) 
 }
 
 // `line`: without the tag.
-void CompiledPaths::Emitter::fetch(uint64_t line, bool is_first) {
+void CompiledPaths::Emitter::fetch(uint32_t index, uint64_t line) {
+  const bool is_first = index == 0;
   Xbyak::Label miss, behind, skip;
   const auto last_line = of_run(offsetof(CompiledRun, paths.last_line));
   if (is_first) {
@@ -272,6 +366,10 @@ void CompiledPaths::Emitter::fetch(uint64_t line, bool is_first) {
     mov(rdx, tag);
     xor_(rax, rdx);
   }
+  if (const uint64_t page = (line ^ tag) >> level1_.page_shift; level1_.has_tlb && page != page_) {
+    look_at_fetched_page();
+    page_ = is_first ? CompiledRun::kNoLine : page;  // the first may be skipped
+  }
   movzx(edx, word[r8 + static_cast<uint32_t>(2 * Cache::place_of(line ^ tag, level1_.fetch_mask))]);
   shl(edx, kSlotShift);
   add(rax, rax);  // the key of a line that is not modified; of one that is, the general way knows
@@ -280,14 +378,14 @@ void CompiledPaths::Emitter::fetch(uint64_t line, bool is_first) {
   inc(rbp);
   mov(ptr[r9 + rdx + kUsed], rbp);
   L(behind);
-  otherwise_miss(miss, behind, ReferenceKind::kFetch);
+  otherwise_miss(miss, behind, index, ReferenceKind::kFetch);
   if (!level1_.split) has_before_ = false;  // its line is the most recent now
   if (is_first) otherwise(skip, behind, [this] { inc(dword[r15 + offsetof(CompiledRun, paths.skipped)]); });
 }
 
 uint32_t CompiledPaths::Emitter::special(const DecodedPath& path, uint32_t index, std::array<uint32_t, 8>& sums) {
   const border::OperandDescriptor& o = path.specials[index].operand;
-  if (!channel::is_plain_of_fs(o) || o.size > 1u << level1_.line_shift) {
+  if (!is_inline(o, level1_.line_shift)) {
     mov(esi, index);
     call(make_special_);
     has_before_ = false;
@@ -301,13 +399,63 @@ uint32_t CompiledPaths::Emitter::special(const DecodedPath& path, uint32_t index
   const ReferenceKind kind = channel::to_reference_kind(o.kind);
   const auto shift = static_cast<uint8_t>(o.word_b == border::kNoWord ? 0 : o.shift);
   data(path.reference_count + index,
-       {static_cast<int64_t>(disp), index_of(o.word_a), index_of(o.word_b), static_cast<uint16_t>(o.size), shift, kind}, true);
+       {static_cast<int64_t>(disp), index_of(o.word_a), index_of(o.word_b), static_cast<uint16_t>(o.size), shift, kind},
+       path.specials[index].pc, true);
   sums[3] += kind != ReferenceKind::kStore, sums[4] += kind != ReferenceKind::kLoad;
   sums[7] += kind == ReferenceKind::kReadModifyWrite;
   return 1;
 }
 
-void CompiledPaths::Emitter::data(uint32_t index, const Reference& r, bool of_fs) {
+void CompiledPaths::Emitter::look_at_fetched_page() {
+  Xbyak::Label other, behind;
+  mov(rdx, rax);
+  shr(rdx, level1_.page_shift);
+  cmp(rdx, of_run(offsetof(CompiledRun, fetched_page)));
+  jne(other, T_NEAR);
+  L(behind);
+  otherwise(other, behind, [this] { call(look_up_page_[0]); });
+}
+
+// Of the line in rax, which is the one before for what comes then.
+void CompiledPaths::Emitter::look_at_data_page() {
+  if (!level1_.has_tlb) return mov(rdi, rax);
+  Xbyak::Label other, behind;
+  mov(rdx, rdi);
+  mov(rdi, rax);
+  xor_(rdx, rax);
+  shr(rdx, level1_.page_shift);
+  if (level1_.page_shift == 0) test(rdx, rdx);
+  jnz(other, T_NEAR);
+  L(behind);
+  otherwise(other, behind, [this] {
+    mov(rdx, rdi);
+    shr(rdx, level1_.page_shift);
+    call(look_up_page_[1]);
+  });
+}
+
+// Shows the line in rdi, which is a hit, to who goes by instruction.
+void CompiledPaths::Emitter::note_stride(uint32_t index, uint64_t pc) {
+  if (!level1_.has_stride) return;
+  using Stride = sim::prefetch::Stride;
+  const auto entry = static_cast<uint32_t>(Stride::place_of(pc) * sizeof(Stride::Entry));
+  Xbyak::Label unknown, behind;
+  mov(rdx, pc);
+  cmp(ptr[rsi + entry + offsetof(Stride::Entry, pc)], rdx);
+  jne(unknown, T_NEAR);
+  cmp(ptr[rsi + entry + offsetof(Stride::Entry, line)], rdi);
+  jne(unknown, T_NEAR);
+  L(behind);
+  otherwise(unknown, behind, [this, index, entry, behind]() mutable {
+    lea(rax, ptr[rsi + entry]);
+    call(note_);
+    jne(behind, T_NEAR);
+    lea(rax, ptr[rdi + rdi]);
+    miss(index, ReferenceKind::kLoad);
+  });
+}
+
+void CompiledPaths::Emitter::data(uint32_t index, const Reference& r, uint64_t pc, bool of_fs) {
   const uint32_t line_bytes = 1u << level1_.line_shift;
   if (r.kind > ReferenceKind::kReadModifyWrite || r.bytes > line_bytes) {
     has_before_ = false;
@@ -330,17 +478,17 @@ void CompiledPaths::Emitter::data(uint32_t index, const Reference& r, bool of_fs
       test(byte[r12 + rcx + kKey], 1);
       jz(is_clean, T_NEAR);
     }
+    note_stride(index, pc);
     L(behind);
     if (writes && !before_writes_) {
-      otherwise(is_clean, behind, [this, kind = r.kind] {
+      otherwise(is_clean, behind, [this, index, kind = r.kind] {
         mov(rax, ptr[r12 + rcx + kKey]);
-        mov(esi, static_cast<uint32_t>(kind));
-        call(miss_);
+        miss(index, kind);
       });
     }
-    otherwise(elsewhere, behind, [this, index, r, base, constant] { look_up(index, r, base, constant); });
+    otherwise(elsewhere, behind, [this, index, r, pc, base, constant] { look_up(index, r, pc, base, constant); });
   } else {
-    look_up(index, r, base, constant);
+    look_up(index, r, pc, base, constant);
   }
   has_before_ = true;
   before_writes_ = writes;
@@ -374,7 +522,8 @@ void CompiledPaths::Emitter::put_address(const Base& base, uint64_t constant) {
   if (base.of_fs) add(rax, of_run(offsetof(CompiledRun, paths.fs)));
 }
 
-void CompiledPaths::Emitter::look_up(uint32_t index, const Reference& r, const Base& base, uint64_t constant) {
+void CompiledPaths::Emitter::look_up(uint32_t index, const Reference& r, uint64_t pc, const Base& base,
+                                     uint64_t constant) {
   Xbyak::Label crosses, miss, behind;
   const uint32_t line_bytes = 1u << level1_.line_shift;
   const uint64_t tag = level1_.tag >> level1_.line_shift;
@@ -390,6 +539,7 @@ void CompiledPaths::Emitter::look_up(uint32_t index, const Reference& r, const B
     mov(rcx, tag);
     xor_(rax, rcx);
   }
+  if (level1_.is_watched) look_at_data_page();
   mov(rcx, rax);  // Cache::place_of
   shr(rcx, Cache::kPlaceFold);
   xor_(ecx, eax);
@@ -407,8 +557,9 @@ void CompiledPaths::Emitter::look_up(uint32_t index, const Reference& r, const B
   jne(miss, T_NEAR);
   inc(rbp);
   mov(ptr[r12 + rcx + kUsed], rbp);
+  note_stride(index, pc);
   L(behind);
-  otherwise_miss(miss, behind, r.kind);
+  otherwise_miss(miss, behind, index, r.kind);
   if (r.bytes > 1) otherwise(crosses, behind, [this, index] { make(index); });
 }
 

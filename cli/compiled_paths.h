@@ -1,5 +1,6 @@
 // Hot paths as code of the host (decision 34). What BasicModelSink::ShortWay does for each reference by a description of
-// it, this has as instructions: where its words are, its kind and size, the shape of level 1 are constants in them.
+// it, this has as instructions: where its words are, its kind and size, the shape of level 1 are constants in them. The
+// same for BasicModelSink::WatchedWay, where a TLB and a prefetcher see every access (decision 36).
 #pragma once
 
 #include <cstddef>
@@ -9,6 +10,7 @@
 #include "instr/channel/decoded_paths.h"
 #include "instr/channel/replay.h"
 #include "sim/cache/cache.h"
+#include "sim/prefetch/stride.h"
 
 namespace simrun::cli {
 
@@ -26,6 +28,16 @@ struct CompiledRun {
   // All references of the special operand with this index, which nothing has counted yet.
   void (*make_special)(CompiledRun*, uint32_t special) noexcept = nullptr;
   void* maker = nullptr;
+  // With Level1::is_watched. In place of miss(): of this reference of the path at `paths.at`.
+  void (*miss_of)(CompiledRun*, uint32_t reference, uint64_t line) noexcept = nullptr;
+  // A page that its side's shortcut does not have.
+  void (*look_up_page)(CompiledRun*, uint32_t is_data, uint64_t page) noexcept = nullptr;
+  static constexpr uint64_t kNoLine = uint64_t{1} << 63;  // nor page
+  uint64_t fetched_page = kNoLine;  // of the fetch before
+  uint64_t data_line = kNoLine;     // of the data reference before
+  sim::Cache::Shortcut pages[2] = {};  // of fetches, of data
+  sim::prefetch::Stride::Entry* strides = nullptr;
+  uint64_t kept = 0;  // for the code
 };
 
 class CompiledPaths {
@@ -36,6 +48,11 @@ class CompiledPaths {
     uint64_t fetch_mask, data_mask;  // Cache::Shortcut::guess_mask
     uint64_t tag;                    // of the process, in addresses
     bool split;                      // fetches and data have caches of their own
+    // More than level 1 sees every access. What the code leaves to others is given with its instruction, then.
+    bool is_watched = false;
+    bool has_tlb = false, has_stride = false;  // of data, in level 1
+    uint32_t page_shift = 0;                   // binary logarithm of the lines of a page
+    uint64_t fetched_page_mask = 0, data_page_mask = 0;
     bool operator==(const Level1&) const = default;
   };
 
@@ -54,6 +71,10 @@ class CompiledPaths {
   CompiledPaths(const CompiledPaths&) = delete;
   CompiledPaths& operator=(const CompiledPaths&) = delete;
 
+  // A special operand that the code makes as any reference, and counts with its path.
+  static bool is_inline(const border::OperandDescriptor& o, uint32_t line_shift) {
+    return channel::is_plain_of_fs(o) && o.size <= 1u << line_shift;
+  }
   const Level1& level1() const { return level1_; }
   // `word`: of a path that was decoded.
   bool has_code(uint64_t word) const { return code_[word] != 0; }

@@ -42,6 +42,12 @@ concept HasHits = requires(Model& m) {
   m.hits(0u);
 };
 
+// There may be TLBs and prefetchers, which see every access.
+template <class Model>
+concept HasWatchers = requires(Model& m) {
+  m.set_ahead(uint64_t{});
+};
+
 // Model: sim::Hierarchy, or what has access_line(), access(), cores() and line_bytes() as that. A thread's handle: its
 // core, and its process above.
 template <class Model>
@@ -103,11 +109,18 @@ class BasicModelSink {
   void plain(uint32_t handle, const channel::PlainReferences& path) requires HasHits<Model> {
     take_path(*this, handle, path);
   }
-  // Many paths at once (channel/replay.h): where nobody but level 1 sees every access, and memory has no names.
+  // Many paths at once (channel/replay.h): where memory has no names.
   template <class Take>
   [[gnu::always_inline]] bool take_together(uint32_t handle, Take take) requires HasHits<Model> {
     look_at_hits(handle);
-    if (names_ != nullptr || !hits_.usable() || hits_.sees_all()) return false;
+    if (names_ != nullptr || !hits_.usable()) return false;
+    if constexpr (HasWatchers<Model>) {
+      if (hits_.sees_all()) {
+        WatchedWay way(*this, handle);
+        take(way);
+        return true;
+      }
+    }
     if (hits_.line_bytes() == 64) {
       ShortWay<6> way(*this, handle);
       take(way);
@@ -156,39 +169,19 @@ class BasicModelSink {
     if (code == nullptr) code = std::make_unique<CompiledPaths>(level1, capacity, room_for_code_);
     return code->level1() == level1 ? code.get() : nullptr;
   }
-  template <bool kPc>
-  void simulate(uint32_t handle, const channel::Reference* at, const channel::Reference* end, const uint64_t* words,
-                const uint64_t* pc, const channel::PlainCounts& counts);
   template <uint32_t kLineShift>
   class ShortWay;
-  // References that need more than a look; loads, stores and modifications have been counted, those up to `end` too.
-  [[gnu::noinline]] void access_line(uint32_t handle, const channel::Reference* at, const channel::Reference* end,
-                                     uint64_t line) {
-    model_.access_counted_line(core(handle), access_of(at->kind), line, ahead(at + 1, end));
-  }
-  // The same two for a ShortWay.
+  class WatchedWay;
+  // References of a ShortWay that need more than a look.
   [[gnu::noinline]] void access_line(uint32_t handle, channel::ReferenceKind kind, uint64_t line) {
     model_.access_counted_line(core(handle), access_of(kind), line);
   }
-  [[gnu::noinline]] void access_bytes(uint32_t handle, const channel::Reference& r, uint64_t address) {
-    access_bytes(handle, &r, &r + 1, address);
-  }
   // To several lines, or of a rare kind.
-  [[gnu::noinline]] void access_bytes(uint32_t handle, const channel::Reference* at, const channel::Reference* end,
-                                      uint64_t address) {
-    const sim::Access access = access_of(at->kind);
+  [[gnu::noinline]] void access_bytes(uint32_t handle, const channel::Reference& r, uint64_t address) {
+    const sim::Access access = access_of(r.kind);
     if (access == sim::Access::kPrefetch || access == sim::Access::kFlush)
-      return model_.access_amid(core(handle), access, address, at->bytes, ahead(at + 1, end));
-    model_.access_counted(core(handle), access, address, at->bytes, ahead(at + 1, end));
-  }
-  uint64_t ahead(const channel::Reference* at, const channel::Reference* end) const {
-    uint64_t ahead = 0;
-    if (!hits_.has_prefetchers()) return ahead;
-    for (; at != end; ++at) {
-      const sim::Access access = access_of(at->kind);
-      ahead += access != sim::Access::kPrefetch && access != sim::Access::kFlush;
-    }
-    return ahead;
+      return model_.access_amid(core(handle), access, address, r.bytes, 0);
+    model_.access_counted(core(handle), access, address, r.bytes, 0);
   }
 
   uint32_t line_shift_;
@@ -205,17 +198,16 @@ template <class Model>
 template <class Self>
 [[gnu::always_inline]] inline void BasicModelSink<Model>::take_path(Self& self, uint32_t handle,
                                                                     const channel::PlainReferences& path) {
-  constexpr bool kPc = channel::kSinkWantsPc<Self>;
-  look_at_hits(handle);
-  if (names_ == nullptr && hits_.usable()) [[likely]] {
-    const channel::Reference *begin = path.references, *end = begin + path.size;
-    if (kPc || hits_.sees_all()) return simulate<kPc>(handle, begin, end, path.words, path.pcs, path.counts);
-    take_together(handle, [&](auto& way) {
-      way.count(path.counts);
+  const channel::Reference *const begin = path.references, *const end = begin + path.size;
+  const bool taken = take_together(handle, [&](auto& way) {
+    if constexpr (requires { way.plain(begin, end, path.words, path.pcs); })
+      way.plain(begin, end, path.words, path.pcs);
+    else
       way.plain(begin, end, path.words);
-    });
+    way.count(path.counts);
+  });
+  if (taken) [[likely]]
     return;
-  }
   for (size_t i = 0; i < path.size; ++i) {
     const channel::Reference& r = path.references[i];
     channel::put(self, handle, r.kind, channel::evaluate(r, path.words), r.bytes, path.pcs[i]);
@@ -390,44 +382,6 @@ uint64_t BasicModelSink<Model>::iterations(uint32_t handle, std::span<const chan
   return most;
 }
 
-// The loop for machines in which more than level 1 sees every access.
-template <class Model>
-template <bool kPc>
-[[gnu::noinline]] void BasicModelSink<Model>::simulate(uint32_t handle, const channel::Reference* at,
-                                                       const channel::Reference* end, const uint64_t* words,
-                                                       const uint64_t* pc, const channel::PlainCounts& counts) {
-  using Kind = channel::ReferenceKind;
-  using Side = sim::Hierarchy::Hits::Side;
-  const sim::Hierarchy::Hits hits = hits_;  // a copy, which nothing that is stored to can be part of
-  const uint64_t tag = uint64_t{process(handle)} << kProcessShift;
-  hits.count(counts.fetches, counts.loads, counts.stores, counts.modifications);
-  const auto look_at = [&](const Side& side, uint64_t line, bool is_fetch, bool write) {
-    if (hits.has_tlb() && !side.has_page(hits.page_of(line))) [[unlikely]]
-      model_.look_up_page(core(handle), is_fetch, hits.page_of(line));
-    bool known = true;
-    if constexpr (kPc) known = side.is_known(line, *pc);
-    if (known && side.answers(line, write)) [[likely]]
-      return;
-    if constexpr (kPc) model_.set_pc(*pc);
-    access_line(handle, at, end, line);
-  };
-  for (; at != end; ++at, ++pc) {
-    const uint64_t value = channel::evaluate(*at, words);
-    if (at->kind == Kind::kFetch) {
-      look_at(hits.fetches(), value ^ tag >> hits.line_shift(), true, false);
-      continue;
-    }
-    const uint64_t address = value ^ tag;
-    if ((address & (hits.line_bytes() - 1)) + at->bytes > hits.line_bytes() || at->kind > Kind::kReadModifyWrite)
-        [[unlikely]] {
-      if constexpr (kPc) model_.set_pc(*pc);
-      access_bytes(handle, at, end, address);
-      continue;
-    }
-    look_at(hits.data(), address >> hits.line_shift(), false, at->kind >= Kind::kStore);
-  }
-}
-
 using ModelSink = BasicModelSink<sim::Hierarchy>;
 
 // The same for machines whose prefetchers go by instruction.
@@ -522,3 +476,5 @@ class DetailedModelSink final {
 };
 
 }  // namespace simrun::cli
+
+#include "cli/watched_way.h"

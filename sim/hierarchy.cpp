@@ -68,12 +68,12 @@ void Hierarchy::send_ports_through() {
     for (const CacheShape* shape : {&level.unified, &level.instruction, &level.data})
       for (const PrefetchConfig& p : shape->prefetch) prefetches_ = true, wants_pc_ |= p.kind == PrefetchKind::kStride;
   for (Port& port : ports_) {
-    const PrefetchUnit* unit = tree_.prefetch_unit(port.node);
+    PrefetchUnit* unit = tree_.prefetch_unit(port.node);
     if (tlbs_.empty() && !frames_ && unit == nullptr) continue;
     port.way = Way::kThrough;
     port.shortcut = {&never, &first, 0, &no_clock};
     if (unit == nullptr) continue;
-    const std::vector<const prefetch::Stride*> strides = unit->predictor.strides();
+    const std::vector<prefetch::Stride*> strides = unit->predictor.strides();
     if (!strides.empty()) port.stride = strides[0];
     port.several_strides = strides.size() > 1;
   }
@@ -127,7 +127,7 @@ void Hierarchy::access_behind_tlb(Port& port, uint32_t core, Access kind, uint64
   if (kind == Access::kFlush) [[unlikely]]
     return tree_.flush(line);
   Cache::Recent& recent = port.lines.find(line);
-  if (recent.answers(line, is_write(kind)) && port.is_known(line, tree_.pc())) {
+  if (recent.answers(line, is_write(kind)) && port.notes(kind, line, tree_.pc())) {
     recent.used = ++*port.lines.clock;
     return;
   }

@@ -47,9 +47,9 @@ class Hierarchy {
   // For who makes many references of one core in a row: what an access looks at first, held in registers, and counts
   // apart, many at a time. Valid as long as the Hierarchy is not moved. Saves 2 % of simrun sim on gzip (median of 16).
   //
-  // A reference to one line of a Side: when has_tlb() its page is looked up, by has_page() or else look_up_page(). If
-  // it is_known() and answers() then, it is done; else access_counted_line(). One to several lines: access_counted()
-  // alone.
+  // A reference to one line of a Side: when has_tlb() its page is looked up, by has_page() or else look_up_page(), but
+  // for the page that the core's reference before it of that side had. If the line answers() then and the stride
+  // prefetcher notes() it, it is done; else access_counted_line(). One to several lines: access_counted() alone.
   class Hits {
    public:
     // False: addresses are translated, or the prefetchers are of a rare kind. Use access() then.
@@ -57,23 +57,21 @@ class Hierarchy {
     // The core has TLBs or the machine prefetchers.
     bool sees_all() const { return has_tlb_ || has_prefetchers_; }
     bool has_tlb() const { return has_tlb_; }
-    // Clocks matter: access_counted() wants to know what is to come.
-    bool has_prefetchers() const { return has_prefetchers_; }
     uint32_t line_bytes() const { return 1u << line_shift_; }
     uint32_t line_shift() const { return line_shift_; }
+    uint32_t page_shift() const { return page_shift_; }
     uint64_t page_of(uint64_t line) const { return line >> page_shift_; }
 
     // A core's way into level 1, for fetches or for data.
     struct Side {
       Cache::Shortcut lines = {}, pages = {};
-      const prefetch::Stride* stride = nullptr;
+      prefetch::Stride* stride = nullptr;  // null: nobody wants to see what hits; `pc` is of a machine that wants_pc()
 
       bool has_page(uint64_t page) const { return find(pages, page, false); }
       bool answers(uint64_t line, bool write) const { return find(lines, line, write); }
       // The same without making the reference.
       bool has_line(uint64_t line, bool write) const { return lines.find(line).answers(line, write); }
-      // With sees_all(); `pc`: of the instruction, for a machine that wants_pc().
-      bool is_known(uint64_t line, uint64_t pc) const { return stride == nullptr || stride->knows(line, pc); }
+      bool notes(uint64_t line, uint64_t pc) const { return stride == nullptr || stride->notes(line, pc); }
     };
     const Side& fetches() const { return fetches_; }
     const Side& data() const { return data_; }
@@ -107,8 +105,8 @@ class Hierarchy {
     bool usable_ = false, has_tlb_ = false, has_prefetchers_ = false;
   };
   Hits hits(uint32_t core);
-  // As access(), and access_line() behind the TLB, of a reference that Hits::count() counted. `ahead`: how many
-  // references of the core have been counted that come after it.
+  // As access(), and access_line() behind the TLB, of a reference that Hits::count() counted or will count. `ahead`: how
+  // many references of the core have been counted that come after it; less those that have been made, and not counted.
   void access_counted(uint32_t core, Access kind, uint64_t address, uint32_t bytes, uint64_t ahead);
   void access_counted_line(uint32_t core, Access kind, uint64_t line, uint64_t ahead);
   // The same of a core that nobody sees all of.
@@ -121,6 +119,8 @@ class Hierarchy {
     access(core, kind, address, bytes);
     ahead_ = 0;
   }
+  // The same of all that is accessed from now on; 0 in the end.
+  void set_ahead(uint64_t ahead) { ahead_ = ahead; }
   void look_up_page(uint32_t core, bool is_fetch, uint64_t page) { tlbs_[core].look_up(is_fetch, page); }
 
   // From now on the references of `core` are those of `thread`, a small number of the caller's: for
@@ -174,10 +174,15 @@ class Hierarchy {
     Cache::Shortcut shortcut = {};  // of the cache: here for one load less; answers nothing with Way::kThrough
     Cache* cache = nullptr;
     Cache::Shortcut lines = {};                // of the cache, always
-    const prefetch::Stride* stride = nullptr;  // a prefetcher of level 1: wants to see an access, unless it knows it
-    bool several_strides = false;              // then it is one of them, and all is shown to them
+    prefetch::Stride* stride = nullptr;  // a prefetcher of level 1: wants to see an access, unless it knows it
+    bool several_strides = false;        // then it is one of them, and all is shown to them
     bool is_known(uint64_t line, uint64_t pc) const {
       return stride == nullptr || (!several_strides && stride->knows(line, pc));
+    }
+    // A hit: nothing comes of it.
+    bool notes(Access kind, uint64_t line, uint64_t pc) const {
+      if (stride == nullptr) return true;
+      return !several_strides && (kind == Access::kPrefetch ? stride->knows(line, pc) : stride->notes(line, pc));
     }
     NodeId node = 0;
     Way way = Way::kLru;

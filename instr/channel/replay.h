@@ -172,7 +172,8 @@ inline void replay(const DecodedPath& path, const uint64_t* words, ReplayState& 
 
 // A sink with a way for many paths in a row, during which nobody asks it anything else:
 //   bool take_together(uint32_t handle, Take take)   calls take(way) and returns true, or returns false: not now
-//   way.plain(const Reference* from, const Reference* to, const uint64_t* words)   plain references of one execution
+//   way.plain(const Reference* from, const Reference* to, const uint64_t* words)   plain references of one execution; as
+//                                                        a fourth argument, if it takes one, PlainReferences::pcs
 //   way.special(Do make)   make() calls the sink itself
 //   way.count(const PlainCounts&)   at the end: of all that plain() got
 // and, when it has code of its own for some paths:
@@ -284,7 +285,11 @@ class PathsTogether {
     }
     sums_.add(path);
     skipped_ += skip;
-    way_.plain(path.references + skip, path.references + path.reference_count, words);
+    const Reference *const from = path.references + skip, *const to = path.references + path.reference_count;
+    if constexpr (requires { way_.plain(from, to, words, path.pcs); })
+      way_.plain(from, to, words, path.pcs + skip);
+    else
+      way_.plain(from, to, words);
   }
   // All paths from `at` up to `end`, to what is none, or until `turn` instructions are over. Where it stopped.
   template <class Sink>

@@ -167,6 +167,7 @@ class CoherentTree {
   bool wants_prefetches() const { return !wanted_.empty(); }
   void prefetch_wanted();
   // Null unless the cache has prefetchers.
+  PrefetchUnit* prefetch_unit(NodeId node) { return prefetch_units_[node].get(); }
   const PrefetchUnit* prefetch_unit(NodeId node) const { return prefetch_units_[node].get(); }
   // The line leaves every cache.
   void flush(uint64_t line);

@@ -27,10 +27,10 @@ class PrefetchPredictor {
   }
 
   // Those that want to see every access; the others see new lines only. Valid as long as this.
-  std::vector<const prefetch::Stride*> strides() const {
-    std::vector<const prefetch::Stride*> found;
-    for (const auto& p : prefetchers_)
-      if (const auto* stride = std::get_if<prefetch::Stride>(&p)) found.push_back(stride);
+  std::vector<prefetch::Stride*> strides() {
+    std::vector<prefetch::Stride*> found;
+    for (auto& p : prefetchers_)
+      if (auto* stride = std::get_if<prefetch::Stride>(&p)) found.push_back(stride);
     return found;
   }
   // A demand access arrived. `is_new`: it missed, or is the first use of a prefetched line. The lines to fetch; none

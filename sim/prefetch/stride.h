@@ -13,37 +13,43 @@ namespace simrun::sim::prefetch {
 class Stride {
  public:
   explicit Stride(const PrefetchConfig& config) : config_(config) {}
+  // What is kept of an instruction: of the last of those that share the place.
+  struct Entry {
+    uint64_t pc = kNone, line = 0;
+    uint64_t stride = 0;  // 0: it had one line only
+  };
+  // For who does by himself what notes() does (cli/compiled_paths.cpp). Valid as long as this.
+  Entry* entries() { return entries_.data(); }
+  static size_t place_of(uint64_t pc) { return pc % kEntries; }
+
   // observe() would change nothing and want nothing.
   bool knows(uint64_t line, uint64_t pc) const {
-    const Entry& e = entries_[pc % kEntries];
-    return ((e.pc ^ pc) | (e.line ^ line)) == 0 && e.used;
+    const Entry& e = entries_[place_of(pc)];
+    return ((e.pc ^ pc) | (e.line ^ line)) == 0;
   }
-  void observe(uint64_t line, uint64_t pc, bool /*is_new*/, std::vector<uint64_t>& wanted) {
-    Entry& e = entries_[pc % kEntries];
-    if (!e.used || e.pc != pc) {
-      e = {true, pc, line, 0, 0};
-      return;
+  // observe(), if that wants nothing; else false, and nothing has changed.
+  bool notes(uint64_t line, uint64_t pc) {
+    Entry& e = entries_[place_of(pc)];
+    if (e.pc != pc) {
+      e = {pc, line, 0};
+      return true;
     }
     const uint64_t stride = line - e.line;
-    if (stride == 0) return;
+    if (stride == 0) return true;
+    if (stride == e.stride) return false;
+    e.line = line, e.stride = stride;
+    return true;
+  }
+  void observe(uint64_t line, uint64_t pc, bool /*is_new*/, std::vector<uint64_t>& wanted) {
+    if (notes(line, pc)) return;
+    Entry& e = entries_[place_of(pc)];
     e.line = line;
-    if (stride != e.stride) {
-      e.stride = stride, e.confidence = 0;
-      return;
-    }
-    if (e.confidence < kSure) ++e.confidence;
-    if (e.confidence < kSure) return;
-    for (uint32_t i = 0; i < config_.degree; ++i) wanted.push_back(line + stride * (config_.distance + i));
+    for (uint32_t i = 0; i < config_.degree; ++i) wanted.push_back(line + e.stride * (config_.distance + i));
   }
 
  private:
   static constexpr uint64_t kEntries = 256;
-  static constexpr uint8_t kSure = 1;  // repetitions
-  struct Entry {
-    bool used = false;
-    uint64_t pc = 0, line = 0, stride = 0;
-    uint8_t confidence = 0;
-  };
+  static constexpr uint64_t kNone = ~uint64_t{0};  // no instruction's address
   PrefetchConfig config_;
   std::array<Entry, kEntries> entries_{};
 };
