@@ -42,9 +42,9 @@ Hierarchy::Hierarchy(const MachineConfig& config, Slice slice)
     ports_[i].node = tree_.level1(i / 2, i % 2 == 0 ? Side::kInstruction : Side::kData);
     ports_[i].cache = &tree_.cache(ports_[i].node);
     ports_[i].shortcut = ports_[i].lines = ports_[i].cache->shortcut();
-    ports_[i].way = ports_[i].cache->replacement() != Replacement::kLru ? Way::kPolicy
-                    : ports_[i].cache->padded_ways() == 8               ? Way::kLru8
-                                                                        : Way::kLru;
+    ports_[i].way = !ports_[i].cache->hits_by_time()      ? Way::kPolicy
+                    : ports_[i].cache->padded_ways() == 8 ? Way::kLru8
+                                                          : Way::kLru;
     const CoherentTree::Node& node = tree_.node(ports_[i].node);
     if (node.plain && node.write_allocate) ports_[i].plain = &tree_.way(i / 2, node.side);
   }
@@ -113,7 +113,7 @@ void Hierarchy::access_in_full(Port& port, uint32_t core, Access kind, uint64_t 
 }
 
 void Hierarchy::access_array(Port& port, uint32_t core, Access kind, uint64_t line) {
-  if (port.cache->replacement() != Replacement::kLru) return access_by_policy(port, core, kind, line);
+  if (!port.cache->hits_by_time()) return access_by_policy(port, core, kind, line);
   access_ways<0>(port, core, kind, line);
 }
 

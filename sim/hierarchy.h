@@ -164,7 +164,7 @@ class Hierarchy {
   friend class GroupReplay;  // sim/parallel: many references at once
   // How the accesses of a port go on that its shortcut does not answer.
   enum class Way : uint8_t {
-    kLru8,     // LRU with at most 8 ways
+    kLru8,     // LRU, or what else goes by times of last use, with at most 8 ways
     kLru,      // more ways
     kPolicy,   // another policy
     kThrough,  // no shortcut: a TLB, a translation or a prefetcher of level 1 sees every access

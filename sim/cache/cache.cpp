@@ -2,6 +2,7 @@
 #include "sim/cache/cache.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "sim/replacement/replacement.h"
 
@@ -61,6 +62,10 @@ Cache::Cache(const Options& options)
     if (options.children == 0) order_ = Order::kTimes;
     return;
   }
+  if (replacement_ == Replacement::kTreePlru && options.children == 0) {
+    order_ = Order::kTreeTimes;
+    return;
+  }
   order_ = Order::kPolicy;
   policy_words_.assign(sets_, 0);
   shared_policy_.sets = sets_;
@@ -74,7 +79,7 @@ Cache::Cache(const Options& options)
 }
 
 Cache::Rows Cache::rows() {
-  const bool fits = set_mask_ != kNoLine && order_ != Order::kPolicy && ways_ == padded_ways_ &&
+  const bool fits = set_mask_ != kNoLine && (order_ == Order::kAges || order_ == Order::kTimes) && ways_ == padded_ways_ &&
                     has_bytes_ == (sharer_words_ != 0);
   return {fits ? blocks_ : nullptr, set_mask_, set_shift_, &narrow_tags_, upper_tags_.data()};
 }
@@ -100,6 +105,25 @@ Slot Cache::victim_by_policy(uint64_t line) {
   return first + with_policy(replacement_, [&](auto policy) { return policy.victim(set_view(set)); });
 }
 
+// Each node of the tree points away from the half that was used last: the one with the later time, for a line's time
+// stays when it leaves. As replacement::TreePlru, whose bytes a hit would have to change.
+Slot Cache::victim_by_tree(Slot first) const {
+  const uint8_t* const states = block(first >> way_shift_).states;
+  if (const void* empty = std::memchr(states, 0, ways_))  // no children: a state has no other bits
+    return first + static_cast<Slot>(static_cast<const uint8_t*>(empty) - states);
+  const Recent* const set = &recent_[first];
+  uint32_t way = 0;
+  for (uint32_t half = std::bit_ceil(ways_) / 2; half != 0; half /= 2) {
+    const auto last = [&](uint32_t from) {
+      uint64_t used = 0;
+      for (uint32_t w = from; w < std::min(from + half, ways_); ++w) used = std::max(used, set[w].used);
+      return used;
+    };
+    if (way + half < ways_ && last(way) > last(way + half)) way += half;
+  }
+  return first + way;
+}
+
 void Cache::fill(Slot slot, uint64_t line, State state, Slot parent_slot) {
   DCHECK(!holds_line(slot));
   const uint32_t way = slot & way_mask_;
@@ -119,7 +143,7 @@ void Cache::fill(Slot slot, uint64_t line, State state, Slot parent_slot) {
 void Cache::remove(Slot slot) {
   const uint32_t way = slot & way_mask_;
   Block b = block(slot >> way_shift_);
-  if (!recent_.empty()) recent_[slot] = {};
+  if (!recent_.empty()) recent_[slot] = {kClosed, order_ == Order::kTreeTimes ? recent_[slot].used : 0};
   b.tags[way] = kEmptyTag;
   b.states[way] = static_cast<uint8_t>(State::kInvalid);
   if (order_ == Order::kAges) [[likely]]

@@ -86,14 +86,16 @@ class Cache {
   void touch(Slot slot) {
     if (order_ == Order::kAges) [[likely]]
       lru::touch(block(slot >> way_shift_).ages, padded_ways_, slot & way_mask_);
-    else if (order_ == Order::kTimes)
+    else if (hits_by_time())
       recent_[slot].used = ++clock_;
     else
       touch_by_policy(slot);
   }
   Replacement replacement() const { return replacement_; }
+  // Level 1: any line that is hit is open, and a hit is its time alone.
+  bool hits_by_time() const { return order_ == Order::kTimes || order_ == Order::kTreeTimes; }
 
-  // The hit of level 1 where the guess was wrong, by LRU: finds the line, makes it the most recent, corrects the guess.
+  // The hit of level 1 where the guess was wrong, with hits_by_time(): finds the line, makes it the most recent, corrects the guess.
   // kPadded: padded_ways() if it is 8, else 0, so that it is a constant in here.
   enum class Hit : uint8_t { kDone, kMiss, kFirstWrite };  // kFirstWrite: a write, the line is there but not Modified
   struct HitResult {
@@ -105,6 +107,7 @@ class Cache {
   // Where `line` will go: an empty way of its set, else the one that the policy chooses.
   Slot victim(uint64_t line) {
     if (order_ == Order::kTimes) return victim_by_time(static_cast<Slot>(set_of(line) << way_shift_));
+    if (order_ == Order::kTreeTimes) return victim_by_tree(static_cast<Slot>(set_of(line) << way_shift_));
     if (order_ == Order::kPolicy) [[unlikely]]
       return victim_by_policy(line);
     return oldest(line);
@@ -124,7 +127,8 @@ class Cache {
   template <class Leave>
   [[gnu::always_inline]] Slot replace_least_recent(uint64_t line, State state, Slot parent_slot, Leave leave) {
     const auto [set, tag] = locate(line);
-    const Slot slot = victim_by_time(static_cast<Slot>(set << way_shift_));
+    const auto first = static_cast<Slot>(set << way_shift_);
+    const Slot slot = order_ == Order::kTimes ? victim_by_time(first) : victim_by_tree(first);
     const uint32_t way = slot & way_mask_;
     uint8_t *const block = base(set), *const byte = block + 5 * padded_ways_ + way;
     Slot* const parent = has_parent_ ? reinterpret_cast<Slot*>(block + parents_at_) + way : nullptr;
@@ -266,7 +270,7 @@ class Cache {
   // set.
   struct Recent {
     uint64_t key = kClosed;  // line * 2, and 1 if Modified
-    uint64_t used = 0;       // the clock at its last use: the order of LRU; 0 when empty
+    uint64_t used = 0;       // the clock at its last use: the order of LRU; 0 when empty, but with tree-PLRU
     bool answers(uint64_t line, bool write) const { return (key | uint64_t{!write}) == (line << 1 | 1); }
   };
   static constexpr uint64_t kClosed = ~uint64_t{0};  // no line: they have two bits less at least (kMinLineBytes)
@@ -341,13 +345,15 @@ class Cache {
     uint64_t set, tag;
   };
 
-  // What keeps the order of the lines of a set: LRU by ages or, in level 1, by times; another policy.
-  enum class Order : uint8_t { kAges, kTimes, kPolicy };
+  // What keeps the order of the lines of a set: LRU by ages or, in level 1, by times; level 1's tree-PLRU by times;
+  // another policy.
+  enum class Order : uint8_t { kAges, kTimes, kTreeTimes, kPolicy };
 
   bool check_recent(std::string* why) const;
   uint64_t key_of(Slot slot) const { return line_of(slot) << 1 | uint64_t{state(slot) == State::kModified}; }
   void touch_by_policy(Slot slot);
   Slot victim_by_policy(uint64_t line);
+  Slot victim_by_tree(Slot first) const;
   // Empty slots have the time 0, so the lowest of them goes first. Minima of numbers: no branch.
   Slot victim_by_time(Slot first) const {
     const Recent* const set = &recent_[first];

@@ -89,7 +89,7 @@ Slot CoherentTree::miss_plain(const Way& way, uint32_t from, uint32_t core, Acce
           remove_from_children(cache, step.node, slot, kNobody, Loss::kBackInvalidation, Data::kMerge);
         },
         leave);
-  if (cache.orders_by_time()) return cache.replace_least_recent(line, state, parent_slot, leave);
+  if (cache.hits_by_time()) return cache.replace_least_recent(line, state, parent_slot, leave);
   return place(step.node, line, state, parent_slot);
 }
 
