@@ -139,7 +139,13 @@ void Hierarchy::access_observed(Port& port, uint32_t core, Access kind, uint64_t
   const bool observed = tree_.node(port.node).prefetches;
   if (observed) {
     const Slot slot = port.cache->find_guessed(line);
-    if (slot == kNoSlot || tree_.is_marked(port.node, slot) || !port.is_known(line, tree_.pc())) {
+    if (slot == kNoSlot) {
+      tree_.set_clock(clock_of(core));
+      tree_.observe_level1(port.node, core, kind, line, slot);
+      miss_in_level1(port, core, kind, line);
+      return prefetch();
+    }
+    if (tree_.is_marked(port.node, slot) || !port.is_known(line, tree_.pc())) {
       tree_.set_clock(clock_of(core));
       tree_.observe_level1(port.node, core, kind, line, slot);
     }
@@ -195,7 +201,7 @@ void Hierarchy::access_by_policy(Port& port, uint32_t core, Access kind, uint64_
 
 [[gnu::noinline]] void Hierarchy::miss_in_level1(Port& port, uint32_t core, Access kind, uint64_t line) {
   ++port.counts.misses[index(kind)];
-  if (prefetches_) tree_.set_clock(clock_of(core));
+  if (prefetches_ && !tree_.node(port.node).prefetches) tree_.set_clock(clock_of(core));  // else access_observed() did
   if (port.plain != nullptr && tree_.nobody_watches()) [[likely]]
     tree_.miss_plain(*port.plain, 0, core, kind, line);
   else

@@ -14,8 +14,41 @@ Slot CoherentTree::miss(NodeId node, uint32_t core, Access kind, uint64_t line) 
     const Slot above = pass_write(node, request, fills);
     return fills ? place(node, line, State::kShared, above) : kNoSlot;
   }
+  if (const Slot slot = take_from_parent(node, request); slot != kNoSlot) return slot;
   const Slot slot = allocate(node, request);
   if (is_write(kind)) caches_[node].set_state(slot, State::kModified);
+  return slot;
+}
+
+Slot CoherentTree::take_from_parent(NodeId node, const Request& request) {
+  const Node& n = nodes_[node];
+  if (n.parent == kMemory || coherence_ == Coherence::kNone || !nobody_watches()) return kNoSlot;
+  const Node& p = nodes_[n.parent];
+  if (!p.holds_directory() || p.children.size() > 64) return kNoSlot;
+  Cache &cache = caches_[node], &parent = caches_[n.parent];
+  const Slot above = parent.find(request.line);
+  if (above == kNoSlot) return kNoSlot;
+  if (p.prefetches && (is_marked(n.parent, above) || prefetch_units_[n.parent]->predictor.sees_hits())) return kNoSlot;
+  const bool write = is_write(request.kind);
+  ++parent.requests[request.core - parent.first_core].accesses[index(request.kind)];
+  service_ = {p.level, kMemory};
+  parent.touch(above);
+  if (write && !parent.exclusive(above)) {
+    ++parent.events.upgrades;
+    obtain_exclusive(n.parent, above);
+  }
+  bool exclusive = write || (gives_exclusive(node) && parent.exclusive(above));
+  if (!parent.add_first_sharer(above, n.child_number, exclusive)) [[unlikely]]
+    exclusive = add_sharer(parent, n.parent, above, n.child_number, write).exclusive;
+  const State state = make_state(exclusive, write);
+  if (!cache.hits_by_time()) return place(node, request.line, state, above);
+  const Slot slot = cache.replace_least_recent(request.line, state, above, [&](bool dirty, Slot left) {
+    ++cache.events.evictions;
+    cache.events.write_backs_out += dirty;
+    parent.events.write_backs_in += dirty;
+    parent.leave_child(left, n.child_number, dirty);
+  });
+  if (n.prefetches) forget_mark(node, slot);  // of what was there
   return slot;
 }
 

@@ -162,7 +162,7 @@ class CoherentTree {
     observe(node, {core, kind, line}, slot);
   }
   // The line in `slot` of a cache with prefetchers was brought by one, and not used since. In level 1 it is closed.
-  bool is_marked(NodeId node, Slot slot) const { return prefetch_units_[node]->marks[slot].set; }
+  bool is_marked(NodeId node, Slot slot) const { return prefetch_units_[node]->marked[slot] != 0; }
   // What the prefetchers wanted during the last access; to be called when that is finished.
   bool wants_prefetches() const { return !wanted_.empty(); }
   void prefetch_wanted();
@@ -252,6 +252,9 @@ class CoherentTree {
   void put_lru(const LruStep& step, Block block, size_t way, Slot slot, uint64_t tag, uint8_t state, uint8_t child);
   template <uint32_t kWays2, uint32_t kWays3>
   void put_in_level1(const LruWay& way, Access access, uint64_t line, Slot above, uint8_t state);
+  // A miss that the next level answers, which includes this cache, while nobody watches that and its prefetchers do not
+  // want to see it. kNoSlot: it is another one, and nothing has changed.
+  Slot take_from_parent(NodeId node, const Request& request);
   // Puts a line into the array of `node`; evicts what is in the way. Returns its slot.
   Slot place(NodeId node, uint64_t line, State state, Slot parent_slot);
   void place_data(NodeId node, Slot entry, bool dirty);

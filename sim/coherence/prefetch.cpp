@@ -27,10 +27,10 @@ void CoherentTree::observe(NodeId node, const Request& request, Slot slot) {
   if (request.kind == Access::kPrefetch) return;
   PrefetchUnit& unit = *prefetch_units_[node];
   bool is_new = slot == kNoSlot;
-  if (slot != kNoSlot && unit.marks[slot].set) {
-    PrefetchUnit::Mark& mark = unit.marks[slot];
+  if (slot != kNoSlot && unit.marked[slot] != 0) {
+    const PrefetchUnit::Mark& mark = unit.marks[slot];
     is_new = true;
-    mark.set = false;
+    unit.marked[slot] = 0;
     if (nodes_[node].level == 0) caches_[node].see(slot);
     ++unit.useful;
     unit.late += mark.core == request.core && clock_ < mark.ready;
@@ -41,8 +41,8 @@ void CoherentTree::observe(NodeId node, const Request& request, Slot slot) {
 
 void CoherentTree::forget_mark(NodeId node, Slot slot) {
   PrefetchUnit& unit = *prefetch_units_[node];
-  unit.unused += unit.marks[slot].set;
-  unit.marks[slot].set = false;
+  unit.unused += unit.marked[slot];
+  unit.marked[slot] = 0;
 }
 
 void CoherentTree::prefetch_wanted() {
@@ -69,7 +69,8 @@ void CoherentTree::prefetch_line(const Wanted& wanted) {
     fetch_tracked(node, request, entry);
     slot = directories_[node].data(entry);
   }
-  unit.marks[slot] = {true, wanted.core, clock_ + latency_[nodes_[node].side != Side::kInstruction][service_.level]};
+  unit.marked[slot] = 1;
+  unit.marks[slot] = {wanted.core, clock_ + latency_[nodes_[node].side != Side::kInstruction][service_.level]};
   if (nodes_[node].level == 0) caches_[node].close(slot);
 }
 

@@ -21,7 +21,7 @@ class PrefetchPredictor {
       : page_lines_(line_bytes < kPage ? kPage / line_bytes : 1) {
     for (const PrefetchConfig& config : configs) {
       if (config.kind == PrefetchKind::kNextLine) prefetchers_.emplace_back(prefetch::NextLine(config));
-      if (config.kind == PrefetchKind::kStride) prefetchers_.emplace_back(prefetch::Stride(config));
+      if (config.kind == PrefetchKind::kStride) prefetchers_.emplace_back(prefetch::Stride(config)), sees_hits_ = true;
       if (config.kind == PrefetchKind::kStream) prefetchers_.emplace_back(prefetch::Stream(config));
     }
   }
@@ -33,6 +33,8 @@ class PrefetchPredictor {
       if (auto* stride = std::get_if<prefetch::Stride>(&p)) found.push_back(stride);
     return found;
   }
+  // One of them sees hits that are not new.
+  bool sees_hits() const { return sees_hits_; }
   // A demand access arrived. `is_new`: it missed, or is the first use of a prefetched line. The lines to fetch; none
   // beyond the 4 KiB page of `line`, as the hardware does not know what lies there.
   const std::vector<uint64_t>& observe(uint64_t line, uint64_t pc, bool is_new) {
@@ -46,29 +48,31 @@ class PrefetchPredictor {
   friend struct PrefetchUnit;
   static constexpr uint32_t kPage = 4096;
   uint64_t page_lines_;
+  bool sees_hits_ = false;
   std::vector<std::variant<prefetch::NextLine, prefetch::Stride, prefetch::Stream>> prefetchers_;
   std::vector<uint64_t> wanted_;
 };
 
 struct PrefetchUnit {
   PrefetchUnit(const std::vector<PrefetchConfig>& configs, uint32_t line_bytes, uint64_t slots)
-      : predictor(configs, line_bytes), marks(slots) {}
+      : predictor(configs, line_bytes), marked(slots), marks(slots) {}
 
-  // A line that was prefetched and not used since.
+  // Of a line that was prefetched and not used since.
   struct Mark {
-    bool set = false;
     uint32_t core = 0;
     uint64_t ready = 0;  // on the clock of `core`: when the data would be here
   };
   // What is under way has come when the state is used: clocks start anew then.
   void archive(StateArchive& a) {
     for (auto& p : predictor.prefetchers_) std::visit([&](auto& kind) { a.value(kind); }, p);
+    a.table(marked);
     a.table(marks);
     if (a.reads())
       for (Mark& mark : marks) mark.ready = 0;
   }
   PrefetchPredictor predictor;
-  std::vector<Mark> marks;  // by slot
+  std::vector<uint8_t> marked;  // by slot: whether there is one. Apart, as it is asked for each line that leaves
+  std::vector<Mark> marks;      // by slot
   uint64_t issued = 0, redundant = 0, useful = 0, late = 0, unused = 0;
 };
 
