@@ -68,6 +68,7 @@ class BasicModelSink {
         watch_(nullptr),
         memory_(names) {}
   void look_at_names() { names_ = memory_.names(); }
+  bool has_names() const { return names_ != nullptr; }
   void set_room_for_code(const CompiledPaths::Room& room) { room_for_code_ = room; }
 
   uint32_t start_thread(const channel::ThreadReport& thread) {
@@ -140,7 +141,6 @@ class BasicModelSink {
   }
 
  protected:
-  bool has_names() const { return names_ != nullptr; }
   static uint32_t core(uint32_t handle) { return handle & ((1u << kCoreBits) - 1); }
 
   // `self`: this, as who knows whether the model wants to know of instructions.

@@ -98,7 +98,8 @@ class Replay {
     const ThreadPart* part;
     const uint64_t* at;
     bool selected;
-    uint64_t left;  // items
+    uint64_t left;                            // items
+    const uint64_t* end_of_paths = nullptr;  // in this turn, as far as was looked; not beyond `at`: nobody has
     ReplayThread* thread = nullptr;
     SegmentBases bases{};  // while nothing was replayed
     bool moved = false;
@@ -111,6 +112,7 @@ class Replay {
     }
     PathReferenceTable& table = tables_[position.part->process];
     const uint64_t left = position.left -= items;
+    position.end_of_paths = position.at;
     for (uint64_t k = 0; k < items; ++k) {
       const uint64_t* const words = position.at;
       const auto id = static_cast<uint32_t>(*words);
@@ -153,8 +155,9 @@ class Replay {
 
   // Of the next `items`, behind which the thread's part has `left`, as many as the sink takes.
   uint64_t take_paths(Position& position, uint64_t items, uint64_t left, uint64_t to) {
-    const uint64_t* const end = left == 0 ? position.part->words.data() + position.part->words.size()
-                                          : end_of_paths(position, items);
+    const uint64_t*& end = position.end_of_paths;  // kept: a sink may take none, path after path
+    if (end <= position.at)
+      end = left == 0 ? position.part->words.data() + position.part->words.size() : end_of_paths(position, items);
     const auto words = std::min(static_cast<size_t>(end - position.at), PathRun::kMostWords);
     PathRun run{*position.thread, position.at, position.at + words, std::min(to - now_, look_at_ - replayed_)};
     if (!sink_.take_paths(run)) return 0;
