@@ -326,6 +326,7 @@ def errors():
     assert "cannot write" in message("bbv", "-o", "no/a.bb", "--", "true")
     assert "no/a.h5" in message("bbv", "-o", "no/a.h5", "--", "true")
     message("bbv", "-q", "-o", "a.bb", "--", "/no/such/program", status=127)
+    assert "signal 9 ended the program within its first interval" in message("bbv", "-q", "-o", "a.bb", "--", "sh", "-c", "kill -9 $$")
     assert not os.listdir()
     for name, text, expected in (("empty.bb", "", "no frequency vector"),
                                  ("bad.bb", "T:1:2 \nT:1 \n", "bad.bb:2: column 4"),
