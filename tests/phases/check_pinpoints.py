@@ -206,7 +206,7 @@ def snapshots():
     assert "another machine" in sim("--config", "l3_4core.yaml", "--state", state, status=1)
     pathlib.Path("cut").write_bytes(pathlib.Path(state).read_bytes()[:3000])
     assert "cut is damaged" in sim(*CONFIG, "--state", "cut", status=1)
-    of_before = pathlib.Path(state).read_bytes().replace(b'"layout":2', b'"layout":1')
+    of_before = pathlib.Path(state).read_bytes().replace(b'"layout":3', b'"layout":2')
     pathlib.Path("before").write_bytes(of_before)
     assert "another version of simrun" in sim(*CONFIG, "--state", "before", status=1)
     assert "no stored cache state" in sim(*CONFIG, "--state", trace, status=1)

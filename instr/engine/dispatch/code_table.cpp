@@ -307,9 +307,11 @@ void set_mode(border::Mode mode) {
   g_state->translator = Translator(g_state->options);
 }
 
-bool code_cache_is_full() {
-  constexpr uint32_t kReserve = 64 * 1024;   // more than one superblock and its indirect entry can need
-  return g_code_cache.space(CodeCache::kHot) < kReserve || g_code_cache.space(CodeCache::kCold) < kReserve;
+bool code_cache_is_full(bool uses_reserve) {
+  constexpr uint32_t kMostOfOne = 40 * 1024;   // more than one superblock and its indirect entry can need
+  constexpr uint32_t kReserve = 24 * 1024;
+  const uint32_t least = uses_reserve ? kMostOfOne : kMostOfOne + kReserve;
+  return g_code_cache.space(CodeCache::kHot) < least || g_code_cache.space(CodeCache::kCold) < least;
 }
 
 uint64_t code_for(AppAddress pc, bool indirect) {

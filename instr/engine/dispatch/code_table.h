@@ -48,7 +48,8 @@ void drop_translations();
 void invalidate_translations(AppAddress from, AppAddress to);
 // True when the range holds translated application code.
 bool has_translations(AppAddress from, AppAddress to);
-bool code_cache_is_full();
+// `uses_reserve`: what is kept for the time when no flush is possible may be used.
+bool code_cache_is_full(bool uses_reserve);
 
 // The application's state at a code address: which instruction it is before, and where its registers are.
 struct Recovery {

@@ -6,8 +6,8 @@
 
 namespace simrun::engine {
 
-void flush_translations(ThreadContext* self, uint64_t generation) {
-  stop_world(self);
+bool flush_translations(ThreadContext* self, uint64_t generation, bool waits_for_ever) {
+  if (!try_stop_world(self, waits_for_ever ? ~uint64_t{0} : 100)) return false;
   {
     const std::lock_guard lock(g_translation_lock);
     if (code_generation() == generation) {
@@ -16,6 +16,7 @@ void flush_translations(ThreadContext* self, uint64_t generation) {
     }
   }
   resume_world();
+  return true;
 }
 
 void flush_range(ThreadContext* self, AppAddress from, AppAddress to) {

@@ -7,7 +7,8 @@
 namespace simrun::engine {
 
 // Stops the world and drops all translations, unless someone did since `generation`; the caller holds no lock and has in_cache 0.
-void flush_translations(ThreadContext* self, uint64_t generation);
+// `waits_for_ever`: else false, and nothing was done, when the others do not come within a tenth of a second.
+bool flush_translations(ThreadContext* self, uint64_t generation, bool waits_for_ever);
 
 // The same for the translations of application code in [from, to) only.
 void flush_range(ThreadContext* self, AppAddress from, AppAddress to);

@@ -52,7 +52,9 @@ void request_stop(ThreadContext* thread) {
   thread->minus_limit.store(0, std::memory_order_seq_cst);
 }
 
-void stop_world(ThreadContext* self) {
+void stop_world(ThreadContext* self) { try_stop_world(self, ~uint64_t{0}); }
+
+bool try_stop_world(ThreadContext* self, uint64_t milliseconds) {
   g_stopper.lock();
   g_stopping.store(1, std::memory_order_seq_cst);
   const uint32_t slots = g_process.header->slots_used.load(std::memory_order_seq_cst);
@@ -68,8 +70,13 @@ void stop_world(ThreadContext* self) {
       const bool timed_out = raw_syscall(SYS_futex, word(&g_departures), FUTEX_WAIT_PRIVATE, seen, word(&timeout)) == -ETIMEDOUT;
       // A process that shares this memory is killed alone, wherever it is.
       if (timed_out && has_ended(self, other)) other->in_cache.store(0, std::memory_order_seq_cst);
+      if (timed_out && milliseconds-- == 0) {
+        resume_world();
+        return false;
+      }
     }
   }
+  return true;
 }
 
 void resume_world() {

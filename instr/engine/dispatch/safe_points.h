@@ -12,6 +12,8 @@ namespace simrun::engine {
 
 // The calling thread, in the dispatcher with in_cache 0 and without the translation lock, becomes the only one that may run application code.
 void stop_world(ThreadContext* self);
+// The same, unless other threads do not come within about so many milliseconds: then false, and nothing is stopped.
+bool try_stop_world(ThreadContext* self, uint64_t milliseconds);
 void resume_world();
 
 // in_cache = 1, unless a stop is in force: waits for its end first.

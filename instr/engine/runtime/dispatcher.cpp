@@ -104,10 +104,10 @@ void wait_for_memory(ThreadContext* c) {
 }
 
 // The code to go on with; 0: nothing executable, or the code cache is full (`generation` to flush).
-uint64_t find_code(ThreadContext* c, const Departure& d, uint64_t& full) {
+uint64_t find_code(ThreadContext* c, const Departure& d, bool uses_reserve, uint64_t& full) {
   const std::lock_guard lock(g_translation_lock);
   full = 0;
-  if (code_cache_is_full()) {
+  if (code_cache_is_full(uses_reserve)) {
     full = code_generation();
     return 0;
   }
@@ -137,6 +137,7 @@ uint64_t dispatch(ThreadContext* c) {
   if (c->step != Step::kNone) end_step(c, true);
   if (due != nullptr) switch_mode(due->mode, c);
   set_normal_limit(c);
+  bool uses_reserve = false;  // of the code cache
   for (;;) {
     if (c->pending.number.load(std::memory_order_relaxed) != 0) deliver_signal(c);
     if (is_to_leave()) [[unlikely]] {
@@ -154,13 +155,13 @@ uint64_t dispatch(ThreadContext* c) {
       continue;
     }
     uint64_t full;
-    if (const uint64_t code = find_code(c, d, full)) {
+    if (const uint64_t code = find_code(c, d, uses_reserve, full)) {
       if (force_check(c)) request_stop(c);
       return code;
     }
     leave_cache_state(c);
-    if (full != 0)
-      flush_translations(c, full);
+    if (full != 0)  // a thread may wait in the code cache for a page that this one is to bring: then on with what is left
+      uses_reserve = !flush_translations(c, full, !user_faults());
     else if (!do_vsyscall(c))
       raise_not_executable(c);
   }
