@@ -83,6 +83,12 @@ class CompiledPaths {
     if (++executions_[word] >= room_.executions) [[unlikely]]
       compile(word, path);
   }
+  // Both, before an execution.
+  bool has_code_now(uint64_t word, const channel::DecodedPaths& paths) {
+    if (has_code(word)) return true;
+    executed(word, paths[word]);
+    return false;
+  }
   // From `paths.at`, a path that has code, up to `paths.end`, to what has none, or until `paths.left` is used up.
   void run(CompiledRun& run) const { enter_(&run); }
 

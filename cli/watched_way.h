@@ -55,10 +55,7 @@ class BasicModelSink<Model>::WatchedWay {
   bool has_code(uint64_t word, const channel::DecodedPaths& paths) {
     if (paths_ == nullptr) [[unlikely]]
       look_for_code(paths);
-    if (code_ == nullptr) return false;
-    if (code_->has_code(word)) return true;
-    code_->executed(word, paths[word]);
-    return false;
+    return code_ != nullptr && code_->has_code_now(word, paths);
   }
   channel::CodeRun& code_run() { return run_.paths; }
   void run_code() {
