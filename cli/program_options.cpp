@@ -49,6 +49,9 @@ void add_engine_options(CLI::App& app, ProgramOptions& o) {
          "--no-elide", [&o] { o.elide_words = false; }, "Every operand gets address words of its own")
       ->group("Engine");
   app.add_flag_callback(
+         "--no-unroll", [&o] { o.unroll_loops = false; }, "Short loops are translated once (as ever where a trace is recorded)")
+      ->group("Engine");
+  app.add_flag_callback(
          "--verify", [&o] { o.max_superblock_instructions = 1; }, "Slow and simple: superblocks of one instruction")
       ->group("Engine");
   app.add_option("--force-safe-points", o.force_safe_points, "Take the slow path of every N-th check on average")

@@ -24,6 +24,7 @@ host::LaunchOptions launch_options(const ProgramOptions& o, border::Mode mode, c
   l.max_superblock_instructions = o.max_superblock_instructions;
   l.link_superblocks = o.link_superblocks;
   l.elide_words = o.elide_words;
+  l.unroll_loops = o.unroll_loops;
   l.force_safe_points = o.force_safe_points;
   l.drop_streams = o.discard;
   l.count_interval = count.interval;

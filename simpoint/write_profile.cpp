@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
+#include <iterator>
+#include <string>
 #include <vector>
 
 #include "base/check.h"
@@ -14,11 +17,19 @@ namespace simrun::simpoint {
 
 namespace {
 
-// Counts are whole numbers below 2^53 nearly always; then without a point.
-std::string entry_text(const Entry& entry) {
-  if (entry.count == std::floor(entry.count) && entry.count < 0x1p53)
-    return fmt::format(":{}:{} ", entry.block, static_cast<uint64_t>(entry.count));
-  return fmt::format(":{}:{} ", entry.block, entry.count);
+// Counts are whole numbers below 2^53 nearly always; then without a point. By to_chars: fmt::format was a tenth of a
+// profile of cc1plus.
+void append_entry(std::string& line, const Entry& entry) {
+  char text[64];
+  char* at = text;
+  *at++ = ':';
+  at = std::to_chars(at, std::end(text), entry.block).ptr;
+  *at++ = ':';
+  const bool is_whole = entry.count == std::floor(entry.count) && std::abs(entry.count) < 0x1p53;
+  at = is_whole ? std::to_chars(at, std::end(text), static_cast<int64_t>(entry.count)).ptr
+                : std::to_chars(at, std::end(text), entry.count).ptr;
+  *at++ = ' ';
+  line.append(text, at);
 }
 
 std::string place_text(const CodePlace& place) {
@@ -77,7 +88,7 @@ std::string vector_line(std::span<const Entry> entries, size_t& folded) {
   CHECK(!entries.empty());
   folded = 0;
   std::string line = "T";
-  for (const Entry& entry : entries) line += entry_text(entry);
+  for (const Entry& entry : entries) append_entry(line, entry);
   line.back() = '\n';
   if (line.size() <= kLongestLine) return line;
 
@@ -85,14 +96,17 @@ std::string vector_line(std::span<const Entry> entries, size_t& folded) {
   std::stable_sort(sorted.begin(), sorted.end(), [](const Entry& a, const Entry& b) { return a.count > b.count; });
   constexpr size_t kLongestEntry = 40;
   size_t kept = 0;
-  for (size_t length = kLongestEntry; kept < sorted.size(); ++kept)
-    if ((length += entry_text(sorted[kept]).size()) > kLongestLine - kLongestEntry) break;
+  line.clear();
+  for (; kept < sorted.size(); ++kept) {
+    append_entry(line, sorted[kept]);
+    if (line.size() > kLongestLine - 2 * kLongestEntry) break;
+  }
   for (size_t i = kept + 1; i < sorted.size(); ++i) sorted[kept].count += sorted[i].count;
   folded = sorted.size() - kept;
   sorted.resize(kept + 1);
   std::sort(sorted.begin(), sorted.end(), [](const Entry& a, const Entry& b) { return a.block < b.block; });
   line = "T";
-  for (const Entry& entry : sorted) line += entry_text(entry);
+  for (const Entry& entry : sorted) append_entry(line, entry);
   line.back() = '\n';
   return line;
 }

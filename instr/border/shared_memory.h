@@ -18,7 +18,7 @@
 namespace simrun::border {
 
 inline constexpr uint64_t kMagic = 0x314e5552'4d495300;
-inline constexpr uint32_t kVersion = 3;
+inline constexpr uint32_t kVersion = 4;
 
 inline constexpr uint32_t kMaxThreads = 4096;      // slots; a slot is used again when its thread ended and its stream was consumed
 inline constexpr uint32_t kMaxRingChunks = 64;
@@ -159,6 +159,7 @@ struct ProcessHeader {
   uint32_t max_superblock_instructions;  // 1: the slow verify mode
   uint32_t link_superblocks;           // 0: every exit goes through the dispatcher
   uint32_t elide_words;                // 0: every operand has words of its own (for comparison)
+  uint32_t unroll_loops;               // 0: no path goes through a loop more than once
   uint32_t force_safe_points;          // n > 0: take the slow path of every n-th check on average
   uint32_t watch_calls;                // 1: kRegisters operands at watched entries and returns, kMappingChange events; 2: these events only; 3: nor does
                                        // a thread wait for the simulator then

@@ -24,6 +24,7 @@ struct LaunchOptions {
   uint32_t max_superblock_instructions = 64;
   bool link_superblocks = true;
   bool elide_words = true;
+  bool unroll_loops = true;
   uint32_t force_safe_points = 0;
   bool watch_calls = false;           // ProcessHeader::watch_calls
   bool watch_mappings = false;        // its kMappingChange events only

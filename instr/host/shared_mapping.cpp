@@ -75,6 +75,7 @@ void lay_out(ProcessHeader& h, const LaunchOptions& o) {
   h.max_superblock_instructions = o.max_superblock_instructions;
   h.link_superblocks = o.link_superblocks;
   h.elide_words = o.elide_words;
+  h.unroll_loops = o.unroll_loops;
   h.force_safe_points = o.force_safe_points;
   h.watch_calls = o.watch_calls ? 1 : o.watch_mappings ? 2 : o.name_memory ? 3 : 0;
   h.code_cache_bytes = o.code_cache_bytes;

@@ -255,12 +255,12 @@ void map_code(const border::CodeMapEntry& entry) {
 }
 
 // What is translated at `pc`. Where instructions are counted and nothing else, so many as a loop unrolled has must not come between two
-// checks: links pass them by (kMostBetweenChecks). Who reads a trace takes each address to be once in a path.
+// checks: links pass them by (kMostBetweenChecks).
 void form(AppAddress pc, Purpose purpose, uint32_t max_instructions, DecodedSuperblock& decoded) {
   form_superblock(pc, max_instructions, decoded);
   const TranslationOptions& o = g_state->options;
-  const bool unrolls = o.mode == border::Mode::kNull || (o.mode == border::Mode::kCount && o.count_paths);
-  if (unrolls && purpose == Purpose::kOrdinary) unroll_loop(max_instructions, decoded);
+  const bool unrolls = o.mode != border::Mode::kCount || o.count_paths;
+  if (unrolls && o.unroll_loops && purpose == Purpose::kOrdinary) unroll_loop(max_instructions, decoded);
 }
 
 // `indirect`: the superblock is wanted by an indirect transfer, so its verification comes right before it.

@@ -175,7 +175,7 @@ void remove_blanket() {
   start_descriptor_tables();
   start_code_table({h.mode, h.elide_words != 0, std::clamp(h.max_superblock_instructions, 1u, kMaxSuperblockInstructions),
                     has_feature(7, 'b', 30), has_feature(7, 'b', 8), g_routines.leave, h.watch_calls == 1 ? &h.watched : nullptr,
-                    h.count_paths != 0, g_routines.indirect_miss, loop_is_fast()});
+                    h.count_paths != 0, g_routines.indirect_miss, loop_is_fast(), h.unroll_loops != 0});
   start_signals();
   make_first_identity();
   forget_private_library();

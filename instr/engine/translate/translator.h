@@ -30,6 +30,7 @@ struct TranslationOptions {
   bool count_paths = false;   // kCount: a counter for each path, which counts its last block
   uint64_t indirect_miss = 0;
   bool loop_is_fast = false;
+  bool unroll_loops = true;   // asked by who forms superblocks (code_table.cpp)
 };
 
 // Indirect transfers hand the buffer pointer on in this register, whose own value is in its spill slot then: the two sides do not know each

@@ -165,7 +165,9 @@ static void with_clone3(void) {
   }
   CHECK(child > 0 && descriptor >= 0 && (fcntl(descriptor, F_GETFD) & FD_CLOEXEC));
   struct pollfd poll_entry = {.fd = descriptor, .events = POLLIN};
-  CHECK_EQUAL(poll(&poll_entry, 1, 0), 0);
+  int ready = poll(&poll_entry, 1, 0);
+  while (ready == -1 && errno == EINTR) ready = poll(&poll_entry, 1, 0);  // never restarted
+  CHECK_EQUAL(ready, 0);
   CHECK(syscall(SYS_pidfd_send_signal, descriptor, SIGTERM, NULL, 0) == 0);
   while (poll(&poll_entry, 1, -1) != 1) continue;
   siginfo_t info = {0};
