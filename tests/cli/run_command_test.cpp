@@ -81,6 +81,20 @@ class RunCommand : public testing::Test {
     EXPECT_FALSE(WCOREDUMP(s));                    \
   } while (0)
 
+// Neither simrun nor the engine in the program takes a library of its own from where the user happens to be.
+TEST_F(RunCommand, LibrariesOfTheWorkingDirectoryAreNotOurs) {
+  for (const char* name : {"libZydis.so.4.0", "libyaml-cpp.so.0.7", "libfmt.so.9", "libmimalloc.so.2.0", "libstdc++.so.6", "libm.so.6",
+                           "libc.so.6", "libhdf5_serial.so.103", "libsimrun-hdf5.so"})
+    std::ofstream(directory_ / name) << "no library\n";
+  const fs::path before = fs::current_path();
+  fs::current_path(directory_);
+  const int status = run({"-q", "--config", "l3_1core.yaml", "--hdf5", "result.h5", "--", "/bin/echo", "ran"});
+  fs::current_path(before);
+  EXPECT_EXIT(status, 0);
+  EXPECT_EQ(read_file(out()), "ran\n") << read_file(err());
+  EXPECT_GT(fs::file_size(directory_ / "result.h5"), 1000u);
+}
+
 TEST_F(RunCommand, OutputAndStatusAreTheProgramsOwn) {
   EXPECT_EXIT(
       run({"-c", "l3_8core.yaml", "-j", json(), "--", "/bin/sh", "-c", "echo to out; echo to err >&2; exit 42"}), 42);
