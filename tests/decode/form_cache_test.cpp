@@ -5,9 +5,12 @@
 
 #include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <memory>
 #include <random>
+#include <string>
 
+#include "instr/engine/decode/known_forms.h"
 #include "tests/decode/describe.h"
 
 namespace simrun::engine {
@@ -60,6 +63,51 @@ TEST(FormCache, SaysWhatTheDecoderSays) {
       Instruction expected, found;
       const bool valid = decode(heads.bytes(), available, pc, expected);
       ASSERT_EQ(cache->decode(heads.bytes(), available, pc, found), valid) << hex(heads.bytes());
+      ASSERT_TRUE(!valid || found == expected) << hex(heads.bytes()) << "\n" << describe(found) << "\n" << describe(expected);
+    }
+  }
+}
+
+// Of each that was learnt when this was built, with other numbers, elsewhere.
+TEST(KnownForms, SayWhatTheDecoderSays) {
+  const auto cache = std::make_unique<FormCache>();
+  std::mt19937_64 random(3);
+  std::ifstream list(KNOWN_FORMS);
+  uint32_t forms = 0;
+  for (std::string text; list >> text; ++forms) {
+    uint8_t code[15] = {};
+    for (size_t k = 0; k < text.size() / 2; ++k) code[k] = static_cast<uint8_t>(std::stoul(text.substr(2 * k, 2), nullptr, 16));
+    FormCache::Shape shape;
+    ASSERT_TRUE(FormCache::shape_of(code, shape)) << text;
+    for (int n = 0; n < 20; ++n) {
+      for (uint32_t k = 0; k < shape.free_bytes; ++k) code[shape.from + k] = static_cast<uint8_t>(n == 0 ? 0x80 : n == 1 ? 0x7f : random());
+      for (uint32_t k = shape.length; k < 15; ++k) code[k] = static_cast<uint8_t>(random());
+      ASSERT_NE(simrun_known_forms.find(FormCache::key_of(code, shape)), nullptr) << text;
+      const AppAddress pc{random() & 0x7fffffffffff};
+      for (const bool narrow : {true, false}) {
+        g_narrow_branches = narrow;
+        Instruction expected, found;
+        ASSERT_TRUE(decode(code, 15, pc, expected));
+        ASSERT_TRUE(cache->decode(code, 15, pc, found, &simrun_known_forms));
+        ASSERT_TRUE(found == expected) << hex(code) << "\n" << describe(found) << "\n" << describe(expected);
+      }
+    }
+  }
+  EXPECT_GT(forms, 5000u);
+}
+
+// Those that are not known are learnt, and are not taken for one that is.
+TEST(KnownForms, OthersAreLearnt) {
+  const auto cache = std::make_unique<FormCache>();
+  Heads heads(11);
+  for (int n = 0; n < 60'000; ++n) {
+    heads.next_head();
+    for (int tail = 0; tail < 6; ++tail) {
+      heads.next_tail();
+      const AppAddress pc{0x555500000000 + (heads.bits() & 0xffffffff)};
+      Instruction expected, found;
+      const bool valid = decode(heads.bytes(), 15, pc, expected);
+      ASSERT_EQ(cache->decode(heads.bytes(), 15, pc, found, &simrun_known_forms), valid) << hex(heads.bytes());
       ASSERT_TRUE(!valid || found == expected) << hex(heads.bytes()) << "\n" << describe(found) << "\n" << describe(expected);
     }
   }

@@ -12,7 +12,8 @@ struct Process {
   border::ProcessHeader* header;
   uint8_t* base;                       // of the shared mapping
   int64_t pid;                         // whose memory it is; processes that were made to share it have others
-  uint64_t* indirect_table;            // 65536 code addresses; every slot's window shows it too
+  uint64_t* indirect_table;            // code addresses by indirect_index modulo indirect_places; every slot's window shows it too
+  uint32_t indirect_places;            // kAllIndirectPlaces, or kFewIndirectPlaces while one thread has few targets (dispatch/indirect_table.h)
   uint64_t xsave_mask;                 // components that the engine saves and restores
   uint32_t xsave_standard_bytes;       // size of the standard-format image for signal frames (CPUID.0DH.0:EBX)
   void (*going_native)();              // what `syscalls` has to do in a child that leaves the engine; there it must not lock

@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "instr/engine/decode/known_forms.h"
+
 namespace simrun::engine {
 namespace {
 
@@ -155,7 +157,7 @@ constexpr std::array<Words, 16> first_bytes() {
 }
 constexpr std::array<Words, 16> kFirstBytes = first_bytes();
 
-Words key_of(const Words& code, const FormCache::Shape& shape) {
+Form::Key key_of_words(const Words& code, const FormCache::Shape& shape) {
   const Words &head = kFirstBytes[shape.from], &all = kFirstBytes[shape.length], &numbers = kFirstBytes[shape.from + shape.free_bytes];
   return {code[0] & (head[0] | (all[0] & ~numbers[0])), (code[1] & (head[1] | (all[1] & ~numbers[1]))) | uint64_t{shape.length} << 56};
 }
@@ -189,8 +191,10 @@ bool FormCache::shape_of(const uint8_t* code, Shape& out) {
   return true;
 }
 
-void FormCache::apply(const Entry& entry, const Shape& shape, const uint8_t* code, AppAddress pc, Instruction& out) {
-  out = entry.instruction;
+Form::Key FormCache::key_of(const uint8_t* code, const Shape& shape) { return key_of_words(words_of(code), shape); }
+
+void FormCache::apply(const Form& form, const Shape& shape, const uint8_t* code, AppAddress pc, Instruction& out) {
+  out = form.instruction;
   out.pc = pc;
   const Words bytes = words_of(code);
   const uint64_t low = bytes[0] & kFirstBytes[shape.length][0], high = bytes[1] & kFirstBytes[shape.length][1];
@@ -202,23 +206,22 @@ void FormCache::apply(const Entry& entry, const Shape& shape, const uint8_t* cod
     out.target = next + disp;
     return;
   }
-  if (entry.rip_relative) disp += static_cast<int64_t>(raw(next));
+  if (form.rip_relative) disp += static_cast<int64_t>(raw(next));
   for (uint32_t k = 0; k < out.memory_operands; ++k)
-    if (entry.operands_with_disp >> k & 1) out.memory[k].disp += disp;
-  if (entry.distance_with_disp) out.distance_delta += disp;
+    if (form.operands_with_disp >> k & 1) out.memory[k].disp += disp;
+  if (form.distance_with_disp) out.distance_delta += disp;
 }
 
-// `first` is what the ordinary decoder says of `code` at `pc`.
-void FormCache::learn(Entry& entry, const Shape& shape, const uint8_t* code, AppAddress pc, const Instruction& first) {
-  entry.usable = false;
+void FormCache::learn(Form& form, const Shape& shape, const uint8_t* code, AppAddress pc, const Instruction& first) {
+  form.usable = false;
   if (first.length != shape.length) return;
   uint8_t other_code[15] = {};
   std::memcpy(other_code, code, shape.length);
   if (shape.free_bytes == 0) {   // nothing but the place can differ, which is nowhere but in `pc`
-    entry.instruction = first;
-    entry.operands_with_disp = 0;
-    entry.distance_with_disp = entry.rip_relative = false;
-    entry.usable = true;
+    form.instruction = first;
+    form.operands_with_disp = 0;
+    form.distance_with_disp = form.rip_relative = false;
+    form.usable = true;
     return;
   }
   for (uint32_t k = 0; k < shape.free_bytes; ++k) other_code[shape.from + k] ^= static_cast<uint8_t>(0x15 + k);
@@ -226,51 +229,70 @@ void FormCache::learn(Entry& entry, const Shape& shape, const uint8_t* code, App
   Instruction other;
   if (!engine::decode(other_code, 15, other_pc, other) || other.length != first.length) return;
 
-  entry.instruction = first;
-  entry.rip_relative = first.rip_relative;
-  entry.operands_with_disp = 0;
-  entry.distance_with_disp = first.distance_dest != kNoRegister && first.distance_delta != other.distance_delta;
+  form.instruction = first;
+  form.rip_relative = first.rip_relative;
+  form.operands_with_disp = 0;
+  form.distance_with_disp = first.distance_dest != kNoRegister && first.distance_delta != other.distance_delta;
   int64_t disp = number(code + shape.from, shape.disp_bytes);
-  if (entry.rip_relative) disp += static_cast<int64_t>(raw(pc + shape.length));
+  if (form.rip_relative) disp += static_cast<int64_t>(raw(pc + shape.length));
   for (uint32_t k = 0; k < first.memory_operands; ++k) {
     if (first.memory[k].disp == other.memory[k].disp) continue;
-    entry.operands_with_disp |= static_cast<uint8_t>(1u << k);
-    entry.instruction.memory[k].disp -= disp;
+    form.operands_with_disp |= static_cast<uint8_t>(1u << k);
+    form.instruction.memory[k].disp -= disp;
   }
-  if (entry.distance_with_disp) entry.instruction.distance_delta -= disp;
+  if (form.distance_with_disp) form.instruction.distance_delta -= disp;
   Instruction applied;
-  apply(entry, shape, other_code, other_pc, applied);
-  entry.usable = applied == other;
+  apply(form, shape, other_code, other_pc, applied);
+  form.usable = applied == other;
 }
 
 // The one that the slot has, or a new one; when there is none left, all are forgotten.
-FormCache::Entry& FormCache::entry_for(uint16_t& slot) {
+Form& FormCache::form_for(uint16_t& slot) {
   if (slot == 0) {
-    if (used_ == kEntries) {
+    if (used_ == kForms) {
       slots_.fill(0);
       used_ = 0;
     }
     slot = static_cast<uint16_t>(++used_);
   }
-  return entries_[slot - 1u];
+  return forms_[slot - 1u];
 }
 
-bool FormCache::decode(const uint8_t* code, uint32_t available, AppAddress pc, Instruction& out) {
+bool FormCache::decode(const uint8_t* code, uint32_t available, AppAddress pc, Instruction& out, const KnownForms* known) {
   Shape shape;
   if (available < 15 || !shape_of(code, shape)) return engine::decode(code, available, pc, out);
-  const Words key = key_of(words_of(code), shape);
-  uint16_t& slot = slots_[(key[0] * 0x9e3779b97f4a7c15u ^ key[1] * 0xc2b2ae3d27d4eb4fu) >> 51];
+  const Form::Key key = key_of(code, shape);
+  if (const Form* const form = known != nullptr ? known->find(key) : nullptr; form != nullptr) {
+    apply(*form, shape, code, pc, out);
+    return true;
+  }
+  uint16_t& slot = slots_[hash_of(key) >> 51];
   static_assert(kSlots == 1u << (64 - 51));
-  if (slot != 0 && entries_[slot - 1u].key == key) {
-    const Entry& entry = entries_[slot - 1u];
-    if (!entry.usable) return engine::decode(code, available, pc, out);
-    apply(entry, shape, code, pc, out);
+  if (slot != 0 && forms_[slot - 1u].key == key) {
+    const Form& form = forms_[slot - 1u];
+    if (!form.usable) return engine::decode(code, available, pc, out);
+    apply(form, shape, code, pc, out);
     return true;
   }
   if (!engine::decode(code, available, pc, out)) return false;
-  Entry& entry = entry_for(slot);
-  entry.key = key;
-  learn(entry, shape, code, pc, out);
+  Form& form = form_for(slot);
+  form.key = key;
+  learn(form, shape, code, pc, out);
+  return true;
+}
+
+bool KnownForms::add(const uint8_t* code) {
+  FormCache::Shape shape;
+  Instruction first;
+  if (used_ == kMost || !FormCache::shape_of(code, shape) || !engine::decode(code, 15, AppAddress{0}, first)) return false;
+  Form& form = forms_[used_];
+  form.key = FormCache::key_of(code, shape);
+  if (find(form.key) != nullptr) return false;
+  FormCache::learn(form, shape, code, AppAddress{0}, first);
+  if (!form.usable) return false;
+  uint32_t k = place_of(form.key);
+  while (slots_[k] != 0) k = (k + 1) % kSlots;
+  slots_[k] = static_cast<uint16_t>(++used_);
   return true;
 }
 

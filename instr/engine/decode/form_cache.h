@@ -13,10 +13,21 @@
 
 namespace simrun::engine {
 
+// What is remembered of a form. The key: its bytes without the numbers, and its length.
+struct Form {
+  using Key = std::array<uint64_t, 2>;
+  Key key;
+  Instruction instruction;      // with a displacement and a place of 0
+  uint8_t operands_with_disp;   // bit k: memory[k].disp has the displacement in it
+  bool distance_with_disp, rip_relative, usable;
+};
+
+class KnownForms;
+
 class FormCache {
  public:
-  // As the free function `decode`. Not thread-safe: whoever owns the cache has a lock.
-  bool decode(const uint8_t* code, uint32_t available, AppAddress pc, Instruction& out);
+  // As the free function `decode`. Not thread-safe: whoever owns the cache has a lock. `known`: those are looked up first.
+  bool decode(const uint8_t* code, uint32_t available, AppAddress pc, Instruction& out, const KnownForms* known = nullptr);
 
   // Where an instruction's numbers are that its form does not depend on.
   struct Shape {
@@ -28,25 +39,22 @@ class FormCache {
   };
   // Of the forms that compilers use; false for others. Reads up to 15 bytes.
   static bool shape_of(const uint8_t* code, Shape& out);
+  // Reads 15 bytes.
+  static Form::Key key_of(const uint8_t* code, const Shape& shape);
+
+  static void apply(const Form& form, const Shape& shape, const uint8_t* code, AppAddress pc, Instruction& out);
+  // All but the key. `first` is what the ordinary decoder says of `code` at `pc`.
+  static void learn(Form& form, const Shape& shape, const uint8_t* code, AppAddress pc, const Instruction& first);
 
  private:
-  struct Entry {
-    std::array<uint64_t, 2> key;      // the bytes without the numbers, and the length
-    Instruction instruction;          // with a displacement and a place of 0
-    uint8_t operands_with_disp;       // bit k: memory[k].disp has the displacement in it
-    bool distance_with_disp, branch, rip_relative, usable;
-  };
-  static constexpr uint32_t kSlots = 8192, kEntries = 4096;
+  static constexpr uint32_t kSlots = 8192, kForms = 4096;
 
-  static void apply(const Entry& entry, const Shape& shape, const uint8_t* code, AppAddress pc, Instruction& out);
-  static void learn(Entry& entry, const Shape& shape, const uint8_t* code, AppAddress pc, const Instruction& first);
+  Form& form_for(uint16_t& slot);
 
-  Entry& entry_for(uint16_t& slot);
-
-  // By hash, 0 or one more than the index of the entry: those lie side by side, so that a short run touches few pages.
+  // By hash, 0 or one more than the index of the form: those lie side by side, so that a short run touches few pages.
   std::array<uint16_t, kSlots> slots_{};
   uint32_t used_ = 0;
-  std::array<Entry, kEntries> entries_;
+  std::array<Form, kForms> forms_;
 };
 
 }  // namespace simrun::engine

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/check.h"
@@ -11,6 +12,7 @@
 #include "instr/engine/context/process.h"
 #include "instr/engine/dispatch/address_map.h"
 #include "instr/engine/dispatch/descriptor_tables.h"
+#include "instr/engine/dispatch/indirect_table.h"
 #include "instr/engine/instrument/budget.h"
 #include "instr/engine/instrument/log.h"
 
@@ -28,7 +30,9 @@ static_assert(kMostBetweenChecks >= kMaxSuperblockInstructions + kForwardWindow 
               kMostPaths >= kMaxConditionalExits + 1);
 
 struct State {
-  explicit State(const TranslationOptions& o) : options(o), translator(o) {}
+  explicit State(const TranslationOptions& o) : options(o), translator(o) {
+    superblocks.reserve(4096), exits.reserve(16384);   // untouched until it is used; growing would touch the same again and copy
+  }
   TranslationOptions options;
   Translator translator;
   TranslationOutput output;
@@ -40,6 +44,7 @@ struct State {
   std::vector<Exit> exits;
   std::unordered_map<uint32_t, std::vector<uint8_t>> bytes;   // what changeable superblocks were translated from
   uint64_t generation = 1;
+  uint32_t indirect_targets = 0;                         // entered since the last flush
   std::unordered_map<uint64_t, std::vector<uint32_t>> pages;   // application pages with translated code, and the superblocks there
 };
 
@@ -50,9 +55,8 @@ constexpr uint32_t kOneStep = 0, kOneAlone = 0xffff;   // in place of a number o
 
 uint64_t cut_key(AppAddress pc, uint32_t instructions) { return raw(pc) | static_cast<uint64_t>(instructions) << 48; }
 
-void fill_indirect_table() {
-  const uint64_t miss = g_routines.indirect_miss_of[static_cast<uint32_t>(g_state->options.mode)];
-  for (uint32_t k = 0; k < 65536; ++k) g_process.indirect_table[k] = miss;
+uint64_t& indirect_place(AppAddress pc) {
+  return g_process.indirect_table[indirect_index(pc, g_state->options.bmi2) & (g_process.indirect_places - 1)];
 }
 
 Assembler assembler_for(CodeCache::Area area) {
@@ -173,7 +177,7 @@ uint32_t emit_indirect_entry(AppAddress address, uint8_t buffer_register) {
   const uint64_t pc = raw(address);
   const bool by_loop = g_state->options.loop_is_fast;
   const auto spill = [](uint8_t r) { return static_cast<uint32_t>(offsetof(ThreadContext, spill)) + 8u * r; };
-  const uint64_t occupant = g_process.indirect_table[indirect_index(address, g_state->options.bmi2)];
+  const uint64_t occupant = indirect_place(address);
   if (g_code_cache.is_kept(occupant) || g_code_cache.view_of(occupant) == g_code_cache.view_for(pc))
     a.jmp(g_code_cache.address(g_code_cache.offset_of(occupant)));
   else
@@ -201,9 +205,15 @@ uint32_t emit_indirect_entry(AppAddress address, uint8_t buffer_register) {
   return start;
 }
 
-void enter_indirect_table(AppAddress pc, uint32_t indirect_entry) {
+void put_indirect_target(AppAddress pc, uint32_t indirect_entry) {
   const uint64_t code = g_code_cache.address(indirect_entry) + g_code_cache.view_for(raw(pc));
-  __atomic_store_n(&g_process.indirect_table[indirect_index(pc, g_state->options.bmi2)], code, __ATOMIC_RELEASE);
+  __atomic_store_n(&indirect_place(pc), code, __ATOMIC_RELEASE);
+}
+
+void enter_indirect_table(AppAddress pc, uint32_t indirect_entry) {
+  constexpr uint32_t kFewTargets = kFewIndirectPlaces / 8;
+  put_indirect_target(pc, indirect_entry);
+  if (++g_state->indirect_targets == kFewTargets && g_process.indirect_places == kFewIndirectPlaces) grow_indirect_table();
 }
 
 // Where the superblocks that the decoded one will be linked with have the buffer pointer. Loops count twice.
@@ -255,12 +265,15 @@ void map_code(const border::CodeMapEntry& entry) {
 }
 
 // What is translated at `pc`. Where instructions are counted and nothing else, so many as a loop unrolled has must not come between two
-// checks: links pass them by (kMostBetweenChecks).
+// checks: links pass them by (kMostBetweenChecks). Nor where a thread may wait for another, with a stream: when that comes, it would be
+// ahead by what its ring holds, which is eight times as many turns then (docs/order.md).
 void form(AppAddress pc, Purpose purpose, uint32_t max_instructions, DecodedSuperblock& decoded) {
   form_superblock(pc, max_instructions, decoded);
   const TranslationOptions& o = g_state->options;
-  const bool unrolls = o.mode != border::Mode::kCount || o.count_paths;
-  if (unrolls && o.unroll_loops && purpose == Purpose::kOrdinary) unroll_loop(max_instructions, decoded);
+  if (!o.unroll_loops || purpose != Purpose::kOrdinary) return;
+  if (o.mode == border::Mode::kCount && !o.count_paths) return;
+  if (o.mode == border::Mode::kTrace && may_wait(decoded)) return;
+  unroll_loop(max_instructions, decoded);
 }
 
 // `indirect`: the superblock is wanted by an indirect transfer, so its verification comes right before it.
@@ -300,6 +313,17 @@ void start_code_table(const TranslationOptions& options) {
   g_state = new State(options);
   fill_indirect_table();
   map_code({0, 0, g_code_cache.used(CodeCache::kHot), 0, 0});   // what is there before any superblock
+}
+
+void fill_indirect_table() {
+  const uint64_t miss = g_routines.indirect_miss_of[static_cast<uint32_t>(g_state->options.mode)];
+  std::fill_n(g_process.indirect_table, g_process.indirect_places, miss);
+  // As they were emitted: each leads to those before it that had its place, and would hide those behind.
+  std::vector<std::pair<uint32_t, AppAddress>> targets;
+  for (const Superblock& s : g_state->superblocks)
+    if (s.indirect_entry != 0) targets.emplace_back(s.indirect_entry, s.pc);
+  std::sort(targets.begin(), targets.end());
+  for (const auto& [entry, pc] : targets) put_indirect_target(pc, entry);
 }
 
 void set_mode(border::Mode mode) {
@@ -371,12 +395,13 @@ uint64_t code_generation() { return __atomic_load_n(&g_state->generation, __ATOM
 void drop_translations() {
   if (keeps_log()) log_line("all translations are dropped: %zu superblocks", g_state->superblocks.size());
   State& s = *g_state;
-  fill_indirect_table();
   s.by_pc.clear();
   s.cuts.clear();
   s.waiting.clear();
   s.superblocks.clear();
   s.exits.clear();
+  fill_indirect_table();
+  s.indirect_targets = 0;
   s.bytes.clear();
   s.pages.clear();
   __atomic_fetch_add(&s.generation, 1, __ATOMIC_RELAXED);

@@ -17,6 +17,8 @@ extern CodeCache g_code_cache;
 extern EngineLock g_translation_lock;
 
 void start_code_table(const TranslationOptions& options);
+// Every entry is written: what the superblocks have there, or that there is nothing yet.
+void fill_indirect_table();
 // For translations from now on. The caller has stopped the world and drops all others.
 void set_mode(border::Mode mode);
 

@@ -19,6 +19,7 @@
 #include "instr/engine/context/signal_mask.h"
 #include "instr/engine/dispatch/code_table.h"
 #include "instr/engine/dispatch/descriptor_tables.h"
+#include "instr/engine/dispatch/indirect_table.h"
 #include "instr/engine/dispatch/safe_points.h"
 #include "instr/engine/instrument/ring_writer.h"
 #include "instr/engine/runtime/dispatcher.h"

@@ -15,6 +15,7 @@
 #include "instr/engine/dispatch/code_table.h"
 #include "instr/engine/dispatch/descriptor_tables.h"
 #include "instr/engine/dispatch/fpu_pointers.h"
+#include "instr/engine/dispatch/indirect_table.h"
 #include "instr/engine/dispatch/safe_points.h"
 #include "instr/engine/signals/actions.h"
 #include "instr/engine/threads/follow.h"

@@ -6,8 +6,8 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <atomic>
+#include <cerrno>
 #include <cstring>
 #include <iterator>
 
@@ -19,6 +19,7 @@
 #include "instr/engine/context/process.h"
 #include "instr/engine/context/raw_syscall.h"
 #include "instr/engine/context/signal_mask.h"
+#include "instr/engine/dispatch/indirect_table.h"
 #include "instr/engine/instrument/budget.h"
 #include "instr/engine/instrument/ring_writer.h"
 #include "instr/engine/signals/actions.h"
@@ -28,15 +29,6 @@
 
 namespace simrun::engine {
 namespace {
-
-// Each slot's window shows the one table of indirect targets behind its context. A zero old size duplicates a shared mapping
-// (mm/mremap.c).
-bool map_indirect_window(ThreadContext* c) {
-  void* const at = reinterpret_cast<uint8_t*>(c) + border::kSlotBytes;
-  return mremap(g_process.indirect_table, 0, border::kIndirectTableBytes, MREMAP_MAYMOVE | MREMAP_FIXED, at) == at;
-}
-
-bool g_windows[border::kMaxThreads];   // which slots have theirs; an element belongs to who claimed the slot
 
 bool claim(ThreadContext* c) {
   uint32_t free = static_cast<uint32_t>(border::ThreadState::kFree);
@@ -199,29 +191,15 @@ bool finish_clone(ThreadContext* c, CloneRequest& request) {
 
 }  // namespace
 
-bool make_indirect_table() {
-  if (g_process.indirect_table != nullptr) unmap_engine_memory(g_process.indirect_table, border::kIndirectTableBytes);
-  void* table = map_engine_memory(border::kIndirectTableBytes, MAP_SHARED);
-  if (table == MAP_FAILED) return false;
-  g_process.indirect_table = static_cast<uint64_t*>(table);
-  return true;
-}
-
-bool map_only_indirect_window(uint32_t slot) {
-  std::fill(std::begin(g_windows), std::end(g_windows), false);
-  return g_windows[slot] = map_indirect_window(g_process.slot(slot));
-}
-
 ThreadContext* take_slot() {
   auto& used = g_process.header->slots_used;
   for (uint32_t k = 0; k < border::kMaxThreads; ++k) {
     ThreadContext* c = g_process.slot(k);
     if (!claim(c)) continue;
-    if (!g_windows[k] && !map_indirect_window(c)) {
+    if (!map_indirect_window(k)) {
       release_unused_slot(c);
       return nullptr;
     }
-    g_windows[k] = true;
     reset_context(c, k);
     uint32_t seen = used.load();
     while (seen < k + 1 && !used.compare_exchange_weak(seen, k + 1)) continue;

@@ -28,9 +28,4 @@ void start_thread(ThreadContext* context);
 // Takes a free slot of the shared mapping and prepares its context; nullptr when there is none.
 ThreadContext* take_slot();
 
-// A new, empty table of indirect targets in the place of the one that there may be; false: no memory. Its windows follow when slots are
-// taken; map_only_indirect_window says that just this slot's is there to be made.
-bool make_indirect_table();
-bool map_only_indirect_window(uint32_t slot);
-
 }  // namespace simrun::engine

@@ -4,6 +4,7 @@
 
 #include "instr/border/shared_memory.h"
 #include "instr/engine/decode/form_cache.h"
+#include "instr/engine/decode/known_forms.h"
 #include "instr/engine/translate/address_space.h"
 
 namespace simrun::engine {
@@ -37,7 +38,7 @@ bool may_store(const Instruction& i) {
 
 // False: not a valid instruction.
 bool decode_one(const uint8_t* code, uint32_t available, AppAddress at, Instruction& i) {
-  if (!g_forms.decode(code, available, at, i)) return false;
+  if (!g_forms.decode(code, available, at, i, &simrun_known_forms)) return false;
   if (g_traps_tsc && is_rdtsc(i)) i.flow = Flow::kUnsupported;
   return true;
 }
@@ -118,6 +119,16 @@ void unroll_loop(uint32_t max_instructions, DecodedSuperblock& superblock) {
     back.condition ^= 1;
     back.target = back.pc + back.length;
   }
+}
+
+bool may_wait(const DecodedSuperblock& superblock) {
+  bool counts = false;
+  for (uint32_t k = 0; k < superblock.count; ++k) {
+    const Instruction& i = superblock.instructions[k];
+    if (i.length == 2 && i.bytes[0] == 0xf3 && i.bytes[1] == 0x90) return true;   // pause
+    counts |= i.memory_operands == 0 && (i.gpr_read & i.gpr_written) != 0;
+  }
+  return !counts;
 }
 
 void form_superblock_from(const uint8_t* bytes, uint32_t size, AppAddress pc, DecodedSuperblock& out) {
