@@ -94,7 +94,7 @@ bool force_check(ThreadContext* c) {
 // Code may be memory that another thread of the application brings when it is first touched (userfaultfd): the wait for it must not be
 // under the lock.
 void wait_for_memory(ThreadContext* c) {
-  if (!user_faults()) return;
+  if (!g_process.user_faults) return;
   constexpr uint64_t kReach = 15 * kMaxSuperblockInstructions;
   uint8_t byte;
   set_thread_state(c, border::ThreadState::kWaitingInEngine);
@@ -161,7 +161,7 @@ uint64_t dispatch(ThreadContext* c) {
     }
     leave_cache_state(c);
     if (full != 0)  // a thread may wait in the code cache for a page that this one is to bring: then on with what is left
-      uses_reserve = !flush_translations(c, full, !user_faults());
+      uses_reserve = !flush_translations(c, full, !g_process.user_faults);
     else if (!do_vsyscall(c))
       raise_not_executable(c);
   }

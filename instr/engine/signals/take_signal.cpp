@@ -1,5 +1,6 @@
 // From the kernel to the pending signal: the kernel-level handler. It never touches application memory and never delivers: it
 // records, and arranges that the thread comes to the dispatcher.
+#include <cstring>
 #include <mutex>
 
 #include "base/check.h"
@@ -7,6 +8,7 @@
 #include "instr/engine/context/process.h"
 #include "instr/engine/context/raw_syscall.h"
 #include "instr/engine/context/signal_mask.h"
+#include "instr/engine/decode/instruction.h"
 #include "instr/engine/dispatch/code_table.h"
 #include "instr/engine/dispatch/safe_points.h"
 #include "instr/engine/dispatch/thread_events.h"
@@ -14,6 +16,7 @@
 #include "instr/engine/instrument/log.h"
 #include "instr/engine/instrument/ring_writer.h"
 #include "instr/engine/signals/actions.h"
+#include "instr/engine/translate/superblock.h"
 
 namespace simrun::engine {
 namespace {
@@ -74,21 +77,35 @@ void record_before_pending(ThreadContext* c, int number, const siginfo_t* info, 
   record(c, number, info, u, true);
 }
 
+Recovery recovery_at(uint64_t code) {
+  const std::lock_guard lock(g_translation_lock);
+  return recover(code);
+}
+
+// The application's registers, from what a superblock has of them in other places.
+void make_exact(ThreadContext* c, const Recovery& r, KernelUcontext* u) {
+  if (r.pointer_register != kNoRegister && g_process.counting()) c->retired.store(register_value(*u, r.pointer_register));
+  for (uint8_t k = 0; k < 16; ++k)
+    if (r.in_spill & bit(k)) set_register(*u, k, c->spill[k]);
+}
+
+// Out of the code cache, in the middle of a superblock: publish_fault says later what of it has happened.
+void leave_amid(ThreadContext* c, const Recovery& r, KernelUcontext* u) {
+  t_cut = r;
+  c->app.pc = raw(r.pc);
+  c->exit_id = kExitFault;
+  u->rip = g_routines.leave;
+}
+
 // A fault at an instruction of the application, in the code cache: make the registers exact and leave.
 bool take_fault(ThreadContext* c, int number, siginfo_t* info, KernelUcontext* u) {
-  Recovery r;
-  {
-    const std::lock_guard lock(g_translation_lock);
-    r = recover(u->rip);
-  }
+  Recovery r = recovery_at(u->rip);
   if (!r.found) return false;
   if (r.stale != 0) {   // code that cannot be read any more is code that has changed; its new translation ends where it cannot be read
     u->rip = r.stale;
     return true;
   }
-  if (r.pointer_register != kNoRegister && g_process.counting()) c->retired.store(register_value(*u, r.pointer_register));
-  for (uint8_t k = 0; k < 16; ++k)
-    if (r.in_spill & bit(k)) set_register(*u, k, c->spill[k]);
+  make_exact(c, r, u);
   // si_addr is the instruction's own address for these (arch/x86/kernel/traps.c).
   if (number == SIGILL || number == SIGFPE || (number == SIGTRAP && info->si_code != SI_KERNEL && !is_counter_trap(number, *info)))
     info->si_addr = reinterpret_cast<void*>(raw(r.pc));
@@ -100,10 +117,26 @@ bool take_fault(ThreadContext* c, int number, siginfo_t* info, KernelUcontext* u
     record_before_pending(c, number, info, u);
   else if (r.whole)
     go_back_to_trap(r);
-  t_cut = r;
-  c->app.pc = raw(r.pc);
-  c->exit_id = kExitFault;
-  u->rip = g_routines.leave;
+  leave_amid(c, r, u);
+  return true;
+}
+
+// Whether the copy of an instruction that may touch memory stands at `code` (rip-relative ones are no copies).
+bool is_copy_at(uint64_t code, AppAddress pc) {
+  const auto* const bytes = reinterpret_cast<const uint8_t*>(raw(pc));
+  Instruction i;
+  return decode(bytes, readable_bytes(pc, 15), pc, i) && i.memory_operands != 0 &&
+         std::memcmp(reinterpret_cast<const void*>(code), bytes, i.length) == 0;
+}
+
+// Where pages are brought by the program itself (userfaultfd) a thread may wait for one amid a superblock, and who would bring it may wait
+// for this signal's handler: so not to the next safe point, but out of the code cache at once, as at a fault.
+bool leave_where_it_waits(ThreadContext* c, KernelUcontext* u) {
+  if (!g_process.user_faults || !g_code_cache.contains(u->rip)) return false;
+  const Recovery r = recovery_at(u->rip);
+  if (!r.found || r.stale != 0 || r.whole || !is_copy_at(u->rip, r.pc)) return false;
+  make_exact(c, r, u);
+  leave_amid(c, r, u);
   return true;
 }
 
@@ -158,7 +191,7 @@ uint64_t handle_signal(int number, siginfo_t* info, KernelUcontext* u) {
   // In the gate and not yet in the kernel (or about to restart the call): the signal comes first.
   if (u->rip >= g_routines.gate32_begin && u->rip <= g_routines.gate32_instruction) u->rip = g_routines.gate32_abort;
   if (u->rip >= g_routines.gate_begin && u->rip <= g_routines.gate_instruction) u->rip = g_routines.gate_abort;
-  return 0;
+  return leave_where_it_waits(c, u);
 }
 
 void publish_fault(ThreadContext* c) {

@@ -93,12 +93,10 @@ void report_change(ThreadContext* c, uint64_t number, const uint64_t* arguments)
   if (g_process.header->watch_calls != 0 && c->app.gpr[kRax] <= static_cast<uint64_t>(-4096)) report_mapping_change(c, number, arguments);
 }
 
-std::atomic<bool> g_user_faults;
-
 void note_user_faults(const ThreadContext* c, uint64_t number, const uint64_t* a) {
   constexpr uint64_t kNewDescriptor = 0xaa00;   // USERFAULTFD_IOC_NEW, of /dev/userfaultfd
   const bool asks = number == SYS_userfaultfd || (number == SYS_ioctl && a[1] == kNewDescriptor);
-  if (asks && static_cast<int64_t>(c->app.gpr[kRax]) >= 0) g_user_faults = true;
+  if (asks && static_cast<int64_t>(c->app.gpr[kRax]) >= 0) g_process.user_faults = true;
 }
 
 // A call through the gate, and what the engine does about it. False: a signal came first.
@@ -210,8 +208,6 @@ void end_process_budget(ThreadContext* c) {
 }
 
 }  // namespace
-
-bool user_faults() { return g_user_faults.load(std::memory_order_relaxed); }
 
 bool pass_through(ThreadContext* c) { return g_routines.gate(c) != 0; }
 

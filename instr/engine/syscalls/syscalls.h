@@ -22,7 +22,4 @@ bool pass_through(ThreadContext* context);
 // Whether a call may block for long, so that the simulator must not wait for the thread (docs/order.md).
 bool may_block(const ThreadContext* context, uint64_t number);
 
-// Whether the process has ever asked to answer page faults itself (userfaultfd).
-bool user_faults();
-
 }  // namespace simrun::engine

@@ -4,9 +4,11 @@
 #include <linux/userfaultfd.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include "tests/guest/guest.h"
 
@@ -31,6 +33,42 @@ static long answered(void* (*start)(void*), void* page) {
   return (long)result;
 }
 
+// A signal to who waits for a page: its handler runs meanwhile, and the wait goes on.
+static volatile int handled;
+static char* waited_for;
+
+static void handler(int signal) {
+  (void)signal;
+  handled = 1;
+}
+
+static void* add_bytes(void* at) {
+  long sum = 0;
+  for (int k = 0; k < 3; ++k) sum += ((volatile char*)at)[k];   // the first waits
+  return (void*)sum;
+}
+
+static void interrupted(void) {
+  pthread_t thread;
+  void* result = NULL;
+  struct sigaction action = {.sa_handler = handler};
+  sigaction(SIGUSR1, &action, NULL);
+  CHECK_EQUAL(pthread_create(&thread, NULL, add_bytes, waited_for), 0);
+  struct pollfd ready = {faults, POLLIN, 0};
+  while (poll(&ready, 1, -1) < 0) continue;
+  CHECK_EQUAL(pthread_kill(thread, SIGUSR1), 0);
+  for (int k = 0; k < 20000 && !handled; ++k) usleep(1000);
+  CHECK_EQUAL(handled, 1);
+  source[0] = 1, source[1] = 2, source[2] = 4;
+  // It may have asked twice.
+  struct uffd_msg message;
+  while (read(faults, &message, sizeof message) == sizeof message) continue;
+  struct uffdio_copy copy = {.dst = (unsigned long)waited_for, .src = (unsigned long)source, .len = 4096};
+  CHECK_EQUAL(ioctl(faults, UFFDIO_COPY, &copy), 0);
+  pthread_join(thread, &result);
+  CHECK_EQUAL((long)result, 7);
+}
+
 int main(void) {
   faults = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
   struct uffdio_api api = {.api = UFFD_API};
@@ -46,5 +84,7 @@ int main(void) {
   static const unsigned char code[] = {0xb8, 44, 0, 0, 0, 0xc3};   // mov eax, 44; ret
   memcpy(source, code, sizeof code);
   CHECK_EQUAL(answered((void* (*)(void*))(pages + 4096), pages + 4096), 44);
+  waited_for = pages + 8192;
+  interrupted();
   return finish();
 }
