@@ -49,7 +49,7 @@ void add_engine_options(CLI::App& app, ProgramOptions& o) {
          "--no-elide", [&o] { o.elide_words = false; }, "Every operand gets address words of its own")
       ->group("Engine");
   app.add_flag_callback(
-         "--no-unroll", [&o] { o.unroll_loops = false; }, "Short loops are translated once (as ever where a trace is recorded)")
+         "--no-unroll", [&o] { o.unroll_loops = false; }, "Short loops are translated once (as ever where references are traced)")
       ->group("Engine");
   app.add_flag_callback(
          "--verify", [&o] { o.max_superblock_instructions = 1; }, "Slow and simple: superblocks of one instruction")

@@ -37,7 +37,7 @@ struct ProgramOptions {
   uint32_t max_superblock_instructions = 64;
   bool link_superblocks = true;
   bool elide_words = true;
-  bool unroll_loops = true;     // set to false by sub-commands that record
+  bool unroll_loops = true;
   uint32_t force_safe_points = 0;
   bool watch_calls = false;     // set by sub-commands that want to know of allocations and modules (docs/stream.md)
   std::string engine_log;       // file; "-": standard error; empty: none

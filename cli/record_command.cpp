@@ -79,7 +79,6 @@ RecordOptions parse(const Words& words) {
     line.usage_error("--chunk-size: from 64KiB to 256MiB");
   o.writer.chunk_words = o.chunk_bytes / 8;
   o.program.watch_mappings = true;
-  o.program.unroll_loops = false;
   return o;
 }
 

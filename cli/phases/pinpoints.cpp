@@ -111,9 +111,7 @@ RunResult PinPoints::run_program(Sink& sink, const char* what, const std::vector
   }
   const auto mode = switches.empty() ? border::Mode::kTrace : border::Mode::kCount;
   const CountOptions count{0, 0, mode == border::Mode::kCount, switches};
-  ProgramOptions program = o_.program;
-  program.unroll_loops = false;  // of what is recorded
-  ProgramRun execution(program, mode, count);
+  ProgramRun execution(o_.program, mode, count);
   sink.set_origins(origins_in(execution.family()));
   RunResult result = execution.into(sink, found_.machine.line_bytes, found_.machine.cores);
   for (const std::string& warning : result.warnings) print_error("simrun: warning: {}\n", warning);

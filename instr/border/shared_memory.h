@@ -159,7 +159,7 @@ struct ProcessHeader {
   uint32_t max_superblock_instructions;  // 1: the slow verify mode
   uint32_t link_superblocks;           // 0: every exit goes through the dispatcher
   uint32_t elide_words;                // 0: every operand has words of its own (for comparison)
-  uint32_t unroll_loops;               // 0: no path goes through a loop more than once
+  uint32_t unroll_loops;               // 0: no superblock goes through a loop more than once (as in trace mode)
   uint32_t force_safe_points;          // n > 0: take the slow path of every n-th check on average
   uint32_t watch_calls;                // 1: kRegisters operands at watched entries and returns, kMappingChange events; 2: these events only; 3: nor does
                                        // a thread wait for the simulator then

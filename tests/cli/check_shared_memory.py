@@ -2,7 +2,7 @@
 """check_shared_memory.py SIMRUN PROGRAM: memory that two processes share is one memory in the model, and a copy is not.
 
 Each turn of a process (a quantum of 300 instructions, 100 additions) begins with a transfer of the counter's line from the core of the other:
-2 x rounds x 3 / 300 in all (--no-unroll: else a turn is whole paths of 24). When the host lets one begin before the other they share fewer turns, so nine tenths of that are asked for in
+2 x rounds x 3 / 300 in all. When the host lets one begin before the other they share fewer turns, so nine tenths of that are asked for in
 the best of twelve runs, and next to none where each has its own copy."""
 import json
 import subprocess
@@ -22,7 +22,7 @@ def transfers(kind, *options):
     with tempfile.NamedTemporaryFile(suffix='.yaml', mode='w') as config, tempfile.NamedTemporaryFile(mode='r') as result:
         config.write(MACHINE)
         config.flush()
-        done = subprocess.run([simrun, '--config', config.name, '--quiet', '--check', '--quantum', '300', '--no-unroll', *options, '--json', result.name, '--', program,
+        done = subprocess.run([simrun, '--config', config.name, '--quiet', '--check', '--quantum', '300', *options, '--json', result.name, '--', program,
                                kind, str(ROUNDS)], timeout=100, stdout=subprocess.PIPE, check=True)
         results = json.load(open(result.name))
     assert results['complete'], results['error']

@@ -19,7 +19,6 @@ WAYS = {
     "trace": ["--mode", "trace"],
     "single": ["--mode", "trace", "--max-superblock", "1"],
     "short": ["--mode", "trace", "--max-superblock", "3", "--no-link"],
-    "nounroll": ["--mode", "trace", "--no-unroll"],
     "noelide": ["--mode", "trace", "--no-elide"],
     "safepoints": ["--mode", "trace", "--force-safe-points", "2", "--ring-size", "16KiB"],
     "count": ["--mode", "count"],

@@ -189,17 +189,6 @@ TEST(Unrolling, OnlyLoopsOfOneSuperblock) {
   EXPECT_EQ(passes_of(loop_of(4), 64, true), 1u);               // compared before each pass
 }
 
-TEST(Unrolling, WhichLoopsMayWait) {
-  EXPECT_TRUE(may_wait(decoded({0x8b, 0x07, 0x85, 0xc0, 0x74, 0xfa})));                                // mov (%rdi),%eax; test; jz
-  EXPECT_TRUE(may_wait(decoded({0x83, 0x3f, 0x00, 0x74, 0xfb})));                                      // cmpl $0,(%rdi); jz
-  EXPECT_TRUE(may_wait(decoded({0x89, 0xf0, 0x87, 0x07, 0x85, 0xc0, 0x75, 0xf8})));                    // mov %esi,%eax; xchg (%rdi); test; jnz
-  EXPECT_TRUE(may_wait(decoded({0x89, 0xc8, 0xf0, 0x0f, 0xb1, 0x17, 0x75, 0xf8})));                    // mov %ecx,%eax; lock cmpxchg; jnz
-  EXPECT_TRUE(may_wait(decoded({0xf3, 0x90, 0xff, 0xc9, 0x83, 0x3f, 0x00, 0x74, 0xf7})));              // pause; dec %ecx; cmpl $0,(%rdi); jz
-  EXPECT_FALSE(may_wait(decoded({0xff, 0xc9, 0x75, 0xfc})));                                           // dec %ecx; jnz
-  EXPECT_FALSE(may_wait(decoded({0xf0, 0x48, 0x83, 0x07, 0x01, 0x48, 0xff, 0xc9, 0x75, 0xf6})));       // lock addq $1,(%rdi); dec %rcx; jnz
-  EXPECT_FALSE(may_wait(decoded({0x48, 0x03, 0x06, 0x48, 0x83, 0xc6, 0x08, 0x48, 0x39, 0xfe, 0x75, 0xf4})));   // a sum
-}
-
 // The second instruction jumps back. Behind all passes but the last it leaves for what follows the loop, as the last one's fall-through does.
 TEST(Unrolling, TheJumpsBackAreTurnedRound) {
   DecodedSuperblock loop = decoded({0x85, 0xc0, 0x74, 0xfc});   // test %eax, %eax ; jz back

@@ -211,7 +211,7 @@ void put_indirect_target(AppAddress pc, uint32_t indirect_entry) {
 }
 
 void enter_indirect_table(AppAddress pc, uint32_t indirect_entry) {
-  constexpr uint32_t kFewTargets = kFewIndirectPlaces / 8;
+  constexpr uint32_t kFewTargets = 512;   // `true` has 350; those that share a place stay in a chain until the next flush
   put_indirect_target(pc, indirect_entry);
   if (++g_state->indirect_targets == kFewTargets && g_process.indirect_places == kFewIndirectPlaces) grow_indirect_table();
 }
@@ -265,14 +265,13 @@ void map_code(const border::CodeMapEntry& entry) {
 }
 
 // What is translated at `pc`. Where instructions are counted and nothing else, so many as a loop unrolled has must not come between two
-// checks: links pass them by (kMostBetweenChecks). Nor where a thread may wait for another, with a stream: when that comes, it would be
-// ahead by what its ring holds, which is eight times as many turns then (docs/order.md).
+// checks: links pass them by (kMostBetweenChecks). With words threads' turns would be longer and their lead over each other larger
+// (decision 35).
 void form(AppAddress pc, Purpose purpose, uint32_t max_instructions, DecodedSuperblock& decoded) {
   form_superblock(pc, max_instructions, decoded);
   const TranslationOptions& o = g_state->options;
   if (!o.unroll_loops || purpose != Purpose::kOrdinary) return;
-  if (o.mode == border::Mode::kCount && !o.count_paths) return;
-  if (o.mode == border::Mode::kTrace && may_wait(decoded)) return;
+  if (o.mode == border::Mode::kTrace || (o.mode == border::Mode::kCount && !o.count_paths)) return;
   unroll_loop(max_instructions, decoded);
 }
 

@@ -3,8 +3,6 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <iterator>
 
 #include "instr/engine/context/engine_memory.h"
@@ -18,9 +16,11 @@ bool g_windows[border::kMaxThreads];   // which slots have theirs; an element be
 
 uint64_t table_bytes() { return uint64_t{g_process.indirect_places} * 8; }
 
+uint8_t* window_of(uint32_t slot) { return reinterpret_cast<uint8_t*>(g_process.slot(slot)) + border::kSlotBytes; }
+
 // As often as there is room. A zero old size duplicates a shared mapping (mm/mremap.c).
 bool map_window(uint32_t slot) {
-  uint8_t* const window = reinterpret_cast<uint8_t*>(g_process.slot(slot)) + border::kSlotBytes;
+  uint8_t* const window = window_of(slot);
   for (uint64_t k = 0; k < border::kIndirectTableBytes; k += table_bytes())
     if (mremap(g_process.indirect_table, 0, table_bytes(), MREMAP_MAYMOVE | MREMAP_FIXED, window + k) != window + k) return false;
   return true;
@@ -41,8 +41,13 @@ bool make_indirect_table() {
 
 bool map_indirect_window(uint32_t slot) {
   if (g_windows[slot]) return true;
-  if (g_process.indirect_places != kAllIndirectPlaces && has_window() && !grow_indirect_table()) return false;
-  return g_windows[slot] = map_window(slot);
+  const bool has_few = g_process.indirect_places != kAllIndirectPlaces;
+  if (has_few && has_window() && !grow_indirect_table()) return false;
+  if (map_window(slot)) return g_windows[slot] = true;
+  if (g_process.indirect_places == kAllIndirectPlaces) return false;
+  // Near the limit of mappings: one of all places, not eight of a few.
+  munmap(window_of(slot), border::kIndirectTableBytes);
+  return grow_indirect_table() && (g_windows[slot] = map_window(slot));
 }
 
 bool map_only_indirect_window(uint32_t slot) {
@@ -58,9 +63,13 @@ bool grow_indirect_table() {
   g_process.indirect_table = static_cast<uint64_t*>(table);
   g_process.indirect_places = kAllIndirectPlaces;
   fill_indirect_table();
-  // A window that cannot be mapped may show neither the one nor the other.
-  for (uint32_t k = 0; k < border::kMaxThreads; ++k)
-    if (g_windows[k] && !map_window(k)) fail("no room for a thread's indirect targets: %s", std::strerror(errno));
+  const auto window = std::find(std::begin(g_windows), std::end(g_windows), true);   // there is no other (mm/mremap.c: ENOMEM comes first)
+  if (window != std::end(g_windows) && !map_window(static_cast<uint32_t>(window - g_windows))) {
+    g_process.indirect_table = few;
+    g_process.indirect_places = kFewIndirectPlaces;
+    unmap_engine_memory(table, border::kIndirectTableBytes);
+    return false;
+  }
   unmap_engine_memory(few, few_bytes);
   return true;
 }

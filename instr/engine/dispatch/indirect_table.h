@@ -20,8 +20,8 @@ bool make_indirect_table();
 bool map_indirect_window(uint32_t slot);
 // The same in a child process, which has no other.
 bool map_only_indirect_window(uint32_t slot);
-// All places, filled. Only where one thread has ever had a window, and it is the calling one or not started yet. False: no memory,
-// nothing has changed.
+// All places, filled. Only where one thread at most has a window, and it is the calling one or not started yet. False: no memory or too
+// many mappings, nothing has changed.
 bool grow_indirect_table();
 
 }  // namespace simrun::engine

@@ -121,16 +121,6 @@ void unroll_loop(uint32_t max_instructions, DecodedSuperblock& superblock) {
   }
 }
 
-bool may_wait(const DecodedSuperblock& superblock) {
-  bool counts = false;
-  for (uint32_t k = 0; k < superblock.count; ++k) {
-    const Instruction& i = superblock.instructions[k];
-    if (i.length == 2 && i.bytes[0] == 0xf3 && i.bytes[1] == 0x90) return true;   // pause
-    counts |= i.memory_operands == 0 && (i.gpr_read & i.gpr_written) != 0;
-  }
-  return !counts;
-}
-
 void form_superblock_from(const uint8_t* bytes, uint32_t size, AppAddress pc, DecodedSuperblock& out) {
   out.pc = pc;
   out.count = 0;

@@ -99,9 +99,6 @@ void form_superblock(AppAddress pc, uint32_t max_instructions, DecodedSuperblock
 // whole. The jumps back of all but the last are turned round: they leave the loop. (No instruction's address tells its pass.)
 void unroll_loop(uint32_t max_instructions, DecodedSuperblock& superblock);
 
-// A loop that may do nothing but wait for another thread: it pauses, or changes no register by what was in it.
-bool may_wait(const DecodedSuperblock& superblock);
-
 // The same from a copy of the bytes.
 void form_superblock_from(const uint8_t* bytes, uint32_t size, AppAddress pc, DecodedSuperblock& out);
 
