@@ -436,7 +436,8 @@ bool Family::matches(pid_t pid) const {
 void Family::forget(uint32_t index) {
   for (Departure& d : departures_)
     if (d.member == index && d.thread.joinable()) d.thread.join();
-  if (index != main_) members_[index].target.reset();
+  const bool is_being_left = leaver_.joinable() && !left_;  // by a thread that has its targets in hand
+  if (index != main_ && !is_being_left) members_[index].target.reset();
 }
 
 Family::ChildState Family::child(uint32_t parent, uint64_t token, pid_t pid) {

@@ -117,6 +117,20 @@ def killed_parent(simrun, program):
         fail(f'the program ended with {output!r}, {errors!r}')
 
 
+def forking(simrun):
+    """Children end while their parent is left."""
+    child = subprocess.Popen(['sh', '-c', 'while :; do (:); done'])
+    try:
+        time.sleep(0.2)
+        for _ in range(20):
+            attach(simrun, child, '--for', '200ms', '--mode', 'trace')
+        if child.poll() is not None:
+            fail(f'the program ended with status {child.returncode}')
+    finally:
+        child.kill()
+        child.wait()
+
+
 def interrupted(simrun, child):
     tool = subprocess.Popen([simrun, 'attach', '-q', '--mode', 'trace', str(child.pid)])
     time.sleep(1)
@@ -184,6 +198,8 @@ def main():
     simrun, program, case = sys.argv[1:]
     if case == 'killed_parent':
         return killed_parent(simrun, program)
+    if case == 'forking':
+        return forking(simrun)
     child = start(program)
     try:
         CASES[case](simrun, child)
