@@ -95,6 +95,17 @@ TEST_F(RunCommand, LibrariesOfTheWorkingDirectoryAreNotOurs) {
   EXPECT_GT(fs::file_size(directory_ / "result.h5"), 1000u);
 }
 
+TEST_F(RunCommand, LoopsAreUnrolledUnlessAskedNotTo) {
+  const auto translated = [&](Words options) {
+    options.insert(options.end(), {"-q", "-j", json(), "--", "/bin/true"});
+    EXPECT_EXIT(run(options), 0);
+    return results()["engine"]["translated_instructions"].get<uint64_t>();
+  };
+  const uint64_t plain = translated({"--mode", "null", "--no-unroll"});
+  EXPECT_GT(translated({"--mode", "null"}), plain + plain / 100);
+  EXPECT_EQ(translated({"--mode", "trace"}), translated({"--mode", "trace", "--no-unroll"}));
+}
+
 TEST_F(RunCommand, OutputAndStatusAreTheProgramsOwn) {
   EXPECT_EXIT(
       run({"-c", "l3_8core.yaml", "-j", json(), "--", "/bin/sh", "-c", "echo to out; echo to err >&2; exit 42"}), 42);

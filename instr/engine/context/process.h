@@ -1,6 +1,7 @@
 // What the engine knows of the process it lives in: set once in main, read everywhere.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 #include "instr/border/shared_memory.h"
@@ -15,7 +16,7 @@ struct Process {
   uint64_t* indirect_table;            // code addresses by indirect_index modulo indirect_places; every slot's window shows it too
   uint32_t indirect_places;            // kAllIndirectPlaces, or kFewIndirectPlaces while one thread has few targets (dispatch/indirect_table.h)
   uint64_t xsave_mask;                 // components that the engine saves and restores
-  bool user_faults;                    // the program has had a userfaultfd: its threads may wait for pages that others bring
+  std::atomic<bool> user_faults;       // the program has had a userfaultfd: its threads may wait for pages that others bring
   uint32_t xsave_standard_bytes;       // size of the standard-format image for signal frames (CPUID.0DH.0:EBX)
   void (*going_native)();              // what `syscalls` has to do in a child that leaves the engine; there it must not lock
 
