@@ -15,6 +15,7 @@
 #include "instr/channel/doorbell.h"
 #include "instr/channel/drain.h"
 #include "instr/channel/merge.h"
+#include "instr/channel/standstill.h"
 #include "instr/host/family.h"
 #include "instr/host/guardian.h"
 
@@ -108,6 +109,7 @@ class StreamConsumer {
     constexpr std::chrono::microseconds kNap{50}, kCountingNap{2000};
     if (ended()) return;
     const bool behind = is_behind(), counts = is_counting();
+    if (counts) standstill_.look(mapped_);
     if (idle <= (behind && !counts ? kNapsForRunnable : kNaps)) return nap(counts ? kCountingNap : kNap);
     bell_.arm();
     if (streams.advance() == channel::Status::kAdvanced)
@@ -153,6 +155,7 @@ class StreamConsumer {
   std::vector<std::unique_ptr<channel::MappedProcess>> mapped_;  // by index of the family; null when done
   std::vector<uint32_t> living_;                                 // not yet done
   channel::Doorbell bell_;
+  channel::Standstill standstill_;
   EngineDiagnosis diagnosis_;
   int signals_at_end_ = -1;  // signals_seen() when the program's end was noticed
 };

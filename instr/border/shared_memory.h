@@ -237,6 +237,9 @@ struct ThreadSlot {
   // First, because emitted code addresses it with an 8-bit displacement from the GS base.
   std::atomic<uint64_t> buffer;        // next free word (target address); written by emitted code, read by the consumer
   std::atomic<uint64_t> limit;         // a superblock starts writing only below this; 0 = go to a safe point
+  // The bits of a target that are its place in the table of indirect targets, where look-ups take it from here; 0 = go to a safe point: then
+  // they all come to place 0. Whoever stores 0 into `limit` does so here.
+  std::atomic<uint64_t> indirect_mask;
   // Count mode: instructions retired. Emitted code keeps it in a register and stores it when the thread leaves the code cache (at
   // the latest after some million instructions): exact for the thread itself in the engine, a lower bound for others.
   std::atomic<uint64_t> retired;

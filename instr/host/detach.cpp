@@ -68,6 +68,7 @@ class Detacher {
       const auto state = static_cast<border::ThreadState>(s.ring.state.load());
       if (state == border::ThreadState::kFree || state == border::ThreadState::kDead || state == border::ThreadState::kWaitingInEngine) continue;
       s.limit.store(0, std::memory_order_seq_cst);
+      s.indirect_mask.store(0, std::memory_order_seq_cst);
       const auto tid = static_cast<pid_t>(s.ring.tid.load());
       if (round_ < 3 || round_ % 5 != 0 || seized_.contains(tid)) continue;
       if (ptrace(PTRACE_SEIZE, tid, nullptr, PTRACE_O_TRACESYSGOOD) != 0) continue;

@@ -21,6 +21,7 @@ MACHINE = "l3_8core.yaml"
 SLOW_AND_SIMPLE = ["--mode", "trace", "--max-superblock", "1"]
 MODES = {
     "null": ["--mode", "null"],
+    "count": ["--mode", "count"],
     "trace": ["--mode", "trace"],
     "sim": ["--mode", "sim", "--config", MACHINE],
     "single": SLOW_AND_SIMPLE,
@@ -29,10 +30,11 @@ MODES = {
     "safepoints": ["--mode", "trace", "--force-safe-points", "3", "--ring-size", "16KiB"],
     "tinycache": ["--mode", "null", "--code-cache", "256KiB"],
     "storm": ["--mode", "trace", "--ring-size", "16KiB"],  # with libraries/storm.c
+    "nullstorm": ["--mode", "null"],
 }
 # Not in a storm: they count on calls that are not interrupted, on timers of their own, on the environment, or on where a signal comes.
 CALM = {"interrupted_calls", "user_dispatch", "seccomp_notify", "timers", "exec_from_thread", "environment", "spawn", "exec_self", "tracers",
-        "no_room_for_frame"}
+        "no_room_for_frame", "endless_ways"}
 SKIPPED = 77
 NO_RANDOMISATION = 0x0040000
 
@@ -104,7 +106,7 @@ def known_failure(path, name, mode):
 
 def compare(guest, mode, simrun, seconds):
     """Differences between the native run and that under simrun; None when the guest says that it cannot run here."""
-    preload = os.path.join(os.path.dirname(guest), "libstorm.so") if mode == "storm" else None
+    preload = os.path.join(os.path.dirname(guest), "libstorm.so") if mode.endswith("storm") else None
     if preload and os.path.basename(guest) in CALM:
         print("not meant to hold while signals arrive")
         return None

@@ -17,13 +17,13 @@ struct Translated {
   std::vector<uint8_t> hot, cold;
 };
 
-DecodedSuperblock decoded(const std::vector<uint8_t>& code, bool changeable = false) {
+DecodedSuperblock decoded(const std::vector<uint8_t>& code, bool changeable = false, uint64_t pc = kPc) {
   DecodedSuperblock superblock{};
-  superblock.pc = AppAddress{kPc};
+  superblock.pc = AppAddress{pc};
   superblock.changeable = changeable;
   for (uint32_t at = 0; at < code.size();) {
     Instruction& i = superblock.instructions[superblock.count++];
-    EXPECT_TRUE(decode(code.data() + at, static_cast<uint32_t>(code.size() - at), AppAddress{kPc + at}, i));
+    EXPECT_TRUE(decode(code.data() + at, static_cast<uint32_t>(code.size() - at), AppAddress{pc + at}, i));
     at += i.length;
   }
   return superblock;
@@ -125,6 +125,44 @@ TEST(Exits, CountsAreAheadOfTheInstructionsUpToTheNextExit) {
   for (const auto& p : t.output.recovery)
     if (p.offset > t.output.body) ahead.push_back(p.counted - p.instruction);
   EXPECT_EQ(ahead, (std::vector<int>{2, 1, 2, 1}));          // before and behind each `test`: it and its jump; the jump
+}
+
+// Where look-ups of indirect targets can be called off (Translator::needs_check).
+TEST(Exits, WaysWithoutALookUpMeetACheck) {
+  const auto checks = [](const std::vector<uint8_t>& code, uint64_t pc = kPc + 4, bool exact_stops = false, border::Mode mode = border::Mode::kCount) {
+    TranslationOptions options{mode, true, 64, true, true, 0x7ffff8000040};
+    options.exact_stops = exact_stops;
+    options.pext_is_fast = true;
+    Translator translator(options);
+    Translated t;
+    const DecodedSuperblock superblock = decoded(code, false, pc);
+    t.hot.resize(Translator::size_bound(superblock)), t.cold.resize(t.hot.size());
+    Assembler out(t.hot.data(), 0x7ffff8010000), cold(t.cold.data(), 0x7ffffa000000);
+    translator.translate(superblock, Purpose::kOrdinary, true, 1000, 16, out, cold, t.output);
+    if (options.calls_off_look_ups()) EXPECT_EQ(t.output.body, t.output.check);   // nobody passes those by that are left
+    return std::any_of(t.output.exits.begin(), t.output.exits.end(), [](const auto& e) { return e.kind == ExitKind::kCheck; });
+  };
+  const std::vector<uint8_t> ret{0xc3};
+  EXPECT_FALSE(checks(ret));
+  EXPECT_TRUE(checks(ret, 0x40000000));                                        // place 0: where look-ups come that are called off
+  EXPECT_TRUE(checks(ret, 0x40000003));
+  EXPECT_TRUE(checks(ret, kPc + 4, true));                                     // exact stops: within so many instructions
+  EXPECT_TRUE(checks(ret, kPc + 4, false, border::Mode::kTrace));              // the ring may be full
+  EXPECT_TRUE(checks({0xeb, 0xfe}));                                           // jmp to itself, backwards
+  EXPECT_FALSE(checks({0xeb, 0x10}));                                          // jmp forwards
+  EXPECT_TRUE(checks({0x75, 0xf0}));                                           // jnz backwards
+  EXPECT_FALSE(checks({0x75, 0x10}));
+  EXPECT_TRUE(checks({0xe2, 0xf0}));                                           // loop
+  EXPECT_FALSE(checks({0xe8, 0xf0, 0xff, 0xff, 0xff}));                        // call backwards: needs ever more stack
+  EXPECT_FALSE(checks({0x50, 0x48, 0x83, 0xec, 0x10, 0xe8, 0xf0, 0xff, 0xff, 0xff}));   // push, sub: all the more
+  EXPECT_TRUE(checks({0x58, 0xe8, 0xf0, 0xff, 0xff, 0xff}));                   // pop; call
+  EXPECT_TRUE(checks({0x48, 0x83, 0xc4, 0x08, 0xeb, 0x10}));                   // add $8, %rsp; jmp forwards
+  EXPECT_TRUE(checks({0x48, 0x89, 0xec, 0x75, 0x10, 0xc3}));                   // mov %rbp, %rsp; jnz forwards; ret
+  EXPECT_FALSE(checks({0x75, 0x10, 0x48, 0x89, 0xec, 0xc3}));                  // jnz forwards; mov %rbp, %rsp; ret
+  EXPECT_TRUE(checks({0xc9}));                                                 // leave, and what follows
+  EXPECT_FALSE(checks({0xc9, 0xc3}));                                          // leave; ret
+  EXPECT_FALSE(checks({0x5c, 0x0f, 0x05}));                                    // pop %rsp; syscall
+  EXPECT_TRUE(checks({0x5c, 0xcc}));                                           // pop %rsp; int3
 }
 
 // A return hands the buffer pointer on in one register, whichever the superblock had it in.

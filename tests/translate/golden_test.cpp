@@ -22,6 +22,7 @@ const char* const kRegisters[16] = {"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "r
 std::map<uint64_t, std::string> context_fields() {
   std::map<uint64_t, std::string> fields = {{offsetof(ThreadContext, buffer), "buffer"},
                                             {offsetof(ThreadContext, limit), "limit"},
+                                            {offsetof(ThreadContext, indirect_mask), "indirect_mask"},
                                             {offsetof(ThreadContext, retired), "retired"},
                                             {offsetof(ThreadContext, flags_spill), "flags_spill"},
                                             {offsetof(ThreadContext, minus_limit), "minus_limit"},
@@ -77,6 +78,7 @@ struct Case {
   border::Mode mode = border::Mode::kNull;
   bool count_paths = false;
   bool unroll = false;       // mode: ... unrolled
+  bool calls_off = false;    // look-ups: called off
   uint64_t view = 0;         // how far away the code is executed
   std::vector<uint8_t> code;
 };
@@ -97,6 +99,7 @@ Case read_case(const std::filesystem::path& path) {
     if (line.starts_with("mode: count")) c.mode = border::Mode::kCount;
     if (line.starts_with("mode: count paths")) c.count_paths = true;
     if (line.starts_with("mode: ") && line.ends_with(" unrolled")) c.unroll = true;
+    if (line == "look-ups: called off") c.calls_off = true;
     if (!line.starts_with("code: ")) continue;
     std::istringstream bytes(line.substr(6));
     for (std::string b; bytes >> b;) c.code.push_back(static_cast<uint8_t>(std::stoul(b, nullptr, 16)));
@@ -114,7 +117,9 @@ std::string translate(const Case& c) {
   }
   if (c.unroll) unroll_loop(kMaxSuperblockInstructions, superblock);
   border::WatchedEntries watched{1, {c.pc}};
-  Translator translator({c.mode, true, 64, true, true, kLeave, c.watch ? &watched : nullptr, c.count_paths});
+  TranslationOptions options{c.mode, true, 64, true, true, kLeave, c.watch ? &watched : nullptr, c.count_paths};
+  options.pext_is_fast = c.calls_off;
+  Translator translator(options);
   std::vector<uint8_t> hot(Translator::size_bound(superblock)), cold(hot.size());
   Assembler out(hot.data(), kHot), out_cold(cold.data(), kCold);
   TranslationOutput output;

@@ -52,6 +52,10 @@ struct UserDispatch {
 // A single step under the trap flag (runtime/single_step.h).
 enum class Step : uint32_t { kNone, kPlain, kPushFlags64, kPushFlags16, kStackSegment, kRepeat, kRepeatWhileEqual, kRepeatWhileUnequal };
 
+// Bits of a target's address that are its place in the table of indirect targets, of processors with BMI2.
+inline constexpr uint8_t kIndirectShift = 2;
+inline constexpr uint64_t kIndirectMask = 0xffffull << kIndirectShift;
+
 struct ThreadContext : border::ThreadSlot {
   // Read or written by emitted code through gs:[offset].
   uint64_t spill[16];          // application values of registers that hold something of ours, by hardware number
@@ -69,6 +73,7 @@ struct ThreadContext : border::ThreadSlot {
 
   // Read by the engine's C++ only.
   PendingSignal pending;
+  PendingSignal fault_behind;  // the SIGSEGV of the instruction before which `pending` came to be delivered; number 0: none
   uint64_t app_mask;           // the application's signal mask
   uint64_t call_mask;          // the mask for the time of a sigsuspend-like call that a signal has interrupted
   uint32_t view_attempts;      // how often in a row view_descriptor was made anew for a read that a signal then prevented

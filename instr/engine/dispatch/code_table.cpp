@@ -271,7 +271,7 @@ void form(AppAddress pc, Purpose purpose, uint32_t max_instructions, DecodedSupe
   form_superblock(pc, max_instructions, decoded);
   const TranslationOptions& o = g_state->options;
   if (!o.unroll_loops || purpose != Purpose::kOrdinary) return;
-  if (o.mode == border::Mode::kTrace || (o.mode == border::Mode::kCount && !o.count_paths)) return;
+  if (o.mode == border::Mode::kTrace || (o.exact_stops && !o.count_paths)) return;
   unroll_loop(max_instructions, decoded);
 }
 

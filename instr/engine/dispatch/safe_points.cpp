@@ -50,6 +50,7 @@ void check_holder(const EngineLock& lock) {
 void request_stop(ThreadContext* thread) {
   thread->limit.store(0, std::memory_order_seq_cst);
   thread->minus_limit.store(0, std::memory_order_seq_cst);
+  thread->indirect_mask.store(0, std::memory_order_seq_cst);
 }
 
 void stop_world(ThreadContext* self) { try_stop_world(self, ~uint64_t{0}); }

@@ -100,6 +100,7 @@ void set_normal_limit(ThreadContext* c) {
 void restore_limit(ThreadContext* c) {
   c->limit.store(c->normal_limit, std::memory_order_seq_cst);
   c->minus_limit.store(-c->normal_limit, std::memory_order_seq_cst);
+  c->indirect_mask.store(kIndirectMask, std::memory_order_seq_cst);
 }
 
 void switch_chunk_if_full(ThreadContext* c) {

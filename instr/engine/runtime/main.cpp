@@ -88,6 +88,16 @@ bool loop_is_fast() {
   return (b == signature_AMD_ebx && c == signature_AMD_ecx) || (b == kHygo && c == kUine);
 }
 
+// Not before Zen 3, where it is microcode.
+bool pext_is_fast() {
+  if (!has_feature(7, 'b', 8)) return false;
+  if (is_intel()) return true;
+  uint32_t a = 0, b = 0, c = 0, d = 0;
+  if (!__get_cpuid(0, &a, &b, &c, &d) || b != signature_AMD_ebx || c != signature_AMD_ecx || !__get_cpuid(1, &a, &b, &c, &d)) return false;
+  const uint32_t family = (a >> 8 & 0xf) + (a >> 20 & 0xff);
+  return family >= 0x19;
+}
+
 // All components that the kernel enabled but the tiles (8 KiB that the engine never touches) and the protection keys (its memory
 // accesses obey the application's).
 void read_vector_layout() {
@@ -176,7 +186,8 @@ void remove_blanket() {
   start_descriptor_tables();
   start_code_table({h.mode, h.elide_words != 0, std::clamp(h.max_superblock_instructions, 1u, kMaxSuperblockInstructions),
                     has_feature(7, 'b', 30), has_feature(7, 'b', 8), g_routines.leave, h.watch_calls == 1 ? &h.watched : nullptr,
-                    h.count_paths != 0, g_routines.indirect_miss, loop_is_fast(), h.unroll_loops != 0});
+                    h.count_paths != 0, g_routines.indirect_miss, loop_is_fast(), h.unroll_loops != 0,
+                    h.count_interval != 0 || h.count_interval_threads != 0 || h.count_paths != 0 || h.mode_switches != 0, pext_is_fast()});
   start_signals();
   make_first_identity();
   forget_private_library();

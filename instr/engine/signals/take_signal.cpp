@@ -35,14 +35,18 @@ uint64_t register_value(const KernelUcontext& u, uint8_t r) {
   return by_number[r];
 }
 
+void describe(PendingSignal& p, const siginfo_t& info, const KernelUcontext& u, bool fault) {
+  p.info = info;
+  p.fault = fault;
+  p.error = u.error;
+  p.trapno = u.trapno;
+  p.cr2 = u.cr2;
+}
+
 // One signal at a time: the kernel blocks all others until this one is delivered (deliver_signal sets the mask).
 void record(ThreadContext* c, int number, const siginfo_t* info, KernelUcontext* u, bool fault) {
   CHECK(c->pending.number.load() == 0);
-  c->pending.info = *info;
-  c->pending.fault = fault;
-  c->pending.error = u->error;
-  c->pending.trapno = u->trapno;
-  c->pending.cr2 = u->cr2;
+  describe(c->pending, *info, *u, fault);
   c->app_mask = u->mask;
   u->mask |= kAllSignals;
   c->pending.number.store(static_cast<uint32_t>(number), std::memory_order_seq_cst);
@@ -111,12 +115,16 @@ bool take_fault(ThreadContext* c, int number, siginfo_t* info, KernelUcontext* u
     info->si_addr = reinterpret_cast<void*>(raw(r.pc));
   // If a signal waits already, it goes first: the instruction faults again when its handler has returned. A trap (int3, int1) is behind its
   // instruction, and so goes back to it.
-  if (c->pending.number.load() == 0)
+  if (c->pending.number.load() == 0) {
     record(c, number, info, u, true);
-  else if (is_counter_trap(number, *info))
+  } else if (is_counter_trap(number, *info)) {
     record_before_pending(c, number, info, u);
-  else if (r.whole)
+  } else if (r.whole) {
     go_back_to_trap(r);
+  } else if (number == SIGSEGV) {
+    describe(c->fault_behind, *info, *u, true);
+    c->fault_behind.number.store(SIGSEGV, std::memory_order_relaxed);
+  }
   leave_amid(c, r, u);
   return true;
 }

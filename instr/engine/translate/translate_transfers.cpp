@@ -152,7 +152,10 @@ void Translator::jump_indirect() {
   a.store_gs(spill_slot(kRcx), kRcx);
   if (blocks_counted_ < blocks_.size()) count_by(kRcx);
   if (leaves) return a.jmp(options_.indirect_miss);
-  if (options_.bmi2) {
+  if (options_.calls_off_look_ups()) {
+    a.load_gs32(kRcx, offsetof(ThreadContext, indirect_mask));
+    a.pext_ecx_r11d_ecx();
+  } else if (options_.bmi2) {
     a.rorx_ecx_r11d(kIndirectShift);
     a.movzx_ecx_cx();
   } else {

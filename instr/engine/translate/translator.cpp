@@ -152,7 +152,7 @@ uint8_t Translator::buffer_register(const DecodedSuperblock& superblock, const W
 // Where flags are live and nothing else needs them changed, the check goes without: limit_check_without_flags.
 void Translator::prologue() {
   Assembler& a = *out_;
-  const bool checks_limit = purpose_ == Purpose::kOrdinary;
+  const bool checks_limit = purpose_ == Purpose::kOrdinary && needs_check();
   const bool without_flags = checks_limit && !flags_dead_ && !superblock_->changeable && buffer_ != kRcx;
   uint8_t* slow = nullptr;
   current_ = 0;
@@ -171,7 +171,7 @@ void Translator::prologue() {
   if (without_flags) {
     a.bind(slow, cold_->here());
     limit_check_without_flags();
-    result_->body = a.size();
+    if (!options_.calls_off_look_ups()) result_->body = a.size();
     return;
   }
   const bool pops_flags = is_one_byte(superblock_->instructions[0], kPopFlagsOpcode);
@@ -179,7 +179,7 @@ void Translator::prologue() {
   keep_flags(a);
   if (superblock_->changeable) compare_code();
   if (checks_limit) limit_check();
-  if (checks_limit && !flags_kept_ && !pops_flags) result_->body = a.size();
+  if (checks_limit && !flags_kept_ && !pops_flags && !options_.calls_off_look_ups()) result_->body = a.size();
   give_back_flags(a);
   if (pops_flags) test_trap_flag();
 }
@@ -202,6 +202,25 @@ void Translator::test_trap_flag() {
   leave_from_prologue(ExitKind::kPopFlags);
 }
 
+// Where look-ups of indirect targets can be called off, a thread that goes on for ever without one goes backwards by direct jumps again and
+// again, or calls again and again: then it raises the stack pointer again and again, not by a return, or has no stack left. So these two
+// kinds of superblocks look at the limit, and those at place 0 of the table, where look-ups lead when they are called off.
+bool Translator::needs_check() const {
+  if (!options_.calls_off_look_ups()) return true;
+  if (indirect_index(superblock_->pc, options_.bmi2) == 0) return true;
+  bool raises_stack_pointer = false;
+  for (uint32_t k = 0; k < superblock_->count; ++k) {
+    const Instruction& i = superblock_->instructions[k];
+    const bool jump = i.flow == Flow::kConditional || i.flow == Flow::kCountedJump || i.flow == Flow::kJump;
+    if (jump && raw(i.target) <= raw(i.pc)) return true;
+    if (raises_stack_pointer && (jump || i.flow == Flow::kCall)) return true;
+    const bool lowers = i.distance_dest == kRsp && i.distance_source == kRsp && i.distance_delta <= 0;
+    if ((i.gpr_written & bit(kRsp)) != 0 && !lowers) raises_stack_pointer = true;
+  }
+  const Flow last = superblock_->instructions[superblock_->count - 1].flow;
+  return raises_stack_pointer && (last == Flow::kNext || last == Flow::kInterrupt);
+}
+
 void Translator::limit_check() {
   Assembler& a = *out_;
   if (has_pointer())
@@ -214,23 +233,24 @@ void Translator::limit_check() {
 
 // spill rcx; rcx = limit; if (rcx == 0) goto slow; rcx back             null mode. `slow`: the jump before the entry
 // spill rcx; rcx = B - limit; its highest byte is 0 unless B is below the limit: if (that byte == 0) goto slow; rcx back
-// lea, bswap, movzx and jrcxz leave the flags alone.
 void Translator::limit_check_without_flags() {
   Assembler& a = *out_;
   constexpr uint32_t rcx_slot = offsetof(ThreadContext, spill) + 8 * kRcx;
   a.store_gs(rcx_slot, kRcx);
-  if (has_pointer()) {
-    a.load_gs(kRcx, offsetof(ThreadContext, minus_limit));
-    a.lea_sum(kRcx, kRcx, buffer_);
-    a.bswap_rcx();
-    a.movzx_ecx_cl();
-  } else {
-    a.load_gs(kRcx, offsetof(ThreadContext, limit));
-  }
+  load_whether_to_stop(a);
   a.jrcxz_back(a.size() - result_->check + kSlowJump + 2);
   a.load_gs(kRcx, rcx_slot);
   cold_->load_gs(kRcx, rcx_slot);
   leave_from_prologue(ExitKind::kCheck);
+}
+
+// rcx = 0 if so. lea, bswap and movzx leave the flags alone.
+void Translator::load_whether_to_stop(Assembler& a) {
+  if (!has_pointer()) return a.load_gs(kRcx, offsetof(ThreadContext, limit));
+  a.load_gs(kRcx, offsetof(ThreadContext, minus_limit));
+  a.lea_sum(kRcx, kRcx, buffer_);
+  a.bswap_rcx();
+  a.movzx_ecx_cl();
 }
 
 uint32_t Translator::pointer_slot() const {
@@ -378,7 +398,8 @@ void Translator::instruction(const Instruction& i) {
 
 uint32_t Translator::new_exit(AppAddress target, ExitKind kind) {
   const AppAddress from = superblock_->instructions[current_ < superblock_->count ? current_ : current_ - 1u].pc;
-  const bool forward = !tracing() && !options_.count_paths && kind == ExitKind::kDirect && is_forward(superblock_->pc, from, target, counting());
+  const bool forward = !tracing() && !options_.count_paths && kind == ExitKind::kDirect &&
+                       is_forward(superblock_->pc, from, target, options_.exact_stops);
   result_->exits.push_back({target, 0, 0, kind, forward});
   return static_cast<uint32_t>(result_->exits.size() - 1);
 }

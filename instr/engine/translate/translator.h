@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "instr/border/shared_memory.h"
+#include "instr/engine/context/thread_context.h"
 #include "instr/engine/emit/x86_64/assembler.h"
 #include "instr/engine/translate/superblock.h"
 #include "instr/engine/translate/word_map.h"
@@ -31,6 +32,11 @@ struct TranslationOptions {
   uint64_t indirect_miss = 0;
   bool loop_is_fast = false;
   bool unroll_loops = true;   // asked by who forms superblocks (code_table.cpp)
+  bool exact_stops = false;   // kCount: threads are stopped at exact numbers of instructions, so checks must not be far apart
+  bool pext_is_fast = false;
+
+  // Indirect transfers take the place of their target in the table by ThreadSlot::indirect_mask.
+  bool calls_off_look_ups() const { return pext_is_fast && mode != border::Mode::kTrace && !exact_stops; }
 };
 
 // Indirect transfers hand the buffer pointer on in this register, whose own value is in its spill slot then: the two sides do not know each
@@ -40,7 +46,6 @@ void hand_on(Assembler& a, uint8_t from, uint8_t to);   // spill[to] = to; to = 
 
 // The entry of the table of indirect targets for `pc`. Shifted where that costs no flags: neighbouring targets then share cache lines of
 // the table, and its reach is four times as long.
-inline constexpr uint8_t kIndirectShift = 2;
 constexpr uint16_t indirect_index(AppAddress pc, bool bmi2) {
   return static_cast<uint16_t>(bmi2 ? raw(pc) >> kIndirectShift : raw(pc));
 }
@@ -121,10 +126,12 @@ class Translator {
 
   void choose_scratch(const Wishes& wishes, uint8_t given);
   void prologue();
+  bool needs_check() const;
   void keep_flags(Assembler& a);
   void give_back_flags(Assembler& a);
   void limit_check();
   void limit_check_without_flags();
+  void load_whether_to_stop(Assembler& a);
   void plan_counts();
   BlockCount place_of_count(uint16_t begin, uint16_t end) const;
   uint32_t next_exit(uint32_t instruction) const;

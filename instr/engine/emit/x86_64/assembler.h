@@ -165,6 +165,10 @@ class Assembler {
     bytes(k, 5);
     byte(count);
   }
+  void pext_ecx_r11d_ecx() {             // ecx = the bits of r11d that are set in ecx, next to each other
+    static constexpr uint8_t k[] = {0xc4, 0xe2, 0x22, 0xf5, 0xc9};
+    bytes(k, 5);
+  }
   void movzx_ecx_cx() {
     static constexpr uint8_t k[] = {0x0f, 0xb7, 0xc9};
     bytes(k, 3);
