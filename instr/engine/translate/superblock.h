@@ -61,7 +61,7 @@ struct Superblock {
   uint32_t start;               // code offset of its hot code: [start, code_end)
   uint32_t entry;               // code offset: all registers are the application's (null mode: in the hot code, else in the cold)
   uint32_t check;               // code offset: the buffer register is set up already (null mode: equals entry)
-  uint32_t body;                // code offset: as at `check`, and the limit is checked; equals `check` when more than that is done there
+  uint32_t body;                // code offset: as at `check`, and the limit is checked; equals `check` when more than that is done there, and where nobody may pass it by (decision 39)
   uint32_t code_end;
   uint32_t cold;                // code offset of its cold code
   uint32_t first_exit;

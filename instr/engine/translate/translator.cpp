@@ -233,24 +233,23 @@ void Translator::limit_check() {
 
 // spill rcx; rcx = limit; if (rcx == 0) goto slow; rcx back             null mode. `slow`: the jump before the entry
 // spill rcx; rcx = B - limit; its highest byte is 0 unless B is below the limit: if (that byte == 0) goto slow; rcx back
+// lea, bswap, movzx and jrcxz leave the flags alone.
 void Translator::limit_check_without_flags() {
   Assembler& a = *out_;
   constexpr uint32_t rcx_slot = offsetof(ThreadContext, spill) + 8 * kRcx;
   a.store_gs(rcx_slot, kRcx);
-  load_whether_to_stop(a);
+  if (has_pointer()) {
+    a.load_gs(kRcx, offsetof(ThreadContext, minus_limit));
+    a.lea_sum(kRcx, kRcx, buffer_);
+    a.bswap_rcx();
+    a.movzx_ecx_cl();
+  } else {
+    a.load_gs(kRcx, offsetof(ThreadContext, limit));
+  }
   a.jrcxz_back(a.size() - result_->check + kSlowJump + 2);
   a.load_gs(kRcx, rcx_slot);
   cold_->load_gs(kRcx, rcx_slot);
   leave_from_prologue(ExitKind::kCheck);
-}
-
-// rcx = 0 if so. lea, bswap and movzx leave the flags alone.
-void Translator::load_whether_to_stop(Assembler& a) {
-  if (!has_pointer()) return a.load_gs(kRcx, offsetof(ThreadContext, limit));
-  a.load_gs(kRcx, offsetof(ThreadContext, minus_limit));
-  a.lea_sum(kRcx, kRcx, buffer_);
-  a.bswap_rcx();
-  a.movzx_ecx_cl();
 }
 
 uint32_t Translator::pointer_slot() const {

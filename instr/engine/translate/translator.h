@@ -131,7 +131,6 @@ class Translator {
   void give_back_flags(Assembler& a);
   void limit_check();
   void limit_check_without_flags();
-  void load_whether_to_stop(Assembler& a);
   void plan_counts();
   BlockCount place_of_count(uint16_t begin, uint16_t end) const;
   uint32_t next_exit(uint32_t instruction) const;
