@@ -26,7 +26,8 @@ BlockProfiler::BlockProfiler(const ProfilerOptions& options, OnInterval on_inter
     : options_(options),
       on_interval_(std::move(on_interval)),
       origin_of_(std::move(origin_of)),
-      left_out_code_(options.left_out) {
+      left_out_code_(options.left_out),
+      looks_back_(options.kind == IntervalKind::kLoop || options.kind == IntervalKind::kProcedure ? 1 : 0) {
   profile_.kind = options.kind;
   profile_.interval_length = options.length;
 }
@@ -163,6 +164,7 @@ void BlockProfiler::cut(Thread& thread, uint64_t word, uint32_t instructions) {
   take_part(thread, code, 0, instructions);
   for (uint32_t i = 0; i < instructions; ++i)
     ++thread.process->cut_executions[code.instructions[i].pc], ++thread.cut_executions[code.instructions[i].pc];
+  thread.last.reset();   // what comes next is a handler
   pass(instructions);
 }
 
@@ -216,7 +218,7 @@ void BlockProfiler::begin_interval(const Thread& thread, uint64_t pc, uint64_t m
   overdue_ = 0;
   leader_ = &thread;
   ender_ = nullptr;
-  for (Thread& other : threads_) other.passed = 0;
+  for (Thread& other : threads_) other.passed = 0, other.last.reset();
   begun_ = true;
 }
 

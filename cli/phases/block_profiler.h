@@ -64,7 +64,7 @@ class BlockProfiler {
       meet(thread, merged, paths);
     const uint64_t word = words[0];
     const PathBlocks* const path = thread.process->paths.find(word);
-    if (path != nullptr && path->instructions <= quiet_ && !path->left_out && !thread.waits &&
+    if (path != nullptr && path->instructions + looks_back_ <= quiet_ && !path->left_out && !thread.waits &&
         path->synchronisation == Synchronisation::kNone) [[likely]] {
       quiet_ -= path->instructions;
       count(thread, word);
@@ -167,6 +167,7 @@ class BlockProfiler {
   const Thread* ender_ = nullptr;   // it has passed the barrier (kBarrier only) that is to end the interval
   std::deque<Thread> threads_;
   Barriers barriers_;
+  uint64_t looks_back_;    // 1: what is executed last before an interval may end is wanted (Thread::last)
   uint64_t quiet_ = 0;     // counted instructions until the interval may end
   uint64_t overdue_ = 0;   // the same since then
   uint64_t left_out_ = 0;  // instructions, all intervals

@@ -130,6 +130,15 @@ def kinds():
             assert all(interval[1] < 100_100 for interval in profile[1][10:-1]), profile[1]
 
 
+def exact_ends():
+    """Of even_loop.S: an interval that is as long as it should be where a path ends does not go on to the next pass."""
+    def lengths(kind, pass_length):
+        run("bbv", "-q", "-o", f"{kind}.bb", "--interval", 1000 * pass_length, "--intervals", kind, "--", GUEST)
+        return [interval[1] for interval in read(f"{kind}.bb")[1]]
+    assert lengths("loop", 10)[1:19] == [10_000] * 18, lengths("loop", 10)
+    assert lengths("procedure", 7)[-9:-1] == [7_000] * 8, lengths("procedure", 7)
+
+
 def threads():
     profile = bbv("a.bb", "--interval", "1M", rounds=1, threads=3)
     consistent(*profile)
