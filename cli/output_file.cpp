@@ -23,6 +23,12 @@ namespace {
 
 OutputFile::OutputFile(std::string path)
     : path_(std::move(path)), temporary_(fmt::format("{}.tmp{}", path_, getpid())) {
+  if (path_ == "-") {
+    temporary_ = path_;
+    descriptor_ = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+    if (descriptor_ < 0) fail("standard output", errno);
+    return;
+  }
   struct stat existing {};
   if (stat(path_.c_str(), &existing) == 0) {
     if (S_ISDIR(existing.st_mode)) fail(path_, EISDIR);

@@ -1,5 +1,5 @@
 // A result file: written under a temporary name beside its own, renamed when it is complete. Who reads results never
-// sees half of one.
+// sees half of one. `-` is standard output.
 #pragma once
 
 #include <string>

@@ -14,7 +14,7 @@ constexpr char kHdf5Report[] = "simrun_hdf5_report";
 }  // namespace
 
 void add_result_file_options(CLI::App& app, std::string& json, std::string& hdf5, std::string& csv) {
-  app.add_option("-j,--json", json, "Write the results as JSON (docs/results.md)")->type_name("FILE");
+  app.add_option("-j,--json", json, "Write the results as JSON (docs/results.md); -: to standard output")->type_name("FILE");
   app.add_option("--hdf5", hdf5, "Write the results as HDF5 (docs/results-hdf5.md)")->type_name("FILE");
   app.add_option("--csv", csv, "Write the results as CSV, a row for each number")->type_name("FILE");
 }

@@ -44,6 +44,13 @@ TEST_F(OutputFileTest, LeavesAnOldResultAloneWithoutCommit) {
   EXPECT_EQ(files(), 1u);
 }
 
+TEST_F(OutputFileTest, StandardOutput) {
+  testing::internal::CaptureStdout();
+  OutputFile("-").commit("all of it");
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "all of it");
+  EXPECT_FALSE(fs::exists("-"));
+}
+
 TEST_F(OutputFileTest, UnwritablePathsAreFoundAtOnce) {
   EXPECT_THROW(OutputFile(directory_ + "/missing/result.json"), UserError);
   EXPECT_THROW(OutputFile{directory_}, UserError);
