@@ -1,10 +1,12 @@
 // What of a translation is not in the golden code: where links may enter it, and which exits go there.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <vector>
 
 #include "instr/engine/codecache/code_cache.h"
+#include "instr/engine/translate/address_space.h"
 #include "instr/engine/translate/translator.h"
 
 namespace simrun::engine {
@@ -139,13 +141,17 @@ TEST(Exits, WaysWithoutALookUpMeetACheck) {
     t.hot.resize(Translator::size_bound(superblock)), t.cold.resize(t.hot.size());
     Assembler out(t.hot.data(), 0x7ffff8010000), cold(t.cold.data(), 0x7ffffa000000);
     translator.translate(superblock, Purpose::kOrdinary, true, 1000, 16, out, cold, t.output);
-    if (options.calls_off_look_ups()) EXPECT_EQ(t.output.body, t.output.check);   // nobody passes those by that are left
+    if (options.calls_off_look_ups()) {
+      EXPECT_EQ(t.output.body, t.output.check);   // nobody passes those by that are left
+    }
     return std::any_of(t.output.exits.begin(), t.output.exits.end(), [](const auto& e) { return e.kind == ExitKind::kCheck; });
   };
   const std::vector<uint8_t> ret{0xc3};
   EXPECT_FALSE(checks(ret));
   EXPECT_TRUE(checks(ret, 0x40000000));                                        // place 0: where look-ups come that are called off
   EXPECT_TRUE(checks(ret, 0x40000003));
+  EXPECT_TRUE(checks(ret, 0x40008000));                                        // of a table of few places
+  EXPECT_FALSE(checks(ret, 0x40004000));
   EXPECT_TRUE(checks(ret, kPc + 4, true));                                     // exact stops: within so many instructions
   EXPECT_TRUE(checks(ret, kPc + 4, false, border::Mode::kTrace));              // the ring may be full
   EXPECT_TRUE(checks({0xeb, 0xfe}));                                           // jmp to itself, backwards
@@ -163,6 +169,28 @@ TEST(Exits, WaysWithoutALookUpMeetACheck) {
   EXPECT_FALSE(checks({0xc9, 0xc3}));                                          // leave; ret
   EXPECT_FALSE(checks({0x5c, 0x0f, 0x05}));                                    // pop %rsp; syscall
   EXPECT_TRUE(checks({0x5c, 0xcc}));                                           // pop %rsp; int3
+}
+
+// Whether a function may call another one before it comes to a look-up.
+TEST(Exits, CallsAhead) {
+  alignas(4096) static uint8_t page[4096];
+  const AppAddress pc{reinterpret_cast<uint64_t>(page)};
+  note_mapped(pc, sizeof page, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS);
+  const auto calls = [&](const std::vector<uint8_t>& code) {
+    std::fill(std::begin(page), std::end(page), 0xc3);
+    std::copy(code.begin(), code.end(), page);
+    DecodedSuperblock scratch;
+    return may_call_again(pc, scratch);
+  };
+  EXPECT_FALSE(calls({0xc3}));                                     // ret
+  EXPECT_FALSE(calls({0xff, 0x25, 0, 0, 0, 0}));                   // jmp *0(%rip), as in a procedure linkage table
+  EXPECT_FALSE(calls({0xff, 0xd0}));                               // call *%rax
+  EXPECT_TRUE(calls({0x90, 0xe8, 0, 0, 0, 0}));                    // nop; call
+  EXPECT_TRUE(calls({0x74, 0x01, 0xc3, 0xe8, 0, 0, 0, 0}));        // jz over a ret; ret; call
+  EXPECT_FALSE(calls({0x74, 0x01, 0xc3, 0xc3}));
+  EXPECT_TRUE(calls({0xeb, 0x02, 0xc3, 0xc3, 0xe8, 0, 0, 0, 0}));  // jmp over two rets; call
+  EXPECT_FALSE(calls({0xeb, 0xfe, 0xe8, 0, 0, 0, 0}));             // jmp to itself meets a check
+  EXPECT_TRUE(calls({0x74, 8, 0x74, 8, 0x74, 8, 0x74, 8, 0x74, 8, 0x74, 8, 0x74, 8, 0x74, 8, 0xc3}));   // more ways than are looked at
 }
 
 // A return hands the buffer pointer on in one register, whichever the superblock had it in.

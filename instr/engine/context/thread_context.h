@@ -55,6 +55,8 @@ enum class Step : uint32_t { kNone, kPlain, kPushFlags64, kPushFlags16, kStackSe
 // Bits of a target's address that are its place in the table of indirect targets, of processors with BMI2.
 inline constexpr uint8_t kIndirectShift = 2;
 inline constexpr uint64_t kIndirectMask = 0xffffull << kIndirectShift;
+// Places of that table (dispatch/indirect_table.h).
+inline constexpr uint32_t kAllIndirectPlaces = border::kIndirectTableBytes / 8, kFewIndirectPlaces = kAllIndirectPlaces / 8;
 
 struct ThreadContext : border::ThreadSlot {
   // Read or written by emitted code through gs:[offset].

@@ -45,6 +45,8 @@ struct State {
   std::unordered_map<uint32_t, std::vector<uint8_t>> bytes;   // what changeable superblocks were translated from
   uint64_t generation = 1;
   uint32_t indirect_targets = 0;                         // entered since the last flush
+  std::unordered_map<uint64_t, bool> calling;            // functions: may_call_again
+  DecodedSuperblock ahead;
   std::unordered_map<uint64_t, std::vector<uint32_t>> pages;   // application pages with translated code, and the superblocks there
 };
 
@@ -130,7 +132,7 @@ void wait_for_target(uint32_t exit) {
 }
 
 // Appends what the translator produced to the registry, and links what can be linked, both ways.
-void record(uint32_t start, uint32_t cold_start, uint32_t descriptor, uint32_t indirect_entry, const EntryLiveness& live, Purpose purpose) {
+void record(uint32_t start, uint32_t cold_start, uint32_t descriptor, uint32_t indirect_entry, const EntryLiveness& live, Purpose purpose, bool calls_again) {
   State& s = *g_state;
   const TranslationOutput& o = s.output;
   const Instruction& last = s.decoded.instructions[s.decoded.count - 1];
@@ -139,7 +141,7 @@ void record(uint32_t start, uint32_t cold_start, uint32_t descriptor, uint32_t i
   s.superblocks.push_back({s.decoded.pc, last.pc + last.length, start, start + o.entry, start + o.check, start + o.body,
                            start + o.size, cold_start, first_exit, indirect_entry, descriptor,
                            static_cast<uint16_t>(o.exits.size()), static_cast<uint16_t>(s.decoded.count),
-                           o.buffer_register, live.flags_dead, live.looked_from, live.looked_to, purpose});
+                           o.buffer_register, live.flags_dead, calls_again, live.looked_from, live.looked_to, purpose});
   if (s.decoded.changeable) {
     auto& copy = s.bytes[index];
     for (uint32_t k = 0; k < s.decoded.count; ++k)
@@ -238,14 +240,25 @@ Translator::Wishes wishes_of_neighbours(bool indirect) {
   return wishes;
 }
 
+// Whether the decoded superblock calls backwards, what may call on: so a descent of direct calls meets such a superblock again and again.
+bool calls_again() {
+  State& s = *g_state;
+  const Instruction& last = s.decoded.instructions[s.decoded.count - 1];
+  if (!s.options.calls_off_look_ups() || last.flow != Flow::kCall || raw(last.target) > raw(last.pc)) return false;
+  if (g_process.user_faults) return true;   // to look at it might be to wait for it
+  const auto [known, is_new] = s.calling.try_emplace(raw(last.target), true);
+  if (is_new) known->second = may_call_again(last.target, s.ahead);
+  return known->second;
+}
+
 // Emits the decoded superblock behind what is committed; returns the index of its descriptors (null mode has none).
-uint32_t emit_and_describe(Purpose purpose, bool flags_dead, uint8_t buffer) {
+uint32_t emit_and_describe(Purpose purpose, bool flags_dead, uint8_t buffer, bool calls_again) {
   State& s = *g_state;
   const auto first_exit = static_cast<uint32_t>(kFirstExit + s.exits.size());
   const auto emit = [&](uint32_t first_path) {
     Assembler out = assembler_for(CodeCache::kHot), cold = assembler_for(CodeCache::kCold);
     s.translator.translate(s.decoded, purpose, flags_dead, first_path, first_exit, out, cold, s.output, g_code_cache.view_for(raw(s.decoded.pc)),
-                           buffer);
+                           buffer, calls_again);
   };
   if (s.options.mode == border::Mode::kNull) return emit(next_path_id()), 0;
   if (const KnownDescriptors known = find_descriptors(s.decoded); known.exist()) {
@@ -290,11 +303,12 @@ bool translate(AppAddress pc, bool indirect, Purpose purpose, uint32_t max_instr
   const uint8_t buffer = s.translator.buffer_register(s.decoded, wishes_of_neighbours(indirect));
   const uint32_t indirect_entry = indirect ? emit_indirect_entry(pc, buffer) : 0;
   const uint32_t start = g_code_cache.used(CodeCache::kHot), cold_start = g_code_cache.used(CodeCache::kCold);
-  const uint32_t descriptor = emit_and_describe(purpose, live.flags_dead, buffer);
+  const bool again = calls_again();
+  const uint32_t descriptor = emit_and_describe(purpose, live.flags_dead, buffer, again);
   CHECK(s.output.size <= bound && s.output.cold_size <= bound);
   g_code_cache.commit(CodeCache::kHot, s.output.size);
   g_code_cache.commit(CodeCache::kCold, s.output.cold_size);
-  record(start, cold_start, descriptor, indirect_entry, live, purpose);
+  record(start, cold_start, descriptor, indirect_entry, live, purpose, again);
   if (indirect) enter_indirect_table(pc, indirect_entry);
   map_code({raw(pc), start, s.output.size, cold_start, s.output.cold_size});
   if (keeps_log()) log_line("translated %#lx: %u instructions, %u bytes at +%#x", raw(pc), s.decoded.count, s.output.size, start);
@@ -402,6 +416,7 @@ void drop_translations() {
   fill_indirect_table();
   s.indirect_targets = 0;
   s.bytes.clear();
+  s.calling.clear();
   s.pages.clear();
   __atomic_fetch_add(&s.generation, 1, __ATOMIC_RELAXED);
   g_code_cache.flush();
@@ -514,7 +529,8 @@ Recovery recover(uint64_t code) {
   Assembler out(scratch.data(), start), cold(cold_scratch.data(), g_code_cache.address(superblock.cold));
   Translator translator(s.options);
   TranslationOutput output;
-  translator.translate(*decoded, superblock.purpose, superblock.flags_dead, 0, 0, out, cold, output, view_of(superblock), superblock.buffer_register);
+  translator.translate(*decoded, superblock.purpose, superblock.flags_dead, 0, 0, out, cold, output, view_of(superblock), superblock.buffer_register,
+                       superblock.calls_again);
   if (output.size != superblock.code_end - superblock.start) return result;   // the bytes have changed
   const uint32_t at = offset - superblock.start;
   const RecoveryPoint* point = nullptr;

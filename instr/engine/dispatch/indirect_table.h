@@ -8,11 +8,9 @@
 
 #include <cstdint>
 
-#include "instr/border/shared_memory.h"
+#include "instr/engine/context/thread_context.h"
 
 namespace simrun::engine {
-
-inline constexpr uint32_t kAllIndirectPlaces = border::kIndirectTableBytes / 8, kFewIndirectPlaces = kAllIndirectPlaces / 8;
 
 // A new table of a few places, not yet filled, instead of the one that there may be; false: no memory.
 bool make_indirect_table();

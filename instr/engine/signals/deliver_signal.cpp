@@ -128,11 +128,20 @@ void set_pending(ThreadContext* c, const siginfo_t& info, const Trap& trap) {
   c->pending.number.store(static_cast<uint32_t>(info.si_signo), std::memory_order_seq_cst);
 }
 
-// A frame that cannot be written is a fault of its own, at the same place (kernel/signal.c, force_sigsegv). Where the thread has just
-// faulted, calls may have brought it to the stack's end after the signal came: then that fault comes first, which may have a stack of its own.
-void raise_for_frame(ThreadContext* c, int number, bool has_faulted) {
-  const PendingSignal& f = c->fault_behind;
-  if (has_faulted && !c->pending.fault) return raise_signal_first(c, f.info, {f.trapno, f.error, f.cr2});
+// Where the thread has just faulted, calls may have brought it to the stack's end after the signal came, and there is no room for the signal's
+// frame: then that fault comes first, which may have a stack of its own.
+bool puts_fault_first(ThreadContext* c, int number) {
+  PendingSignal& f = c->fault_behind;
+  if (f.number.exchange(0, std::memory_order_relaxed) == 0 || c->pending.fault) return false;
+  const KernelAction action = application_action(number);
+  uint64_t frame;
+  if (action.handler == kSigDefault || action.handler == kSigIgnore || build_frame(c, action, frame)) return false;
+  raise_signal_first(c, f.info, {f.trapno, f.error, f.cr2});
+  return true;
+}
+
+// A frame that cannot be written is a fault of its own, at the same place (kernel/signal.c, force_sigsegv).
+void raise_for_frame(ThreadContext* c, int number) {
   if (number == SIGSEGV) end_by_signal(c, SIGSEGV);
   siginfo_t info{};
   info.si_signo = SIGSEGV;
@@ -144,11 +153,11 @@ void raise_for_frame(ThreadContext* c, int number, bool has_faulted) {
 
 void deliver_signal(ThreadContext* c) {
   const int number = static_cast<int>(c->pending.number.load(std::memory_order_relaxed));
+  if (puts_fault_first(c, number)) return deliver_signal(c);
   const KernelAction action = take_action(number);
   const siginfo_t info = c->pending.info;
   const bool fault = c->pending.fault;
   const bool blocked = (c->app_mask >> (number - 1) & 1) != 0;
-  const bool has_faulted = c->fault_behind.number.exchange(0, std::memory_order_relaxed) != 0;
   if (action.handler == kSigDefault || (fault && (blocked || action.handler == kSigIgnore))) {
     c->pending.number.store(0, std::memory_order_relaxed);
     return default_action(number, info, fault ? c->app_mask & ~(1ull << (number - 1)) : c->app_mask);
@@ -161,7 +170,7 @@ void deliver_signal(ThreadContext* c) {
   settle_own_fpu_pointer(c);
   uint64_t frame;
   if (!build_frame(c, action, frame)) {
-    raise_for_frame(c, number, has_faulted);
+    raise_for_frame(c, number);
     return deliver_signal(c);
   }
   append_event(c, border::Event::kSignal, {static_cast<uint64_t>(number)});

@@ -183,6 +183,29 @@ class FlagSearch {
 
 }  // namespace
 
+bool may_call_again(AppAddress pc, DecodedSuperblock& scratch) {
+  constexpr uint32_t kMost = 6;
+  AppAddress places[kMost + 1] = {pc};
+  uint32_t known = 1;
+  const auto go_on_at = [&](AppAddress at) {
+    if (known <= kMost && std::find(places, places + known, at) == places + known) places[known++] = at;
+  };
+  for (uint32_t k = 0; k < known; ++k) {
+    if (k == kMost) return true;
+    form_superblock(places[k], kMaxSuperblockInstructions, scratch);
+    if (scratch.count == 0) return true;
+    for (uint32_t n = 0; n < scratch.count; ++n) {
+      const Instruction& i = scratch.instructions[n];
+      if (i.flow == Flow::kCall) return true;
+      const bool jumps = i.flow == Flow::kConditional || i.flow == Flow::kCountedJump || i.flow == Flow::kJump;
+      if (jumps && raw(i.target) > raw(i.pc)) go_on_at(i.target);
+    }
+    const Instruction& last = scratch.instructions[scratch.count - 1];
+    if (last.flow == Flow::kNext || last.flow == Flow::kConditional || last.flow == Flow::kCountedJump) go_on_at(last.pc + last.length);
+  }
+  return false;
+}
+
 EntryLiveness entry_liveness(const DecodedSuperblock& superblock, bool ahead) {
   const Instruction& last = superblock.instructions[superblock.count - 1];
   EntryLiveness result{false, superblock.pc, last.pc + last.length, {}};

@@ -71,6 +71,7 @@ struct Superblock {
   uint16_t instructions;
   uint8_t buffer_register;      // kNoRegister in null mode
   bool flags_dead;              // the arithmetic flags are overwritten before they are read
+  bool calls_again;             // Translator::translate
   AppAddress looked_from, looked_to;   // application code that it depends on: its own, and what the liveness of flags was read off
   Purpose purpose;
 };
@@ -101,6 +102,10 @@ void unroll_loop(uint32_t max_instructions, DecodedSuperblock& superblock);
 
 // The same from a copy of the bytes.
 void form_superblock_from(const uint8_t* bytes, uint32_t size, AppAddress pc, DecodedSuperblock& out);
+
+// Whether the function at `pc` may call another one directly before it comes to an indirect transfer or jumps backwards, whichever way it
+// takes. Follows a few superblocks (in `scratch`); where that does not say, it may.
+bool may_call_again(AppAddress pc, DecodedSuperblock& scratch);
 
 // Number of words that the operands of an instruction may need at most.
 uint32_t words_bound(const Instruction& instruction);

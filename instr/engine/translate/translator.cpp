@@ -35,7 +35,7 @@ uint32_t Translator::size_bound(const DecodedSuperblock& superblock) {
 
 void Translator::translate(const DecodedSuperblock& superblock, Purpose purpose, bool flags_dead, uint32_t first_path,
                            uint32_t first_exit, Assembler& out, Assembler& cold, TranslationOutput& result, uint64_t view,
-                           uint8_t buffer) {
+                           uint8_t buffer, bool calls_again) {
   superblock_ = &superblock;
   purpose_ = purpose;
   out_ = &out;
@@ -52,6 +52,7 @@ void Translator::translate(const DecodedSuperblock& superblock, Purpose purpose,
   side_exits_.clear();
   result.clear();
   flags_dead_ = flags_dead;
+  calls_again_ = calls_again;
   choose_scratch({}, buffer);
   plan_counts();
   prologue();
@@ -204,10 +205,11 @@ void Translator::test_trap_flag() {
 
 // Where look-ups of indirect targets can be called off, a thread that goes on for ever without one goes backwards by direct jumps again and
 // again, or calls again and again: then it raises the stack pointer again and again, not by a return, or has no stack left. So these two
-// kinds of superblocks look at the limit, and those at place 0 of the table, where look-ups lead when they are called off.
+// kinds of superblocks look at the limit. So do those that call backwards what calls on, lest a signal waits for the end of a descent. And
+// all that may be found at place 0 of the table, where look-ups lead when they are called off: also of one with few places.
 bool Translator::needs_check() const {
-  if (!options_.calls_off_look_ups()) return true;
-  if (indirect_index(superblock_->pc, options_.bmi2) == 0) return true;
+  if (!options_.calls_off_look_ups() || calls_again_) return true;
+  if (indirect_index(superblock_->pc, options_.bmi2) % kFewIndirectPlaces == 0) return true;
   bool raises_stack_pointer = false;
   for (uint32_t k = 0; k < superblock_->count; ++k) {
     const Instruction& i = superblock_->instructions[k];

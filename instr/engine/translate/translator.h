@@ -102,9 +102,10 @@ class Translator {
   // Emits at `out` and `cold`, whose positions are the superblock's first bytes. `first_path`: id of the first path, `first_exit`: exit id of
   // the first exit.
   // `flags_dead`: nobody needs the flags at the entry (superblock.h, entry_liveness). `view`: how far from `out` the code is executed
-  // (code_cache.h). `buffer`: the buffer register; kNoRegister: the one without wishes.
+  // (code_cache.h). `buffer`: the buffer register; kNoRegister: the one without wishes. `calls_again`: it ends in a call backwards, of a
+  // function that may call on (may_call_again).
   void translate(const DecodedSuperblock& superblock, Purpose purpose, bool flags_dead, uint32_t first_path, uint32_t first_exit, Assembler& out,
-                 Assembler& cold, TranslationOutput& result, uint64_t view = 0, uint8_t buffer = kNoRegister);
+                 Assembler& cold, TranslationOutput& result, uint64_t view = 0, uint8_t buffer = kNoRegister, bool calls_again = false);
 
  private:
   // A side exit with work to do on the way out, emitted behind the main path.
@@ -223,6 +224,7 @@ class Translator {
   uint64_t anchor_value_ = 0;
   bool flags_dead_ = false;
   bool flags_kept_ = false;            // by keep_flags, around the checks
+  bool calls_again_ = false;
   uint8_t comparer_ = kNoRegister;     // null mode: base register of the comparison of changeable code
   std::vector<SideExit> side_exits_;
   uint64_t constant_ = 0;              // of the call that ends the superblock

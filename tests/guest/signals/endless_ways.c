@@ -34,6 +34,10 @@ WAY(indirect_call, "push %rax\nlea 1f(%rip), %rax\n1: add $8, %rsp\ncall *%rax")
 WAY(calls, "1: call 2f\njmp 1b\n2: ret")
 WAY(deep_calls, "1: call 2f\njmp 1b\n2: call 3f\ncall 3f\nret\n3: ret")
 
+// Not endless: until there is no stack left, which takes a tenth of a second.
+WAY(recursion, "1: pause\npause\npause\npause\ncall 1b\nret")
+WAY(recursions, "1: pause\npause\ncall 2f\nret\n2: pause\npause\ntest %rsp, %rsp\njz 3f\ncall 1b\n3: ret")
+
 typedef void (*Way)(void);
 
 static _Thread_local sigjmp_buf back;
@@ -43,7 +47,7 @@ static void on_signal(int number) {
   siglongjmp(back, 1);
 }
 
-// A way whose jumps all lead to one place of a table that goes by the address's bits 2 to 17.
+// A way whose jumps all lead to one place of a table that goes by the address's bits 2 to 17, or 2 to 14.
 static Way aligned_jump(uintptr_t address) {
   static const uint8_t kCode[] = {0x48, 0x8d, 0x05, 0xf9, 0xff, 0xff, 0xff, 0xff, 0xe0};   // lea self(%rip), %rax; jmp *%rax
   void* const page = (void*)(address & ~4095ul);
@@ -62,6 +66,23 @@ static void leave_by_timer(Way way) {
     const struct itimerval once = {{0, 0}, {0, 2000}};
     CHECK(setitimer(ITIMER_REAL, &once, NULL) == 0);
     way();
+  }
+}
+
+// A handler that is for one signal only, on a stack that has no room when it comes to be called.
+static void once_deep_down(void) {
+  static char stack[1 << 16];
+  const stack_t alternate = {.ss_sp = stack, .ss_size = sizeof stack};
+  const struct sigaction segv = {.sa_handler = on_signal, .sa_flags = SA_ONSTACK};
+  CHECK(sigaltstack(&alternate, NULL) == 0 && sigaction(SIGSEGV, &segv, NULL) == 0);
+  for (int k = 0; k < 3; ++k) {
+    struct sigaction once = {.sa_handler = on_signal, .sa_flags = SA_RESETHAND};
+    CHECK(sigaction(SIGALRM, &once, NULL) == 0);
+    const struct itimerval soon = {{0, 0}, {0, 2000}};
+    CHECK(setitimer(ITIMER_REAL, &soon, NULL) == 0);
+    if (sigsetjmp(back, 1) == 0) way_recursion();
+    sigaction(SIGALRM, NULL, &once);
+    CHECK(once.sa_handler == SIG_DFL);
   }
 }
 
@@ -104,11 +125,14 @@ int main(void) {
   const Way ways[] = {way_jump, way_branch, way_branches, way_counted, way_indirect_jump, way_indirect_jumps, way_jump_by_memory, way_returns,
                       way_call_and_add, way_call_and_pop, way_call_and_lea, way_call_and_move, way_call_and_leave, way_call_and_jump,
                       way_call_and_branch, way_call_and_exchange, way_indirect_call, way_calls, way_deep_calls,
-                      aligned_jump(0x40000000), aligned_jump(0x60040004)};
+                      aligned_jump(0x40000000), aligned_jump(0x40008000), aligned_jump(0x60040004)};
+  leave_by_timer(way_recursion);
+  leave_by_timer(way_recursions);
   for (unsigned k = 0; k < sizeof ways / sizeof *ways; ++k) {
     leave_by_timer(ways[k]);
     change_code_meanwhile(ways[k]);
     printf("way %u\n", k);
   }
+  once_deep_down();
   return finish();
 }
