@@ -277,8 +277,8 @@ void map_code(const border::CodeMapEntry& entry) {
   h.code_mapped.store(number + 1, std::memory_order_release);
 }
 
-// What is translated at `pc`. Where instructions are counted and nothing else, so many as a loop unrolled has must not come between two
-// checks: links pass them by (kMostBetweenChecks). With words threads' turns would be longer and their lead over each other larger
+// What is translated at `pc`. Where threads stop at exact numbers of instructions and links pass checks by, so many as a loop unrolled has
+// must not come between two checks (kMostBetweenChecks). With words threads' turns would be longer and their lead over each other larger
 // (decision 35).
 void form(AppAddress pc, Purpose purpose, uint32_t max_instructions, DecodedSuperblock& decoded) {
   form_superblock(pc, max_instructions, decoded);
@@ -481,6 +481,7 @@ bool retire(uint32_t index) {
 
 void invalidate_translations(AppAddress from, AppAddress to) {
   g_state->cuts.clear();   // nothing leads there but this
+  g_state->calling.clear();
   bool room = true;
   visit_pages(from, to, [&](auto& page) {
     std::vector<uint32_t> left;   // on this page, but outside of the range

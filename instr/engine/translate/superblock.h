@@ -15,7 +15,7 @@ inline constexpr uint32_t kMaxUnrolledInstructions = 48;     // of a superblock 
 inline constexpr uint32_t kMaxChangeableInstructions = 12;   // of a superblock whose bytes are compared at each entry
 
 // Links that go forwards in the application's code enter their targets behind the limit check: along them the addresses of the superblocks
-// increase, so a thread comes to a check in the end. Where the number of instructions until then must be known (count mode), superblock
+// increase, so a thread comes to a check in the end. Where the number of instructions until then must be known (exact stops), superblock
 // and target lie in one aligned window of so many bytes: on the way each instruction of it is executed once at most, then one superblock.
 inline constexpr uint32_t kForwardWindow = 256;
 constexpr bool is_forward(AppAddress superblock, AppAddress from, AppAddress to, bool within_window) {
