@@ -18,7 +18,7 @@
 namespace simrun::border {
 
 inline constexpr uint64_t kMagic = 0x314e5552'4d495300;
-inline constexpr uint32_t kVersion = 5;
+inline constexpr uint32_t kVersion = 6;
 
 inline constexpr uint32_t kMaxThreads = 4096;      // slots; a slot is used again when its thread ended and its stream was consumed
 inline constexpr uint32_t kMaxRingChunks = 64;
@@ -160,6 +160,7 @@ struct ProcessHeader {
   uint32_t link_superblocks;           // 0: every exit goes through the dispatcher
   uint32_t elide_words;                // 0: every operand has words of its own (for comparison)
   uint32_t unroll_loops;               // 0: no superblock goes through a loop more than once (as in trace mode)
+  uint32_t live_words;                 // 1: while a thread runs its `buffer` is what it was at the beginning of a superblock (else when it last left the code cache)
   uint32_t force_safe_points;          // n > 0: take the slow path of every n-th check on average
   uint32_t watch_calls;                // 1: kRegisters operands at watched entries and returns, kMappingChange events; 2: these events only; 3: nor does
                                        // a thread wait for the simulator then
@@ -235,7 +236,9 @@ struct ProcessHeader {
 // At the start of each slot. The rest of the slot is the engine's own.
 struct ThreadSlot {
   // First, because emitted code addresses it with an 8-bit displacement from the GS base.
-  std::atomic<uint64_t> buffer;        // next free word (target address); written by emitted code, read by the consumer
+  // Next free word (target address), always behind whole paths and events; read by the consumer. Emitted code keeps it in a register and stores
+  // it when the thread leaves the code cache, and with `live_words` at the beginning of each superblock.
+  std::atomic<uint64_t> buffer;
   std::atomic<uint64_t> limit;         // a superblock starts writing only below this; 0 = go to a safe point
   // The bits of a target that are its place in the table of indirect targets, where look-ups take it from here; 0 = go to a safe point: then
   // they all come to place 0. Whoever stores 0 into `limit` does so here.

@@ -25,6 +25,7 @@ struct LaunchOptions {
   bool link_superblocks = true;
   bool elide_words = true;
   bool unroll_loops = true;
+  bool live_words = false;            // ProcessHeader::live_words
   uint32_t force_safe_points = 0;
   bool watch_calls = false;           // ProcessHeader::watch_calls
   bool watch_mappings = false;        // its kMappingChange events only

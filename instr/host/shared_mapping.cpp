@@ -76,6 +76,7 @@ void lay_out(ProcessHeader& h, const LaunchOptions& o) {
   h.link_superblocks = o.link_superblocks;
   h.elide_words = o.elide_words;
   h.unroll_loops = o.unroll_loops;
+  h.live_words = o.live_words;
   h.force_safe_points = o.force_safe_points;
   h.watch_calls = o.watch_calls ? 1 : o.watch_mappings ? 2 : o.name_memory ? 3 : 0;
   h.code_cache_bytes = o.code_cache_bytes;

@@ -25,6 +25,7 @@ std::map<uint64_t, std::string> context_fields() {
                                             {offsetof(ThreadContext, indirect_mask), "indirect_mask"},
                                             {offsetof(ThreadContext, retired), "retired"},
                                             {offsetof(ThreadContext, flags_spill), "flags_spill"},
+                                            {offsetof(ThreadContext, lent_pointer), "lent_pointer"},
                                             {offsetof(ThreadContext, minus_limit), "minus_limit"},
                                             {offsetof(ThreadContext, exit_id), "exit_id"},
                                             {offsetof(ThreadContext, app_gs_base), "app_gs_base"},
@@ -78,6 +79,8 @@ struct Case {
   border::Mode mode = border::Mode::kNull;
   bool count_paths = false;
   bool unroll = false;       // mode: ... unrolled
+  bool live = false;         // mode: trace live
+  bool unread = false;       // mode: trace unread
   bool calls_off = false;    // look-ups: called off
   uint64_t view = 0;         // how far away the code is executed
   std::vector<uint8_t> code;
@@ -99,6 +102,8 @@ Case read_case(const std::filesystem::path& path) {
     if (line.starts_with("mode: count")) c.mode = border::Mode::kCount;
     if (line.starts_with("mode: count paths")) c.count_paths = true;
     if (line.starts_with("mode: ") && line.ends_with(" unrolled")) c.unroll = true;
+    if (line == "mode: trace live") c.live = true;
+    if (line == "mode: trace unread") c.unread = true;
     if (line == "look-ups: called off") c.calls_off = true;
     if (!line.starts_with("code: ")) continue;
     std::istringstream bytes(line.substr(6));
@@ -119,6 +124,8 @@ std::string translate(const Case& c) {
   border::WatchedEntries watched{1, {c.pc}};
   TranslationOptions options{c.mode, true, 64, true, true, kLeave, c.watch ? &watched : nullptr, c.count_paths};
   options.pext_is_fast = c.calls_off;
+  options.live_pointer = c.live;
+  options.asks_for_lines = !c.unread;
   Translator translator(options);
   std::vector<uint8_t> hot(Translator::size_bound(superblock)), cold(hot.size());
   Assembler out(hot.data(), kHot), out_cold(cold.data(), kCold);

@@ -62,6 +62,7 @@ struct ThreadContext : border::ThreadSlot {
   // Read or written by emitted code through gs:[offset].
   uint64_t spill[16];          // application values of registers that hold something of ours, by hardware number
   uint64_t flags_spill;        // rax during a flag-saving limit check
+  uint64_t lent_pointer;       // trace mode: the buffer pointer while its register is lent to an instruction
   std::atomic<uint64_t> minus_limit;   // -limit, or 0: for checks that leave the flags alone. Whoever writes `limit` writes this behind it
   uint64_t jump_target;        // code address for the last jump of `enter`
   uint32_t exit_id;            // FixedExit or exit of a superblock

@@ -15,6 +15,7 @@
 #include "instr/engine/dispatch/indirect_table.h"
 #include "instr/engine/instrument/budget.h"
 #include "instr/engine/instrument/log.h"
+#include "instr/engine/instrument/ring_writer.h"
 
 namespace simrun::engine {
 
@@ -70,8 +71,10 @@ Assembler assembler_for(CodeCache::Area area) {
 bool is_alone() { return g_process.header->slots_used.load(std::memory_order_relaxed) <= 1; }
 
 void patch(const Exit& exit, const Superblock& target) {
-  const uint8_t from = g_state->superblocks[exit.superblock].buffer_register, to = target.buffer_register;
-  const uint64_t inside = g_code_cache.address(exit.forward ? target.body : target.check);
+  const Superblock& source = g_state->superblocks[exit.superblock];
+  const uint8_t from = source.buffer_register, to = target.buffer_register;
+  const bool passes_check = exit.forward || (exit.words != 0 && source.level + exit.words <= target.level);
+  const uint64_t inside = g_code_cache.address(passes_check ? target.body : target.check);
   constexpr uint32_t kReserve = 4096;
   const auto go_to_target = [&](uint32_t displacement) {
     // What falls through was translated right behind: its check costs less than a taken jump around it.
@@ -131,6 +134,22 @@ void wait_for_target(uint32_t exit) {
   s.waiting.set(target, exit);
 }
 
+// Links pass the check of their targets by as long as what may have been stored since the last check, the path included, is not more than the
+// target's level. So levels rise along such links, none of which closes a circle, and end at most_unchecked_words(). A new superblock is a
+// little above those that lead to it: others will.
+uint16_t level_at(AppAddress pc) {
+  constexpr uint32_t kMore = 32;
+  const State& s = *g_state;
+  if (s.options.mode != border::Mode::kTrace) return 0;
+  const uint32_t most = most_unchecked_words();
+  uint32_t level = 0;
+  for (uint32_t k = s.waiting.find(raw(pc)); k != AddressMap::kNone; k = s.exits[k].next_waiting) {
+    const uint32_t here = s.superblocks[s.exits[k].superblock].level + s.exits[k].words;
+    if (here <= most && here > level) level = here;
+  }
+  return static_cast<uint16_t>(std::min(level + kMore, most));
+}
+
 // Appends what the translator produced to the registry, and links what can be linked, both ways.
 void record(uint32_t start, uint32_t cold_start, uint32_t descriptor, uint32_t indirect_entry, const EntryLiveness& live, Purpose purpose, bool calls_again) {
   State& s = *g_state;
@@ -141,14 +160,14 @@ void record(uint32_t start, uint32_t cold_start, uint32_t descriptor, uint32_t i
   s.superblocks.push_back({s.decoded.pc, last.pc + last.length, start, start + o.entry, start + o.check, start + o.body,
                            start + o.size, cold_start, first_exit, indirect_entry, descriptor,
                            static_cast<uint16_t>(o.exits.size()), static_cast<uint16_t>(s.decoded.count),
-                           o.buffer_register, live.flags_dead, calls_again, live.looked_from, live.looked_to, purpose});
+                           o.buffer_register, live.flags_dead, calls_again, live.looked_from, live.looked_to, purpose, level_at(s.decoded.pc)});
   if (s.decoded.changeable) {
     auto& copy = s.bytes[index];
     for (uint32_t k = 0; k < s.decoded.count; ++k)
       copy.insert(copy.end(), s.decoded.instructions[k].bytes, s.decoded.instructions[k].bytes + s.decoded.instructions[k].length);
   }
   for (const auto& e : o.exits)
-    s.exits.push_back({e.target, e.patch ? start + e.patch : 0, e.patch_same_buffer ? start + e.patch_same_buffer : 0, index, e.kind, e.forward, false});
+    s.exits.push_back({e.target, e.patch ? start + e.patch : 0, e.patch_same_buffer ? start + e.patch_same_buffer : 0, index, e.kind, e.forward, false, e.words});
   for (uint64_t page = raw(s.decoded.pc) >> kPageShift; page <= (raw(last.pc) + last.length - 1) >> kPageShift; ++page)
     s.pages[page].push_back(index);
   for (const uint64_t page : live.pages_ahead) s.pages[page].push_back(index);
@@ -433,7 +452,8 @@ void forward(uint32_t index) {
   for (uint32_t k = 0; k < superblock.exits; ++k) s.exits[superblock.first_exit + k].linked = true;
   const uint32_t start = g_code_cache.used(CodeCache::kCold);
   Assembler cold = assembler_for(CodeCache::kCold);
-  if (s.options.mode == border::Mode::kCount) cold.store_gs(offsetof(ThreadContext, retired), superblock.buffer_register);
+  if (s.options.mode != border::Mode::kNull)
+    cold.store_gs(s.options.mode == border::Mode::kCount ? offsetof(ThreadContext, retired) : offsetof(ThreadContext, buffer), superblock.buffer_register);
   if (superblock.buffer_register != kNoRegister)
     cold.load_gs(superblock.buffer_register, static_cast<uint32_t>(offsetof(ThreadContext, spill)) + 8u * superblock.buffer_register);
   cold.align_patchable(1);
@@ -449,7 +469,7 @@ void forward(uint32_t index) {
     Assembler jump(g_code_cache.write_pointer(from), g_code_cache.address(from));
     jump.jmp(g_code_cache.address(start));
   }
-  s.exits.push_back({superblock.pc, patch, 0, index, ExitKind::kDirect, false, false});
+  s.exits.push_back({superblock.pc, patch, 0, index, ExitKind::kDirect, false, false, 0});
   wait_for_target(id - kFirstExit);
 }
 
@@ -545,6 +565,7 @@ Recovery recover(uint64_t code) {
   result.instructions = point->instruction;
   result.words = point->words;
   result.counted = point->counted;
+  result.moved = point->moved;
   result.blocks = point->blocks;
   result.whole = point->instruction == decoded->count;
   result.stale = point->comparing ? output.stale + view_of(superblock) : 0;

@@ -63,6 +63,7 @@ struct Recovery {
   uint16_t instructions;    // retired in this execution of the superblock
   uint16_t words;           // address words stored
   uint16_t counted;         // count mode: what the pointer has of them already, or too much
+  uint16_t moved;           // trace mode: words of this execution that the pointer has passed
   uint16_t blocks;          // count_paths: counters of this superblock that have been raised
   bool whole;               // all instructions retired: a trap behind the last
   uint64_t stale;           // in the comparison of changeable code: where it goes on when the code has changed; else 0

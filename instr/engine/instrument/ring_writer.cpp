@@ -2,6 +2,8 @@
 
 #include <linux/futex.h>
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "instr/engine/context/process.h"
 #include "instr/engine/context/raw_syscall.h"
@@ -10,8 +12,8 @@
 namespace simrun::engine {
 namespace {
 
-// Behind `limit`: what one superblock may store, and its block word.
-constexpr uint64_t kSlackBytes = (border::kMaxSuperblockWords + 8) * 8;
+// Behind `limit`: what may be stored before the next superblock looks at it, with what that has itself, and an id word.
+uint64_t slack_bytes() { return (most_unchecked_words() + border::kMaxSuperblockWords + 8) * 8; }
 
 uint64_t chunk_base(const ThreadContext* c) {
   const border::ProcessHeader& h = *g_process.header;
@@ -45,6 +47,7 @@ void drop_words(ThreadContext* c) {
 
 void switch_chunk(ThreadContext* c) {
   const border::ProcessHeader& h = *g_process.header;
+  CHECK(c->buffer.load(std::memory_order_relaxed) <= chunk_end(c));
   const bool counted = h.mode_switches != 0 && c->mode == border::Mode::kTrace;
   if (counted) count_traced(c);
   if (h.drops_streams != 0) {
@@ -67,6 +70,8 @@ void switch_chunk(ThreadContext* c) {
 
 // Another process may have taken the place of a simulator that was killed (instr/host/guardian.cpp), so the number is read anew.
 bool simulator_is_gone() { return is_gone(static_cast<uint64_t>(__atomic_load_n(&g_process.header->simulator_pid, __ATOMIC_RELAXED))); }
+
+uint32_t most_unchecked_words() { return std::min(g_process.header->ring_chunk_bytes / 8 / 16, 512u); }
 
 void start_ring(ThreadContext* c) {
   start_budget(c);
@@ -92,7 +97,7 @@ border::ThreadState end_ring(ThreadContext* c) {
 
 void set_normal_limit(ThreadContext* c) {
   if (g_process.tracing())
-    c->normal_limit = chunk_end(c) - kSlackBytes;
+    c->normal_limit = chunk_end(c) - slack_bytes();
   else
     c->normal_limit = g_process.counting() ? budget_limit(c) : ~0ull;
 }
@@ -104,7 +109,7 @@ void restore_limit(ThreadContext* c) {
 }
 
 void switch_chunk_if_full(ThreadContext* c) {
-  if (g_process.tracing() && c->buffer.load(std::memory_order_relaxed) >= chunk_end(c) - kSlackBytes) switch_chunk(c);
+  if (g_process.tracing() && c->buffer.load(std::memory_order_relaxed) >= chunk_end(c) - slack_bytes()) switch_chunk(c);
 }
 
 void append_words(ThreadContext* c, border::Event event, const uint64_t* payload, uint32_t count) {

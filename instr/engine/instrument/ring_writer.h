@@ -19,6 +19,9 @@ border::ThreadState end_ring(ThreadContext* context);
 // Works out what `limit` is when nobody wants the thread, from the mode, the chunk, and the budget.
 void set_normal_limit(ThreadContext* context);
 
+// How many words emitted code may store from one look at `limit` to the next superblock's beginning, whose own come then.
+uint32_t most_unchecked_words();
+
 // Makes `limit` what it is when nobody wants the thread; the caller looks for requests afterwards.
 void restore_limit(ThreadContext* context);
 

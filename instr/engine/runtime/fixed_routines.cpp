@@ -100,12 +100,15 @@ class FixedEmitter {
     a_.jmp_gs(offsetof(ThreadContext, jump_target));
   }
 
-  // counting: retired = handed; tracing: handed = the application's; miss: app.pc = r11; r11, rcx = the application's; exit_id = indirect; leave
+  // counting: retired = handed; tracing: buffer = handed; both: handed = the application's; miss: app.pc = r11; r11, rcx = the application's; exit_id = indirect; leave
   void indirect_miss() {
     const auto of = [](border::Mode mode) -> uint64_t& { return g_routines.indirect_miss_of[static_cast<uint32_t>(mode)]; };
     of(border::Mode::kCount) = a_.here();
     a_.store_gs(offsetof(ThreadContext, retired), kHandedOn);
+    uint8_t* on = a_.jmp_forward();
     of(border::Mode::kTrace) = a_.here();
+    a_.store_gs(offsetof(ThreadContext, buffer), kHandedOn);
+    a_.bind(on);
     a_.load_gs(kHandedOn, spill_slot(kHandedOn));
     g_routines.indirect_miss = of(border::Mode::kNull) = a_.here();
     a_.store_gs(offsetof(ThreadContext, app.pc), kR11);

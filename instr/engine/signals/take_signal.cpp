@@ -89,6 +89,10 @@ Recovery recovery_at(uint64_t code) {
 // The application's registers, from what a superblock has of them in other places.
 void make_exact(ThreadContext* c, const Recovery& r, KernelUcontext* u) {
   if (r.pointer_register != kNoRegister && g_process.counting()) c->retired.store(register_value(*u, r.pointer_register));
+  if (g_process.tracing()) {
+    const uint64_t buffer = r.pointer_register != kNoRegister ? register_value(*u, r.pointer_register) : c->lent_pointer;
+    c->buffer.store(buffer - 8u * r.moved, std::memory_order_relaxed);   // where this execution's words begin
+  }
   for (uint8_t k = 0; k < 16; ++k)
     if (r.in_spill & bit(k)) set_register(*u, k, c->spill[k]);
 }

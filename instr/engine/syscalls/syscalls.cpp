@@ -201,10 +201,10 @@ namespace {
 
 // Count mode: the last reports before the process goes. The others' numbers are brought up to date, for the simulator to read.
 void end_process_budget(ThreadContext* c) {
-  if (!g_process.counting()) return;
+  if (!g_process.counting() && !g_process.has_reader()) return;
   stop_world(c);
   resume_world();
-  end_budget(c);
+  if (g_process.counting()) end_budget(c);
 }
 
 }  // namespace

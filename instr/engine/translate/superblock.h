@@ -43,6 +43,7 @@ struct Exit {
   ExitKind kind;
   bool forward;                 // is_forward: linked to the target's `body`
   bool linked;
+  uint16_t words;               // trace mode: of its path, the id included
   uint32_t next_waiting = ~0u;  // another exit that waits for the same target
 };
 
@@ -74,6 +75,7 @@ struct Superblock {
   bool calls_again;             // Translator::translate
   AppAddress looked_from, looked_to;   // application code that it depends on: its own, and what the liveness of flags was read off
   Purpose purpose;
+  uint16_t level;               // trace mode: words that may have been stored since the last look at the limit where `body` is entered
 };
 
 // Decoded instructions of one superblock.

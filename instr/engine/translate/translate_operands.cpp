@@ -41,7 +41,7 @@ void Translator::copy(const Instruction& i) {
   GprSet in_spill = held();
   const bool lend = has_pointer() && touches(i, buffer_);
   if (lend) {
-    store_pointer(a);
+    lend_pointer(a);
     a.load_gs(buffer_, spill_slot(buffer_));
     in_spill = static_cast<GprSet>(in_spill & ~bit(buffer_));
   }
@@ -52,11 +52,11 @@ void Translator::copy(const Instruction& i) {
     copy_bytes(i, i.bytes, i.length);
   // A trap (int3, a data breakpoint) reports the address behind the instruction, which may have begun to use the anchor.
   if (anchor_in_use_) in_spill = static_cast<GprSet>(in_spill | bit(anchor_));
-  result_->recovery.push_back({a.size(), static_cast<uint16_t>(current_ + 1), words_.words(), counted_, blocks_counted_,
+  result_->recovery.push_back({a.size(), static_cast<uint16_t>(current_ + 1), words_.words(), counted_, moved_, blocks_counted_,
                                 in_spill, has_pointer() && !lend});
   if (!lend) return;
   if (i.gpr_written & bit(buffer_)) a.store_gs(spill_slot(buffer_), buffer_);
-  load_pointer(a);
+  take_pointer_back(a);
 }
 
 void Translator::copy_bytes(const Instruction& i, const uint8_t* code, uint8_t length) {
@@ -195,14 +195,14 @@ void Translator::store_word(const Instruction& i, uint16_t word, uint8_t reg) {
   Assembler& a = *out_;
   if (reg != buffer_) {
     if (reg == anchor_ && anchor_in_use_) CHECK(!"the anchor register is not the application's");
-    a.store(buffer_, 8 * word, reg);
+    a.store(buffer_, place_of_word(word), reg);
     return;
   }
   // The application's value is in the spill slot: by way of a register that the instruction does not use.
   const uint8_t t = register_unused_by(i, false);
   a.store_gs(spill_slot(t), t);
   a.load_gs(t, spill_slot(buffer_));
-  a.store(buffer_, 8 * word, t);
+  a.store(buffer_, place_of_word(word), t);
   a.load_gs(t, spill_slot(t));
 }
 
@@ -244,13 +244,13 @@ void Translator::store_vector(uint16_t word, uint8_t vector, uint8_t bytes) {
   a.byte(static_cast<uint8_t>(0x80 | (vector & 7) << 3 | (buffer_ & 7)));
   if ((buffer_ & 7) == 4) a.byte(0x24);
   // EVEX scales only 8-bit displacements: 32 bits always.
-  a.word32(8u * word);
+  a.word32(static_cast<uint32_t>(place_of_word(word)));
 }
 
 // kmovq [B + 8 * word], k; without AVX512BW 16 bits over a zeroed word.
 void Translator::store_mask(uint16_t word, uint8_t k) {
   Assembler& a = *out_;
-  if (!options_.avx512bw) a.store_imm32(buffer_, 8 * word, 0);
+  if (!options_.avx512bw) a.store_imm32(buffer_, place_of_word(word), 0);
   const uint8_t b = static_cast<uint8_t>(~buffer_ >> 3 & 1);
   a.byte(0xc4);
   a.byte(static_cast<uint8_t>(1 << 7 | 1 << 6 | b << 5 | 1));
@@ -258,7 +258,7 @@ void Translator::store_mask(uint16_t word, uint8_t k) {
   a.byte(0x91);
   a.byte(static_cast<uint8_t>(0x80 | k << 3 | (buffer_ & 7)));
   if ((buffer_ & 7) == 4) a.byte(0x24);
-  a.word32(8u * word);
+  a.word32(static_cast<uint32_t>(place_of_word(word)));
 }
 
 void Translator::store_words_before(const Instruction& i) {

@@ -14,7 +14,8 @@ constexpr uint32_t spill_slot(uint8_t r) { return static_cast<uint32_t>(offsetof
 void Translator::conditional(const Instruction& i) {
   const uint32_t exit = new_exit(i.target, ExitKind::kDirect);
   const uint32_t path = new_path();
-  if (!anchor_in_use_ && !tracing()) {
+  if (tracing()) commit(path);
+  if (!anchor_in_use_) {
     TranslationOutput::ExitSite& site = result_->exits[exit];
     out_->align_patchable(2);
     (has_pointer() ? site.patch_same_buffer : site.patch) = out_->size() + 2;
@@ -22,7 +23,7 @@ void Translator::conditional(const Instruction& i) {
     cold_way(exit);
     return;
   }
-  side_exits_.push_back({out_->jcc_forward(i.condition), exit, path, anchor_in_use_, words_.words(), counted_});
+  side_exits_.push_back({out_->jcc_forward(i.condition), exit, anchor_in_use_});
 }
 
 // loop/jrcxz: their displacement has 8 bits: they jump over a jump.
@@ -31,23 +32,24 @@ void Translator::counted_jump(const Instruction& i) {
   Assembler& a = *out_;
   const uint32_t exit = new_exit(i.target, ExitKind::kDirect);
   const uint32_t path = new_path();
+  if (tracing()) commit(path);
   const GprSet spilled = buffer_ == kRcx ? bit(kRcx) : 0;
   if (spilled) {
-    store_pointer(a);
+    lend_pointer(a);
     a.load_gs(kRcx, spill_slot(kRcx));
   }
   a.bytes(i.bytes, i.length - 1u);
   a.byte(spilled ? 5 + 9 + 9 : 5);
   if (spilled) {
     a.store_gs(spill_slot(kRcx), kRcx);
-    load_pointer(a);
+    take_pointer_back(a);
   }
   uint8_t* around = a.jmp_forward();
   if (spilled) {
     a.store_gs(spill_slot(kRcx), kRcx);
-    load_pointer(a);
+    take_pointer_back(a);
   }
-  side_exits_.push_back({a.jmp_forward(), exit, path, anchor_in_use_, words_.words(), counted_});
+  side_exits_.push_back({a.jmp_forward(), exit, anchor_in_use_});
   a.bind(around);
 }
 
@@ -113,12 +115,12 @@ void Translator::indirect(const Instruction& i) {
   a.store_gs(spill_slot(kR11), kR11);
   const bool conflict = has_pointer() && touches(i, buffer_);
   if (conflict) {
-    store_pointer(a);
+    lend_pointer(a);
     a.load_gs(buffer_, spill_slot(buffer_));
   }
   mark(static_cast<GprSet>(conflict ? ours & ~bit(buffer_) : ours));
   load_target(i);
-  if (conflict) load_pointer(a);
+  if (conflict) take_pointer_back(a);
   if (i.flow == Flow::kIndirectCall) {
     mark(static_cast<GprSet>(ours | bit(kR11)));
     push_return_address(i);
@@ -140,7 +142,7 @@ void Translator::return_(const Instruction& i) {
 void Translator::jump_indirect() {
   Assembler& a = *out_;
   const uint32_t path = new_path();
-  commit(path, words_.words());
+  commit(path);
   restore_anchor(anchor_in_use_);
   const bool leaves = purpose_ == Purpose::kStep;
   if (has_pointer() && leaves) {

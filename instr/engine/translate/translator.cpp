@@ -48,7 +48,8 @@ void Translator::translate(const DecodedSuperblock& superblock, Purpose purpose,
   anchor_in_use_ = ended_ = false;
   pointer_lent_ = flags_kept_ = false;
   constant_use_ = nullptr;
-  counted_ = 0;
+  counted_ = moved_ = 0;
+  committed_ = 0;
   side_exits_.clear();
   result.clear();
   flags_dead_ = flags_dead;
@@ -56,6 +57,7 @@ void Translator::translate(const DecodedSuperblock& superblock, Purpose purpose,
   choose_scratch({}, buffer);
   plan_counts();
   prologue();
+  if (tracing() && options_.live_pointer) store_pointer(out);
   if (superblock.instructions[0].stores_fpu_pointer && purpose != Purpose::kStep && purpose != Purpose::kAlone) ask_for_fpu_pointer();
   for (current_ = 0; current_ < superblock.count; ++current_) {
     if (counting() && current_ >= counted_) count_to_next_exit();
@@ -70,8 +72,7 @@ void Translator::translate(const DecodedSuperblock& superblock, Purpose purpose,
     end_at(last.pc + last.length, ExitKind::kDirect);
   for (const SideExit& e : side_exits_) {
     out.bind(e.jump);
-    counted_ = e.counted;
-    direct_exit(e.exit, e.path, e.words, e.anchor_in_use);
+    direct_exit(e.exit, e.anchor_in_use);
   }
   place_constant();
   result.size = out.size();
@@ -258,16 +259,24 @@ uint32_t Translator::pointer_slot() const {
   return tracing() ? offsetof(ThreadContext, buffer) : offsetof(ThreadContext, retired);
 }
 
+uint32_t Translator::lent_pointer_slot() const {
+  return tracing() ? offsetof(ThreadContext, lent_pointer) : offsetof(ThreadContext, retired);
+}
+
 uint32_t Translator::counter_of(uint32_t path) const {
   return static_cast<uint32_t>(border::kSlotStride) + 4 * (first_path_ + path);
 }
 
-// In trace mode the slot has what the register has between any two instructions. In count mode it need not.
 void Translator::store_pointer(Assembler& a) {
-  if (counting()) a.store_gs(pointer_slot(), buffer_);
+  if (has_pointer()) a.store_gs(pointer_slot(), buffer_);
 }
 
 void Translator::load_pointer(Assembler& a) { a.load_gs(buffer_, pointer_slot()); }
+
+// While the register holds something else amid a superblock. In trace mode the slot must not have it, for the consumer would take words of half a path.
+void Translator::lend_pointer(Assembler& a) { a.store_gs(lent_pointer_slot(), buffer_); }
+
+void Translator::take_pointer_back(Assembler& a) { a.load_gs(buffer_, lent_pointer_slot()); }
 
 // ah, al = flags; rax in flags_spill. When rax holds the buffer pointer there is nothing of the application's in it.
 void Translator::keep_flags(Assembler& a) {
@@ -360,7 +369,7 @@ GprSet Translator::held() const {
 
 void Translator::mark(GprSet in_spill) {
   const bool pointer = has_pointer() && !pointer_lent_ && (in_spill & bit(buffer_)) != 0;
-  result_->recovery.push_back({out_->size(), current_, words_.words(), counted_, blocks_counted_, in_spill, pointer});
+  result_->recovery.push_back({out_->size(), current_, words_.words(), counted_, moved_, blocks_counted_, in_spill, pointer});
 }
 
 void Translator::instruction(const Instruction& i) {
@@ -369,6 +378,7 @@ void Translator::instruction(const Instruction& i) {
   result_->operands_per_instruction.push_back(static_cast<uint16_t>(result_->operands.size() - operands_before));
   switch (i.flow) {
     case Flow::kNext:
+      if (commits_early(i)) commit(static_cast<uint32_t>(result_->paths.size()));
       copy(i);
       if (!i.writes_fs_base) break;
       end_at(i.pc + i.length, ExitKind::kFsBase);
@@ -401,7 +411,8 @@ uint32_t Translator::new_exit(AppAddress target, ExitKind kind) {
   const AppAddress from = superblock_->instructions[current_ < superblock_->count ? current_ : current_ - 1u].pc;
   const bool forward = !tracing() && !options_.count_paths && kind == ExitKind::kDirect &&
                        is_forward(superblock_->pc, from, target, options_.exact_stops);
-  result_->exits.push_back({target, 0, 0, kind, forward});
+  const auto words = static_cast<uint16_t>(tracing() ? 1 + words_.words() : 0);
+  result_->exits.push_back({target, 0, 0, kind, forward, words});
   return static_cast<uint32_t>(result_->exits.size() - 1);
 }
 
@@ -431,19 +442,30 @@ void Translator::count_to_next_exit() {
   counted_ = static_cast<uint16_t>(exit + 1);
 }
 
-// [B] = path id; B += 8 * (1 + words); buffer = B             count mode: B += instructions of the path
+// Trace mode: before the instruction that is before a conditional exit, so that a comparison stays with its jump.
+bool Translator::commits_early(const Instruction& i) const {
+  if (!tracing() || current_ + 1u >= superblock_->count || next_exit(current_ + 1u) != current_ + 1u) return false;
+  for (uint32_t k = 0; k < i.memory_operands; ++k)
+    if (i.memory[k].form == border::OperandForm::kRepeatString) return false;   // has words to be stored behind it
+  return true;
+}
+
+// [B's place at the entry] = path id; B += 8 * (words since B moved)              count mode: B += instructions of the path
+// Before each exit, and so that nothing is left to be done on the way out.
 // The line behind is asked for early: the reader's processor has it, perhaps, and a store that waits for it holds up all others.
-void Translator::commit(uint32_t path, uint16_t words) {
+void Translator::commit(uint32_t path) {
   Assembler& a = *out_;
   if (counting()) {
     const int32_t rest = result_->paths[path].instructions - counted_;
     if (rest != 0) a.lea(buffer_, buffer_, rest);
   }
-  if (!tracing()) return;
-  a.store_imm32(buffer_, 0, first_path_ + path);
-  a.lea(buffer_, buffer_, 8 * (1 + words));
-  a.store_gs(offsetof(ThreadContext, buffer), buffer_);
-  a.prefetch_to_write(buffer_, kPrefetchBytes);
+  if (!tracing() || path < committed_) return;
+  a.store_imm32(buffer_, place_of_word(0), first_path_ + path);
+  if (committed_ == 0 && options_.asks_for_lines) a.prefetch_to_write(buffer_, kPrefetchBytes);
+  const auto words = static_cast<uint16_t>(1 + words_.words());
+  if (words != moved_) a.lea(buffer_, buffer_, place_of_word(words));
+  moved_ = words;
+  committed_ = path + 1;
 }
 
 // The next block's counter += 1. Where the flags are the application's: by way of a register that the superblock does not use, else of B,
@@ -457,9 +479,9 @@ void Translator::count_block() {
     count_by(anchor_);
     a.load_gs(anchor_, spill_slot(anchor_));
   } else {
-    store_pointer(a);
+    lend_pointer(a);
     count_by(buffer_);
-    load_pointer(a);
+    take_pointer_back(a);
   }
 }
 
@@ -488,28 +510,15 @@ void Translator::cold_way(uint32_t exit) {
   leave_for(exit, *cold_);
 }
 
-// commit; restore the anchor; jmp same (to the next instruction until linked); B = spill[B]; jmp target (the stub until linked)
-// Null and count mode: commit; restore the anchor; jmp target (to cold_way until linked), the last instruction of the hot code for what
-// falls through
-void Translator::direct_exit(uint32_t exit, uint32_t path, uint16_t words, bool anchor_in_use) {
+// restore the anchor; jmp target (to cold_way until linked), the last instruction of the hot code for what falls through
+void Translator::direct_exit(uint32_t exit, bool anchor_in_use) {
   Assembler& a = *out_;
-  commit(path, words);
   restore_anchor(anchor_in_use);
   TranslationOutput::ExitSite& site = result_->exits[exit];
   a.align_patchable(1);
-  if (!tracing()) {
-    (has_pointer() ? site.patch_same_buffer : site.patch) = a.size() + 1;
-    a.jmp(cold_->here());
-    cold_way(exit);
-    return;
-  }
-  site.patch_same_buffer = a.size() + 1;
-  a.jmp(a.here() + 5);
-  a.load_gs(buffer_, offsetof(ThreadContext, spill) + 8 * buffer_);
-  a.align_patchable(1);
-  site.patch = a.size() + 1;
+  (has_pointer() ? site.patch_same_buffer : site.patch) = a.size() + 1;
   a.jmp(cold_->here());
-  leave_for(exit, *cold_);
+  cold_way(exit);
 }
 
 // An exit stub: exit_id = exit; jmp leave
@@ -521,11 +530,11 @@ void Translator::leave_for(uint32_t exit, Assembler& a) {
 void Translator::end_at(AppAddress target, ExitKind kind) {
   const uint32_t exit = new_exit(target, kind);
   const uint32_t path = new_path();
+  commit(path);
   if (kind == ExitKind::kDirect) {
-    direct_exit(exit, path, words_.words(), anchor_in_use_);
+    direct_exit(exit, anchor_in_use_);
     return;
   }
-  commit(path, words_.words());
   restore_anchor(anchor_in_use_);
   if (has_pointer()) {
     store_pointer(*out_);

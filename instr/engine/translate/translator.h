@@ -34,6 +34,8 @@ struct TranslationOptions {
   bool unroll_loops = true;   // asked by who forms superblocks (code_table.cpp)
   bool exact_stops = false;   // kCount: threads are stopped at exact numbers of instructions, so checks must not be far apart
   bool pext_is_fast = false;
+  bool live_pointer = false;     // kTrace: each superblock stores the buffer pointer at its beginning
+  bool asks_for_lines = true;    // kTrace: somebody reads the words, so their lines are asked for early
 
   // Indirect transfers take the place of their target in the table by ThreadSlot::indirect_mask.
   bool calls_off_look_ups() const { return pext_is_fast && mode != border::Mode::kTrace && !exact_stops; }
@@ -56,6 +58,7 @@ struct RecoveryPoint {
   uint16_t instruction;       // the application is before this instruction (== count: behind the last)
   uint16_t words;             // address words stored
   uint16_t counted;           // count mode: how many instructions of this execution the register or slot has already
+  uint16_t moved;             // trace mode: how many of its words the buffer pointer has passed, the id included
   uint16_t blocks;            // count_paths: how many of its blocks have been counted
   GprSet in_spill;            // registers whose application value is in their spill slot
   bool pointer_in_register;   // the buffer register holds the pointer (else it is in its slot of the context)
@@ -72,6 +75,7 @@ struct TranslationOutput {
     uint32_t patch, patch_same_buffer;              // offsets, 0: none
     ExitKind kind;
     bool forward;
+    uint16_t words;                                 // trace mode: of its path, the id included
   };
   std::vector<ExitSite> exits;
   struct Path {
@@ -112,10 +116,7 @@ class Translator {
   struct SideExit {
     uint8_t* jump;            // displacement to bind
     uint32_t exit;
-    uint32_t path;
     bool anchor_in_use;
-    uint16_t words;
-    uint16_t counted;
   };
 
   // Before which instruction a block is counted, and whether the flags are dead there.
@@ -140,6 +141,8 @@ class Translator {
   void count_by(uint8_t scratch);
   void store_pointer(Assembler& a);
   void load_pointer(Assembler& a);
+  void lend_pointer(Assembler& a);
+  void take_pointer_back(Assembler& a);
   void compare_code();
   void test_trap_flag();
   void ask_for_fpu_pointer();
@@ -189,16 +192,19 @@ class Translator {
   uint32_t new_exit(AppAddress target, ExitKind kind);
   uint32_t new_path();
   void count_to_next_exit();
-  void commit(uint32_t path, uint16_t words);
+  bool commits_early(const Instruction& i) const;
+  void commit(uint32_t path);
+  int32_t place_of_word(uint16_t word) const { return 8 * (int32_t{word} - moved_); }   // from the buffer pointer
   void restore_anchor(bool in_use);
   void cold_way(uint32_t exit);
-  void direct_exit(uint32_t exit, uint32_t path, uint16_t words, bool anchor_in_use);
+  void direct_exit(uint32_t exit, bool anchor_in_use);
   void leave_for(uint32_t exit, Assembler& a);
 
   bool tracing() const { return options_.mode == border::Mode::kTrace; }
   bool counting() const { return options_.mode == border::Mode::kCount; }
   bool has_pointer() const { return options_.mode != border::Mode::kNull; }
   uint32_t pointer_slot() const;              // of the context: what the buffer register holds
+  uint32_t lent_pointer_slot() const;         // the same, while the register is lent
   bool touches(const Instruction& i, uint8_t r) const { return ((i.gpr_read | i.gpr_written) & bit(r)) != 0; }
   uint8_t register_unused_by(const Instruction& i, bool low) const;
 
@@ -216,6 +222,8 @@ class Translator {
   uint8_t buffer_ = kNoRegister;       // trace: holds the buffer pointer; count: the number of retired instructions
   bool pointer_lent_ = false;          // the buffer register holds something else for a while
   uint16_t counted_ = 0;               // count mode: instructions of this execution that the buffer register has already
+  uint16_t moved_ = 0;                 // trace mode: words of this execution that the buffer pointer has passed
+  uint32_t committed_ = 0;             // trace mode: paths whose ids are stored on the way
   std::vector<BlockCount> blocks_;     // count_paths: of each block
   uint16_t blocks_counted_ = 0;        // of this execution
   uint8_t anchor_ = kNoRegister;       // free for the whole superblock: base of unreachable rip-relative operands
