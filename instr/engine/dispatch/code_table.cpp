@@ -319,7 +319,7 @@ bool translate(AppAddress pc, bool indirect, Purpose purpose, uint32_t max_instr
   const uint32_t bound = Translator::size_bound(s.decoded) + 128;
   CHECK(g_code_cache.space(CodeCache::kHot) >= bound && g_code_cache.space(CodeCache::kCold) >= bound);
   const EntryLiveness live = entry_liveness(s.decoded, !s.decoded.changeable);
-  const uint8_t buffer = s.translator.buffer_register(s.decoded, wishes_of_neighbours(indirect));
+  const uint8_t buffer = s.options.mode == border::Mode::kNull ? kNoRegister : s.translator.buffer_register(s.decoded, wishes_of_neighbours(indirect));
   const uint32_t indirect_entry = indirect ? emit_indirect_entry(pc, buffer) : 0;
   const uint32_t start = g_code_cache.used(CodeCache::kHot), cold_start = g_code_cache.used(CodeCache::kCold);
   const bool again = calls_again();

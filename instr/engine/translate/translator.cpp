@@ -54,7 +54,7 @@ void Translator::translate(const DecodedSuperblock& superblock, Purpose purpose,
   result.clear();
   flags_dead_ = flags_dead;
   calls_again_ = calls_again;
-  choose_scratch({}, buffer);
+  choose_scratch(buffer);
   plan_counts();
   prologue();
   if (tracing() && options_.live_pointer) store_pointer(out);
@@ -79,9 +79,14 @@ void Translator::translate(const DecodedSuperblock& superblock, Purpose purpose,
   result.cold_size = cold.size();
 }
 
+bool Translator::ends_in_look_up() const {
+  const Flow last = superblock_->instructions[superblock_->count - 1].flow;
+  return last == Flow::kIndirectCall || last == Flow::kIndirectJump || last == Flow::kReturn;
+}
+
 // The buffer register is one that the superblock does not touch: what its neighbours have, else in a fixed order of preference, so that
 // many superblocks agree and can be linked without giving it back. If every register is used, the one used least.
-void Translator::choose_scratch(const Wishes& wishes, uint8_t given) {
+uint8_t Translator::least_used(const Wishes& wishes) const {
   // The one in which it is handed on comes first.
   static constexpr uint8_t kPreference[] = {kR10, kR9, kR11, kR8, kR15, kR14, kR13, kR12, kRbp, kRbx, kRdi, kRsi, kRdx, kRax, kRcx};
   uint32_t uses[16] = {};
@@ -91,21 +96,27 @@ void Translator::choose_scratch(const Wishes& wishes, uint8_t given) {
       ++uses[__builtin_ctz(touched)];
   }
   const Instruction& last = superblock_->instructions[superblock_->count - 1];
-  const bool indirect_end = last.flow == Flow::kIndirectCall || last.flow == Flow::kIndirectJump || last.flow == Flow::kReturn;
-  if (indirect_end) uses[kR11] = uses[kRcx] = 1u << 20;   // the look-up wants both
+  if (ends_in_look_up()) uses[kR11] = uses[kRcx] = 1u << 20;   // it wants both
   if (options_.watched != nullptr && last.flow == Flow::kReturn) ++uses[kRax];   // read by describe_registers
   if (superblock_->changeable) uses[kRax] += 1u << 10;    // compare_code may want it for the flags
   for (uint8_t r = 0; r < 16; ++r)                        // the last instruction ends in an exit that needs the buffer register
     if (last.flow != Flow::kNext && touches(last, r)) uses[r] += 1u << 16;
-  buffer_ = anchor_ = kNoRegister;
-  if (has_pointer()) {
-    buffer_ = kPreference[0];
-    for (uint8_t r : kPreference)
-      if (uses[r] < uses[buffer_] || (uses[r] == uses[buffer_] && wishes[r] > wishes[buffer_])) buffer_ = r;
-    if (given != kNoRegister) buffer_ = given;
-  }
+  uint8_t best = kPreference[0];
+  for (uint8_t r : kPreference)
+    if (uses[r] < uses[best] || (uses[r] == uses[best] && wishes[r] > wishes[best])) best = r;
+  return best;
+}
+
+// The anchor is a register that nothing in the superblock uses.
+void Translator::choose_scratch(uint8_t buffer) {
+  buffer_ = !has_pointer() ? kNoRegister : buffer != kNoRegister ? buffer : least_used({});
+  GprSet used = ends_in_look_up() ? bit(kR11) | bit(kRcx) : 0;
+  for (uint32_t k = 0; k < superblock_->count; ++k) used |= superblock_->instructions[k].gpr_read | superblock_->instructions[k].gpr_written;
+  const bool watches_return = options_.watched != nullptr && superblock_->instructions[superblock_->count - 1].flow == Flow::kReturn;
+  if (watches_return || superblock_->changeable) used |= bit(kRax);
+  anchor_ = kNoRegister;
   for (uint8_t r : {kRbp, kRbx, kRdi, kRsi, kRdx, kRax, kRcx})
-    if (uses[r] == 0 && r != buffer_ && anchor_ == kNoRegister) anchor_ = r;
+    if ((used & bit(r)) == 0 && r != buffer_ && anchor_ == kNoRegister) anchor_ = r;
   comparer_ = kRbp;
   result_->buffer_register = buffer_;
 }
@@ -141,11 +152,8 @@ Translator::BlockCount Translator::place_of_count(uint16_t begin, uint16_t end) 
 }
 
 uint8_t Translator::buffer_register(const DecodedSuperblock& superblock, const Wishes& wishes) {
-  TranslationOutput unused;
   superblock_ = &superblock;
-  result_ = &unused;
-  choose_scratch(wishes, kNoRegister);
-  return buffer_;
+  return has_pointer() ? least_used(wishes) : kNoRegister;
 }
 
 // entry: spill[B] = B; B = buffer; goto check                             in the cold area: who has B already goes to `check`

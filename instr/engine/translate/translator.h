@@ -126,7 +126,9 @@ class Translator {
   };
   static constexpr uint16_t kOnTheWayOut = 0xffff;   // by jump_indirect, which has a register for it
 
-  void choose_scratch(const Wishes& wishes, uint8_t given);
+  bool ends_in_look_up() const;
+  uint8_t least_used(const Wishes& wishes) const;
+  void choose_scratch(uint8_t buffer);
   void prologue();
   bool needs_check() const;
   void keep_flags(Assembler& a);
