@@ -206,7 +206,7 @@ Json threads(const RunResult& r) {
   Json list = Json::array();
   for (const auto& thread : r.threads) {
     Json json = {{"index", thread.index}, {"process", thread.process},         {"tid", thread.tid},
-                 {"ended", thread.ended}, {"start_clock", thread.start_clock}, {"end_clock", thread.end_clock}};
+                 {"ended", thread.ended}, {"cut_off", thread.cut_off}, {"start_clock", thread.start_clock}, {"end_clock", thread.end_clock}};
     if (r.machine) json["core"] = thread.core, json["migrations"] = thread.migrations;
     json.update(counts(thread.statistics));
     if (r.machine && thread.index < r.caches.threads.size())

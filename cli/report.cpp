@@ -227,6 +227,10 @@ void put_notes(Buffer& out, const RunResult& r) {
     put(out, "   note: the program replaced itself (exec); what came after ran natively and is not simulated\n");
   if (t.stalls != 0)
     put(out, "   note: threads without progress were set aside {} time{}\n", t.stalls, t.stalls == 1 ? "" : "s");
+  const auto cut_off = std::count_if(r.threads.begin(), r.threads.end(), [](const auto& thread) { return thread.cut_off; });
+  if (cut_off != 0)
+    put(out, "   note: {} thread{} ran when the program was killed; what {} did since it last left the code cache is missing\n", cut_off,
+        cut_off == 1 ? "" : "s", cut_off == 1 ? "it" : "each");
   if (t.truncated_words != 0)
     put(out, "   note: {} words at the ends of streams were cut off amid a block\n", t.truncated_words);
 }

@@ -248,6 +248,8 @@ struct ThreadSlot {
   std::atomic<uint64_t> retired;
   uint64_t ring_base;                  // target address of this slot's ring
   ThreadSlotRing ring;
+  std::atomic<uint32_t> in_cache;      // 1 from the last look-up before entering the code cache until the exit was read
+  std::atomic<uint32_t> published;     // 1: its process is about to end, and `buffer` and `retired` were up to date a moment ago
 };
 static_assert(offsetof(ThreadSlot, buffer) == 0 && offsetof(ThreadSlot, limit) == 8);
 

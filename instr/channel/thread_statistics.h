@@ -71,6 +71,7 @@ struct ThreadReport {
   uint32_t core = 0;        // where it ran last; without MergeOptions::cores: `index`
   uint64_t migrations = 0;  // times it went on on another core than before
   bool ended = false;       // its stream is complete (kThreadEnd was read)
+  bool cut_off = false;     // its process died while it ran: what it did since it last left the code cache is missing
   ThreadStatistics statistics;
 };
 

@@ -498,9 +498,20 @@ void VirtualTime::take_last_count(MergeThread& thread) {
   thread.counted = total;
 }
 
+namespace {
+
+// The process was killed while the thread ran: what it had not published by then is lost.
+bool is_cut_off(const MergeThread& thread) {
+  const border::ThreadSlot& slot = thread.ring.slot();
+  return !thread.report.ended && slot.in_cache.load(std::memory_order_acquire) != 0 && slot.published.load(std::memory_order_acquire) == 0;
+}
+
+}  // namespace
+
 void VirtualTime::end(MergeThread& thread) {
   thread.replay.statistics.truncated_words += thread.ring.words().size();
   take_last_count(thread);
+  thread.report.cut_off = is_cut_off(thread);
   thread.report.end_clock = thread.clock;
   thread.report.ended_before = next_index_;
   if (thread.created) ended_.push_back(report_of(thread));

@@ -252,6 +252,7 @@ TEST_F(RunCommand, SignalOfTheProgramEndsSimrunToo) {
 TEST_F(RunCommand, KilledProgramStillGetsItsReport) {
   EXPECT_SIGNALED(run({"--mode", "trace", "-j", json(), "--", "/bin/sh", "-c", "kill -KILL $$"}), SIGKILL);
   EXPECT_GT(results().at("totals").at("instructions").get<uint64_t>(), 10'000u);
+  EXPECT_FALSE(results().at("threads").at(0).at("cut_off").get<bool>());   // it was in a system call
 }
 
 TEST_F(RunCommand, SigtermAtSimrunIsPassedOn) {

@@ -20,7 +20,9 @@ def main():
         status = subprocess.run(command, timeout=60, check=False).returncode
         assert status in (-14, 128 + 14), f"exit status {status}, not that of SIGALRM"
         with open(result, encoding="utf-8") as text:
-            instructions = json.load(text)["totals"]["instructions"]
+            document = json.load(text)
+            instructions = document["totals"]["instructions"]
+            assert [thread["cut_off"] for thread in document["threads"]] == [True], "it was killed amid the loop"
         # One second; a hundredth of what the slowest machine does in a tenth of that.
         assert instructions > 1_000_000, f"{instructions} instructions are known of a second's"
     return 0

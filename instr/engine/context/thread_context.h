@@ -84,7 +84,6 @@ struct ThreadContext : border::ThreadSlot {
   uint32_t has_call_mask;
   uint64_t call_to_restart;    // attached in this call, which restart_syscall goes on with; 0: none
   stack_t app_altstack;
-  std::atomic<uint32_t> in_cache;         // 1 from the last look-up before entering the code cache until the exit was read
   uint32_t slot;
   uint32_t parent_slot;
   uint32_t begins_process;     // it is no thread of its parent's process

@@ -53,11 +53,20 @@ void request_stop(ThreadContext* thread) {
   thread->indirect_mask.store(0, std::memory_order_seq_cst);
 }
 
-void stop_world(ThreadContext* self) { try_stop_world(self, ~uint64_t{0}); }
+namespace {
 
-bool try_stop_world(ThreadContext* self, uint64_t milliseconds) {
-  g_stopper.lock();
+constexpr uint64_t kForEver = ~uint64_t{0};
+
+uint64_t milliseconds_now() {
+  timespec now{};
+  raw_syscall(SYS_clock_gettime, CLOCK_MONOTONIC, word(&now));
+  return static_cast<uint64_t>(now.tv_sec) * 1000 + static_cast<uint64_t>(now.tv_nsec) / 1'000'000;
+}
+
+// With the lock held. Until resume_world; false: some have not come within so many milliseconds.
+bool stop_others(ThreadContext* self, uint64_t milliseconds) {
   g_stopping.store(1, std::memory_order_seq_cst);
+  uint64_t deadline = 0;
   const uint32_t slots = g_process.header->slots_used.load(std::memory_order_seq_cst);
   for (uint32_t k = 0; k < slots; ++k) {
     ThreadContext* other = g_process.slot(k);
@@ -71,13 +80,36 @@ bool try_stop_world(ThreadContext* self, uint64_t milliseconds) {
       const bool timed_out = raw_syscall(SYS_futex, word(&g_departures), FUTEX_WAIT_PRIVATE, seen, word(&timeout)) == -ETIMEDOUT;
       // A process that shares this memory is killed alone, wherever it is.
       if (timed_out && has_ended(self, other)) other->in_cache.store(0, std::memory_order_seq_cst);
-      if (timed_out && milliseconds-- == 0) {
-        resume_world();
-        return false;
-      }
+      if (milliseconds == kForEver) continue;
+      if (deadline == 0) deadline = milliseconds_now() + milliseconds;
+      if (milliseconds_now() > deadline) return false;   // not by what has timed out: signals interrupt it
     }
   }
   return true;
+}
+
+}  // namespace
+
+void stop_world(ThreadContext* self) { try_stop_world(self, kForEver); }
+
+bool try_stop_world(ThreadContext* self, uint64_t milliseconds) {
+  g_stopper.lock();
+  const bool stopped = stop_others(self, milliseconds);
+  if (!stopped) resume_world();
+  return stopped;
+}
+
+void have_others_publish(ThreadContext* self) {
+  constexpr uint64_t kPatience = 300;   // milliseconds: a full machine may let each wait for its turn
+  if (g_process.header->mode == border::Mode::kNull || !g_stopper.try_lock()) return;
+  stop_others(self, kPatience);
+  for (uint32_t k = 0; k < g_process.header->slots_used.load(); ++k)
+    if (ThreadContext* thread = g_process.slot(k); thread->in_cache.load() == 0) thread->published.store(1, std::memory_order_release);
+  resume_world();
+}
+
+void forget_published() {
+  for (uint32_t k = 0; k < g_process.header->slots_used.load(); ++k) g_process.slot(k)->published.store(0, std::memory_order_relaxed);
 }
 
 void resume_world() {

@@ -15,6 +15,11 @@ void stop_world(ThreadContext* self);
 // The same, unless other threads do not come within about so many milliseconds: then false, and nothing is stopped.
 bool try_stop_world(ThreadContext* self, uint64_t milliseconds);
 void resume_world();
+// Before the process ends: has the other threads leave the code cache once, so that what they have stored and counted is in their slots
+// (ThreadSlot::published). Not for ever: one that waits for a page amid a superblock, or is stopped, does not come. As stop_world.
+void have_others_publish(ThreadContext* self);
+// It goes on after all.
+void forget_published();
 
 // in_cache = 1, unless a stop is in force: waits for its end first.
 void enter_cache_state(ThreadContext* self);

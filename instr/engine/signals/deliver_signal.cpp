@@ -10,6 +10,7 @@
 #include "instr/engine/context/signal_mask.h"
 #include "instr/engine/dispatch/code_table.h"
 #include "instr/engine/dispatch/fpu_pointers.h"
+#include "instr/engine/dispatch/safe_points.h"
 #include "instr/engine/instrument/log.h"
 #include "instr/engine/instrument/ring_writer.h"
 #include "instr/engine/signals/actions.h"
@@ -40,11 +41,13 @@ int altstack_state(const ThreadContext* c, uint64_t sp) {
 }
 
 // The thread ends as the kernel would have ended it: default action with nothing in the way.
-void default_action(int number, const siginfo_t& info, uint64_t mask) {
+void default_action(ThreadContext* c, int number, const siginfo_t& info, uint64_t mask) {
   if (number == SIGCHLD || number == SIGCONT || number == SIGURG || number == SIGWINCH) {
     set_signal_mask(mask);
     return;
   }
+  const bool stops = number == SIGSTOP || number == SIGTSTP || number == SIGTTIN || number == SIGTTOU;
+  if (!stops) have_others_publish(c);
   KernelAction native{};
   raw_syscall(SYS_rt_sigaction, static_cast<uint64_t>(number), word(&native), 0, 8);
   siginfo_t copy = info;
@@ -95,7 +98,7 @@ void end_by_signal(ThreadContext* c, int number) {
   siginfo_t info{};
   info.si_signo = number;
   info.si_code = SI_KERNEL;
-  default_action(number, info, c->app_mask);
+  default_action(c, number, info, c->app_mask);
   fail("signal %d did not end the process", number);
 }
 
@@ -160,7 +163,7 @@ void deliver_signal(ThreadContext* c) {
   const bool blocked = (c->app_mask >> (number - 1) & 1) != 0;
   if (action.handler == kSigDefault || (fault && (blocked || action.handler == kSigIgnore))) {
     c->pending.number.store(0, std::memory_order_relaxed);
-    return default_action(number, info, fault ? c->app_mask & ~(1ull << (number - 1)) : c->app_mask);
+    return default_action(c, number, info, fault ? c->app_mask & ~(1ull << (number - 1)) : c->app_mask);
   }
   if (action.handler == kSigIgnore) {
     c->pending.number.store(0, std::memory_order_relaxed);

@@ -5,6 +5,7 @@
 
 #include "instr/engine/context/process.h"
 #include "instr/engine/context/raw_syscall.h"
+#include "instr/engine/dispatch/safe_points.h"
 #include "instr/engine/instrument/ring_writer.h"
 #include "instr/engine/signals/signals.h"
 #include "instr/engine/syscalls/resource_limits.h"
@@ -38,9 +39,11 @@ bool do_exec(ThreadContext* c) {
     append_event(c, border::Event::kProcessFork, {static_cast<uint64_t>(raw_syscall(SYS_getpid)), token});
   else
     append_event(c, border::Event::kExec, {followed});
+  if (!as_child) have_others_publish(c);
   ignore_faults_for_exec();
   give_limits_to_kernel();
   const bool done = pass_through(c);
+  if (!as_child) forget_published();
   take_limits_back();
   own_faults_again();
   if (followed) ask_simulator(FollowKind::kExecFailed);

@@ -197,17 +197,10 @@ bool perform(ThreadContext* c, uint64_t number) {
 
 }  // namespace
 
-namespace {
-
-// Count mode: the last reports before the process goes. The others' numbers are brought up to date, for the simulator to read.
-void end_process_budget(ThreadContext* c) {
-  if (!g_process.counting() && !g_process.has_reader()) return;
-  stop_world(c);
-  resume_world();
+void prepare_end_of_process(ThreadContext* c) {
+  have_others_publish(c);
   if (g_process.counting()) end_budget(c);
 }
-
-}  // namespace
 
 bool pass_through(ThreadContext* c) { return g_routines.gate(c) != 0; }
 
@@ -243,7 +236,7 @@ void do_syscall(ThreadContext* c) {
   const Verdict verdict = judge_call(c, number);
   if (verdict == Verdict::kKilled) kill_thread(c);
   if (verdict == Verdict::kAllowed && leave_engine(c, number)) return;
-  if (number == SYS_exit_group) end_process_budget(c);
+  if (number == SYS_exit_group) prepare_end_of_process(c);
   const bool blocks = may_block(c, number);
   append_event(c, border::Event::kSyscallEnter, {number, blocks ? 1ull : 0ull});
   if (blocks) set_thread_state(c, border::ThreadState::kInKernel);

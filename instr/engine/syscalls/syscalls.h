@@ -19,6 +19,9 @@ bool do_vsyscall(ThreadContext* context);
 // The call through the gate; false: a signal is pending, nothing happened.
 bool pass_through(ThreadContext* context);
 
+// Before exit_group: what the process has counted and stored is where the simulator will look for it.
+void prepare_end_of_process(ThreadContext* context);
+
 // Whether a call may block for long, so that the simulator must not wait for the thread (docs/order.md).
 bool may_block(const ThreadContext* context, uint64_t number);
 

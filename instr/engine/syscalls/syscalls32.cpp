@@ -87,6 +87,7 @@ bool perform(ThreadContext* c, uint64_t number) {
     case 190:
       return with_arguments(c, SYS_vfork, 0, [&] { return do_fork(c, CLONE_VFORK | CLONE_VM); });
     case 252:
+      prepare_end_of_process(c);
       return with_arguments(c, SYS_exit_group, narrow(g[kRbx]), [&] { return pass_through(c); });
     default:
       break;
