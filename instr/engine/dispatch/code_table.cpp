@@ -528,6 +528,21 @@ bool has_translations(AppAddress from, AppAddress to) {
   return found;
 }
 
+namespace {
+
+void find_late_words(const DecodedSuperblock& decoded, const TranslationOutput& output, const RecoveryPoint& point, uint32_t at, Recovery& result) {
+  result.late_words[0] = result.late_words[1] = border::kNoWord;
+  if (at != point.offset || point.instruction == 0) return;
+  uint32_t found = 0;
+  for (const border::OperandDescriptor& d : output.operands) {
+    if (d.instruction + 1u != point.instruction || d.form != border::OperandForm::kRepeatString || found == std::size(result.late_words)) continue;
+    result.late_words[found++] = d.word_c;
+    result.late_register = string_register(decoded.instructions[d.instruction]);
+  }
+}
+
+}  // namespace
+
 Recovery recover(uint64_t code) {
   State& s = *g_state;
   Recovery result{};
@@ -566,6 +581,7 @@ Recovery recover(uint64_t code) {
   result.words = point->words;
   result.counted = point->counted;
   result.moved = point->moved;
+  find_late_words(*decoded, output, *point, at, result);
   result.blocks = point->blocks;
   result.whole = point->instruction == decoded->count;
   result.stale = point->comparing ? output.stale + view_of(superblock) : 0;

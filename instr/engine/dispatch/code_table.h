@@ -65,6 +65,9 @@ struct Recovery {
   uint16_t counted;         // count mode: what the pointer has of them already, or too much
   uint16_t moved;           // trace mode: words of this execution that the pointer has passed
   uint16_t blocks;          // count_paths: counters of this superblock that have been raised
+  // A trap right behind a repeated string instruction: words that its register's value then was still to be stored in; else kNoWord.
+  uint16_t late_words[2];
+  uint8_t late_register;
   bool whole;               // all instructions retired: a trap behind the last
   uint64_t stale;           // in the comparison of changeable code: where it goes on when the code has changed; else 0
 };

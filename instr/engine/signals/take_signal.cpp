@@ -1,5 +1,7 @@
 // From the kernel to the pending signal: the kernel-level handler. It never touches application memory and never delivers: it
 // records, and arranges that the thread comes to the dispatcher.
+#include <linux/perf_event.h>
+
 #include <cstring>
 #include <mutex>
 
@@ -65,6 +67,14 @@ void go_back_to_trap(Recovery& r) {
 bool is_counter_trap(int number, const siginfo_t& info) {
   constexpr int kTrapPerf = 6;   // include/uapi/asm-generic/siginfo.h: TRAP_PERF
   return number == SIGTRAP && info.si_code == kTrapPerf;
+}
+
+// Then it is behind the instruction that did it; other counters stop wherever they overflow.
+bool is_breakpoint(const siginfo_t& info) {
+  constexpr size_t kTypeOffset = 32;   // include/uapi/asm-generic/siginfo.h: si_perf_type
+  uint32_t type;
+  std::memcpy(&type, reinterpret_cast<const char*>(&info) + kTypeOffset, sizeof type);
+  return type == PERF_TYPE_BREAKPOINT;
 }
 
 void queue_again(const ThreadContext* c, int number, siginfo_t* info) {
@@ -156,7 +166,7 @@ bool leave_where_it_waits(ThreadContext* c, KernelUcontext* u) {
 // signals come when a call of the program returns, or when the mask changes.
 bool was_sent(int number, const siginfo_t* info, const KernelUcontext* u) {
   constexpr uint64_t kSyscallBytes = 2, kInt80Bytes = 2;
-  if (is_counter_trap(number, *info) && !g_code_cache.contains(u->rip)) return true;   // the engine was counted
+  if (is_counter_trap(number, *info) && (!is_breakpoint(*info) || !g_code_cache.contains(u->rip))) return true;   // anywhere; the engine was counted
   return info->si_code <= 0 || u->rip == g_routines.gate_instruction + kSyscallBytes || u->rip == g_routines.gate32_instruction + kInt80Bytes ||
          is_behind_mask_change(u->rip);
 }
@@ -211,9 +221,11 @@ void publish_fault(ThreadContext* c) {
   // The thread's mode: that of the process may have changed since the fault.
   if (c->mode == border::Mode::kCount) return count_cut(c, r.last_path, r.instructions, r.counted, r.whole, r.blocks);
   if (c->mode != border::Mode::kTrace) return;
+  auto* const stored = reinterpret_cast<uint64_t*>(c->buffer.load(std::memory_order_relaxed)) + 1;
+  for (const uint16_t word : r.late_words)
+    if (word != border::kNoWord) stored[word - 1] = c->app.gpr[r.late_register];
   if (r.whole) return append_path(c, r.last_path, r.words);
   uint64_t payload[border::kMaxSuperblockWords + 3] = {r.last_path, r.instructions, 0};
-  const auto* stored = reinterpret_cast<const uint64_t*>(c->buffer.load(std::memory_order_relaxed)) + 1;
   for (uint32_t k = 0; k < r.words; ++k) payload[3 + k] = stored[k];
   append_words(c, border::Event::kCut, payload, 3u + r.words);
 }

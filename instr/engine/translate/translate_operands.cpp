@@ -291,6 +291,8 @@ void Translator::describe_registers(const Instruction& i, std::initializer_list<
   result_->operands.push_back(d);
 }
 
+uint8_t string_register(const Instruction& i) { return i.gpr_written & bit(kRdi) ? kRdi : kRsi; }
+
 // One operand: the words that its address needs, and its descriptor.
 void Translator::describe(const Instruction& i, const MemoryOperand& m) {
   OperandDescriptor d{};
@@ -346,8 +348,7 @@ void Translator::describe(const Instruction& i, const MemoryOperand& m) {
   }
   if (m.form == OperandForm::kRepeatString) {
     // A value before and after must be of one register: word_b is its value before without any distance.
-    const uint8_t counter = i.gpr_written & bit(kRdi) ? kRdi : kRsi;
-    d.word_b = own_word(i, counter).word;
+    d.word_b = own_word(i, string_register(i)).word;
     d.word_c = words_.reserve(1);   // stored afterwards
   }
   result_->operands.push_back(d);
@@ -358,7 +359,7 @@ void Translator::store_words_after(const Instruction& i) {
     const OperandDescriptor& d = result_->operands[k - 1];
     if (d.instruction != current_) break;
     if (d.form == OperandForm::kRepeatString)
-      store_word(i, d.word_c, i.gpr_written & bit(kRdi) ? kRdi : kRsi);
+      store_word(i, d.word_c, string_register(i));
   }
 }
 

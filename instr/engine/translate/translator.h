@@ -46,6 +46,9 @@ struct TranslationOptions {
 inline constexpr uint8_t kHandedOn = kR10;
 void hand_on(Assembler& a, uint8_t from, uint8_t to);   // spill[to] = to; to = from; from = spill[from]
 
+// Whose values before and after tell the iterations of a repeated string instruction.
+uint8_t string_register(const Instruction& i);
+
 // The entry of the table of indirect targets for `pc`. Shifted where that costs no flags: neighbouring targets then share cache lines of
 // the table, and its reach is four times as long.
 constexpr uint16_t indirect_index(AppAddress pc, bool bmi2) {

@@ -47,6 +47,48 @@ static void trap_while_a_signal_waits(void) {
   CHECK(sigaction(SIGALRM, &before, NULL) == 0);
 }
 
+// The trap is behind the whole instruction, whose end nobody has noted yet.
+static void trap_behind_strings(void) {
+  const int other = 5;
+  for (int round = 0; round < 20; ++round) {
+    traps = 0;
+    volatile int* to = &watched;
+    const int* from = &other;
+    uint64_t count = 1;
+    __asm__ volatile("rep stosl" : "+D"(to), "+c"(count) : "a"(round) : "memory");
+    CHECK(traps == 1 && to == &watched + 1 && count == 0 && watched == round);
+    to = &watched, count = 1;
+    __asm__ volatile("rep movsl" : "+D"(to), "+S"(from), "+c"(count) : : "memory");
+    CHECK(traps == 2 && to == &watched + 1 && from == &other + 1 && watched == 5);
+  }
+}
+
+static void count_trap(int number) {
+  (void)number;
+  ++ticks;
+}
+
+// A clock overflows anywhere, between any two instructions.
+static void trap_by_clock(void) {
+  struct perf_event_attr attributes = {.type = PERF_TYPE_SOFTWARE, .size = sizeof attributes, .config = PERF_COUNT_SW_TASK_CLOCK,
+                                       .sample_period = 50000, .disabled = 1, .exclude_kernel = 1, .exclude_hv = 1, .remove_on_exec = 1,
+                                       .sigtrap = 1, .sig_data = kData};
+  struct sigaction action = {.sa_handler = count_trap};
+  CHECK(sigaction(SIGTRAP, &action, NULL) == 0);
+  const int counter = (int)syscall(SYS_perf_event_open, &attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+  CHECK(counter >= 0);
+  ticks = 0;
+  CHECK(ioctl(counter, PERF_EVENT_IOC_ENABLE, 0) == 0);
+  for (int round = 0; ticks < 200; ++round) {
+    uint64_t sum = 0;
+    for (uint64_t k = 0; k < 1000; ++k) {
+      __asm__ volatile("push %[k]\n\taddq %[k], (%%rsp)\n\tpop %%rcx\n\tadd %%rcx, %[sum]" : [sum] "+r"(sum) : [k] "r"(k) : "rcx", "cc", "memory");
+    }
+    CHECK_EQUAL(sum, 999000);
+  }
+  CHECK(ioctl(counter, PERF_EVENT_IOC_DISABLE, 0) == 0);
+}
+
 int main(void) {
   struct perf_event_attr attributes = {.type = PERF_TYPE_BREAKPOINT, .size = sizeof attributes, .sample_period = 1, .disabled = 1,
                                        .bp_type = HW_BREAKPOINT_W, .bp_len = HW_BREAKPOINT_LEN_4, .exclude_kernel = 1, .exclude_hv = 1,
@@ -71,6 +113,8 @@ int main(void) {
   }
   CHECK(ioctl(counter, PERF_EVENT_IOC_ENABLE, 0) == 0);
   trap_while_a_signal_waits();
+  trap_behind_strings();
   CHECK(ioctl(counter, PERF_EVENT_IOC_DISABLE, 0) == 0);
+  trap_by_clock();
   return finish();
 }
