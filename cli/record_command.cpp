@@ -116,6 +116,8 @@ Recording record(const RecordOptions& o, traces::Writer& writer, MakeInner&& mak
     });
   recording.result = run.into(sink, line_bytes, cores);
   recording.result.threads = sink.in_region(recording.result.threads);
+  if (recording.stopped)   // killed behind the region, nothing of which is missing
+    for (channel::ThreadReport& thread : recording.result.threads) thread.cut_off = false;
   if (cores != 0) recording.result.cores = sink.cores_in_region(recording.result.threads, cores);
   recording.region = {{"from", o.from},
                       {"to", o.to},

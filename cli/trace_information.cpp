@@ -109,6 +109,7 @@ Json trace_summary(const RunResult& result) {
                        {"process", t.process},
                        {"tid", t.tid},
                        {"ended", t.ended},
+                       {"cut_off", t.cut_off},
                        {"start_clock", t.start_clock},
                        {"end_clock", t.end_clock},
                        {"statistics", statistics(t.statistics)}});
@@ -160,6 +161,8 @@ void read_trace_summary(const nlohmann::json& information, const nlohmann::json&
       to.end_clock = number<uint64_t>(from, "end_clock");
       if (const auto ended = from.find("ended"); ended != from.end() && ended->is_boolean())
         to.ended = ended->get<bool>();
+      if (const auto cut_off = from.find("cut_off"); cut_off != from.end() && cut_off->is_boolean())
+        to.cut_off = cut_off->get<bool>();
       if (const auto s = from.find("statistics"); s != from.end() && s->is_object()) {
         to.statistics.stalls = number<uint64_t>(*s, "stalls");
         to.statistics.truncated_words = number<uint64_t>(*s, "truncated_words");
