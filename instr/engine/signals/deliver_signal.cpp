@@ -55,6 +55,7 @@ void default_action(ThreadContext* c, int number, const siginfo_t& info, uint64_
   if (raw_syscall(SYS_rt_tgsigqueueinfo, pid, tid, static_cast<uint64_t>(number), word(&copy)) != 0)
     raw_syscall(SYS_tgkill, pid, tid, static_cast<uint64_t>(number));
   set_signal_mask(mask & ~(1ull << (number - 1)));   // here it takes effect: death, or a stop that returns
+  if (!stops) forget_published();
   if (is_fault_signal(number)) install_action(number, application_action(number));
   set_signal_mask(mask);
 }

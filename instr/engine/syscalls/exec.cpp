@@ -32,18 +32,19 @@ bool can_be_followed(const ThreadContext* c) {
 bool do_exec(ThreadContext* c) {
   using border::FollowKind;
   const bool can_follow = g_process.header->follow_children != 0 && can_be_followed(c);
-  const bool as_child = can_follow && borrows_memory();   // the others go on in this memory
+  const bool borrows = borrows_memory();   // the others go on in this memory
+  const bool as_child = can_follow && borrows;
   const uint64_t token = as_child ? g_process.header->last_token.fetch_add(1) + 1 : 0;
   const bool followed = can_follow && ask_simulator(as_child ? FollowKind::kVforked : FollowKind::kExec, token);
   if (as_child)
     append_event(c, border::Event::kProcessFork, {static_cast<uint64_t>(raw_syscall(SYS_getpid)), token});
   else
     append_event(c, border::Event::kExec, {followed});
-  if (!as_child) have_others_publish(c);
+  if (!borrows) have_others_publish(c);
   ignore_faults_for_exec();
   give_limits_to_kernel();
   const bool done = pass_through(c);
-  if (!as_child) forget_published();
+  if (!borrows) forget_published();
   take_limits_back();
   own_faults_again();
   if (followed) ask_simulator(FollowKind::kExecFailed);
