@@ -1,5 +1,5 @@
 // How far every thread was, time and again: for the recorded order (docs/order.md). A host thread looks at the buffer
-// pointers of all rings each period; the threads themselves do nothing for it. Between two looks nothing is known, so
+// pointers of all rings each period, which the threads store at each superblock then (ProcessHeader::live_words). Between two looks nothing is known, so
 // the period is how exact the order is.
 //
 // A *place* is where a thread writes next, in bytes from the start of its stream with every chunk counted as full, so

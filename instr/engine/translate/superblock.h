@@ -38,7 +38,7 @@ enum class ExitKind : uint8_t {
 struct Exit {
   AppAddress target;
   uint32_t patch;               // displacement of the jump to the target's entry
-  uint32_t patch_same_buffer;   // trace mode: displacement of the jump taken when the target keeps the buffer pointer in the same register
+  uint32_t patch_same_buffer;   // not in null mode: displacement of the jump taken when the target keeps the buffer pointer in the same register
   uint32_t superblock;
   ExitKind kind;
   bool forward;                 // is_forward: linked to the target's `body`
