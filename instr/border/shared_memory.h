@@ -4,9 +4,13 @@
 // Ring protocol (one producer: the application thread; one consumer: the simulator). The ring of a slot is `ring_chunks` chunks of
 // `ring_chunk_bytes`. Chunk with sequence number s lies at ring + (s % ring_chunks) * ring_chunk_bytes. `produced` is the number of the
 // chunk being filled. For s < produced, fill[s % ring_chunks] words of it are valid and final. For s == produced, the words below
-// `buffer` are valid (x86 total store order: `buffer` is stored after them). The consumer reads produced, buffer, produced again,
-// and retries when they differ; a `buffer` outside the chunk means that a switch is going on. Order of a switch: fill, wait until
-// produced + 1 - consumed < ring_chunks, buffer, produced. The consumer that frees a slot sets buffer, produced and consumed to 0 first.
+// `written` are valid (it is stored after them). The consumer reads produced, written, produced again, and retries when they differ; a
+// `written` outside the chunk means that a switch is going on. Order of a switch: fill, wait until produced + 1 - consumed < ring_chunks,
+// written, produced. The consumer that frees a slot sets written, produced and consumed to 0 first.
+//
+// Emitted code stores words into the thread's stage, one chunk of memory that no other processor touches; the engine copies them into the
+// ring, past the caches, when the thread leaves the code cache (docs/stream.md, "Who reads ahead"). With `live_words` there is no stage: the
+// code writes into the ring, and `buffer` stands for `written`.
 #pragma once
 
 #include <atomic>
@@ -18,7 +22,7 @@
 namespace simrun::border {
 
 inline constexpr uint64_t kMagic = 0x314e5552'4d495300;
-inline constexpr uint32_t kVersion = 6;
+inline constexpr uint32_t kVersion = 7;
 
 inline constexpr uint32_t kMaxThreads = 4096;      // slots; a slot is used again when its thread ended and its stream was consumed
 inline constexpr uint32_t kMaxRingChunks = 64;
@@ -160,7 +164,7 @@ struct ProcessHeader {
   uint32_t link_superblocks;           // 0: every exit goes through the dispatcher
   uint32_t elide_words;                // 0: every operand has words of its own (for comparison)
   uint32_t unroll_loops;               // 0: no superblock goes through a loop more than once (as in trace mode)
-  uint32_t live_words;                 // 1: while a thread runs its `buffer` is what it was at the beginning of a superblock (else when it last left the code cache)
+  uint32_t live_words;                 // 1: words are written into the ring, and while a thread runs its `buffer` is what it was at the beginning of a superblock
   uint32_t force_safe_points;          // n > 0: take the slow path of every n-th check on average
   uint32_t watch_calls;                // 1: kRegisters operands at watched entries and returns, kMappingChange events; 2: these events only; 3: nor does
                                        // a thread wait for the simulator then
@@ -194,6 +198,7 @@ struct ProcessHeader {
 
   // Layout, written by the launcher: offsets from the start of the mapping, capacities in entries.
   uint64_t slots_offset, slot_bytes;   // slot i: ThreadContext of the engine first, at a page boundary (engine_context.h)
+  uint64_t stages_offset;              // stage i at stages_offset + i * ring_chunk_bytes
   uint64_t rings_offset;               // ring i at rings_offset + i * ring_chunk_bytes * ring_chunks
   uint64_t instructions_offset, operands_offset, superblocks_offset, paths_offset;
   uint32_t instruction_capacity, operand_capacity, superblock_capacity, path_capacity;
@@ -236,8 +241,8 @@ struct ProcessHeader {
 // At the start of each slot. The rest of the slot is the engine's own.
 struct ThreadSlot {
   // First, because emitted code addresses it with an 8-bit displacement from the GS base.
-  // Next free word (target address), always behind whole paths and events; read by the consumer. Emitted code keeps it in a register and stores
-  // it when the thread leaves the code cache, and with `live_words` at the beginning of each superblock.
+  // Next free word (target address) of the stage or the ring, always behind whole paths and events. Emitted code keeps it in a register and
+  // stores it when the thread leaves the code cache, and with `live_words` at the beginning of each superblock.
   std::atomic<uint64_t> buffer;
   std::atomic<uint64_t> limit;         // a superblock starts writing only below this; 0 = go to a safe point
   // The bits of a target that are its place in the table of indirect targets, where look-ups take it from here; 0 = go to a safe point: then
@@ -247,9 +252,10 @@ struct ThreadSlot {
   // the latest after some million instructions): exact for the thread itself in the engine, a lower bound for others.
   std::atomic<uint64_t> retired;
   uint64_t ring_base;                  // target address of this slot's ring
+  std::atomic<uint64_t> written;       // up to here (target address in the ring) the consumer may read; for `live_words` see `buffer`
   ThreadSlotRing ring;
   std::atomic<uint32_t> in_cache;      // 1 from the last look-up before entering the code cache until the exit was read
-  std::atomic<uint32_t> published;     // 1: its process is about to end, and `buffer` and `retired` were up to date a moment ago
+  std::atomic<uint32_t> published;     // 1: its process is about to end, and `written` and `retired` were up to date a moment ago
 };
 static_assert(offsetof(ThreadSlot, buffer) == 0 && offsetof(ThreadSlot, limit) == 8);
 

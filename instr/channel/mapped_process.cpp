@@ -41,6 +41,7 @@ MappedProcess::MappedProcess(void* mapping)
   rings_offset_ = h.rings_offset;
   chunk_bytes_ = h.ring_chunk_bytes;
   ring_chunks_ = h.ring_chunks;
+  live_words_ = h.live_words != 0;
   require(ring_chunks_ >= 2 && ring_chunks_ <= kMaxRingChunks, "number of chunks");
   require(chunk_bytes_ % 8 == 0 && chunk_bytes_ / 8 >= kMinChunkWords && chunk_bytes_ <= 1u << 30, "chunk size");
   ring_bytes_ = uint64_t{chunk_bytes_} * ring_chunks_;
@@ -68,6 +69,11 @@ uint32_t MappedProcess::slots_used() const {
 ThreadSlot& MappedProcess::slot(uint32_t index) const {
   CHECK(index < kMaxThreads);
   return *reinterpret_cast<ThreadSlot*>(base_ + slots_offset_ + slot_bytes_ * index);
+}
+
+std::atomic<uint64_t>& MappedProcess::written(uint32_t index) const {
+  ThreadSlot& s = slot(index);
+  return live_words_ ? s.buffer : s.written;
 }
 
 const uint32_t* MappedProcess::counters(uint32_t index) const {

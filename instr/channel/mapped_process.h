@@ -23,6 +23,8 @@ class MappedProcess {
   uint32_t slots_used() const;
 
   border::ThreadSlot& slot(uint32_t index) const;
+  // What stands in ThreadSlot::written, or for it.
+  std::atomic<uint64_t>& written(uint32_t index) const;
   // One counter for each path id (count mode with count_paths), else nullptr.
   const uint32_t* counters(uint32_t index) const;
   const uint64_t* ring(uint32_t index) const;          // first word of the slot's ring
@@ -47,6 +49,7 @@ class MappedProcess {
   border::ProcessHeader* header_;
   uint64_t mapping_bytes_, target_base_, slots_offset_, slot_bytes_, rings_offset_, ring_bytes_;
   uint32_t chunk_bytes_, ring_chunks_;
+  bool live_words_;
   uint32_t path_capacity_, superblock_capacity_, instruction_capacity_, operand_capacity_, code_capacity_;
   const border::PathDescriptor* paths_;
   const border::SuperblockDescriptor* superblocks_;

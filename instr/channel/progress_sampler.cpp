@@ -4,19 +4,19 @@
 
 namespace simrun::channel {
 
-// As RingReader::read_current_chunk reads it: produced, buffer, produced again.
+// As RingReader::read_current_chunk reads it: produced, written, produced again.
 uint64_t place_of(const MappedProcess& process, uint32_t slot) {
   const border::ThreadSlot& s = process.slot(slot);
   const uint64_t chunk_bytes = uint64_t{process.chunk_words()} * 8;
   uint64_t produced = s.ring.produced.load(std::memory_order_acquire);
   for (;;) {
-    const uint64_t buffer = s.buffer.load(std::memory_order_acquire);
+    const uint64_t written = process.written(slot).load(std::memory_order_acquire);
     const uint64_t again = s.ring.produced.load(std::memory_order_acquire);
     if (again == produced) {
-      if (buffer == 0) return 0;  // nobody has written here
+      if (written == 0) return 0;  // nobody has written here
       const uint64_t chunk = process.ring_target_address(slot) + produced % process.ring_chunks() * chunk_bytes;
       // Outside its chunk: a switch is going on.
-      return produced * chunk_bytes + (buffer - chunk < chunk_bytes ? buffer - chunk : chunk_bytes);
+      return produced * chunk_bytes + (written - chunk < chunk_bytes ? written - chunk : chunk_bytes);
     }
     produced = again;
   }

@@ -9,6 +9,7 @@ namespace simrun::channel {
 
 RingReader::RingReader(const MappedProcess& process, uint32_t slot)
     : slot_(process.slot(slot)),
+      written_(process.written(slot)),
       ring_(process.ring(slot)),
       ring_target_address_(process.ring_target_address(slot)),
       chunk_words_(process.chunk_words()),
@@ -56,22 +57,22 @@ bool RingReader::read_finished_chunk() {
 }
 
 bool RingReader::read_current_chunk(uint64_t produced, bool writer_is_gone) {
-  const uint64_t buffer = slot_.buffer.load(std::memory_order_acquire);
+  const uint64_t written = written_.load(std::memory_order_acquire);
   if (slot_.ring.produced.load(std::memory_order_acquire) != produced) return refresh(writer_is_gone);
   const uint64_t chunk_target = ring_target_address_ + uint64_t{index_} * chunk_words_ * 8;
-  const uint64_t bytes = buffer - chunk_target;  // wraps when the buffer is in another chunk
+  const uint64_t bytes = written - chunk_target;  // wraps when it is in another chunk
   const auto have = static_cast<uint64_t>(end_ - chunk_);
-  // The end of this chunk is also the start of the next: as `buffer` it means that a switch is going on.
+  // The end of this chunk is also the start of the next: as `written` it means that a switch is going on.
   if (bytes < uint64_t{chunk_words_} * 8) {
     const uint64_t words = bytes / 8;
-    if (words < have) throw StreamError(fmt::format("the buffer moved back, from word {} to {}", have, words));
+    if (words < have) throw StreamError(fmt::format("what is written moved back, from word {} to {}", have, words));
     take(words, false);
     return words > have;
   }
   if (!writer_is_gone) return false;
-  // It died between moving `buffer` and `produced`: `fill` was written before both. (Or before it ever set `buffer`: no
+  // It died between moving `written` and `produced`: `fill` was written before both. (Or before it ever set `written`: no
   // words.)
-  const uint64_t fill = buffer == 0 ? have : slot_.ring.fill[index_].load(std::memory_order_acquire);
+  const uint64_t fill = written == 0 ? have : slot_.ring.fill[index_].load(std::memory_order_acquire);
   take(fill >= have && fill <= chunk_words_ ? fill : have, false);
   return static_cast<uint64_t>(end_ - chunk_) > have;
 }
@@ -108,7 +109,7 @@ void RingReader::reset() {
   index_ = 0;
   chunk_ = position_ = end_ = ring_;
   final_ = false;
-  slot_.buffer.store(0, std::memory_order_relaxed);
+  written_.store(0, std::memory_order_relaxed);
   slot_.ring.produced.store(0, std::memory_order_relaxed);
   slot_.ring.consumed.store(0, std::memory_order_seq_cst);
 }

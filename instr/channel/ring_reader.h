@@ -33,7 +33,7 @@ class RingReader {
   // than us (docs/stream.md, "Who reads ahead").
   bool refresh_from_finished();
 
-  // After the last word, when the producer is dead: makes the ring empty for the slot's next user (buffer, produced and
+  // After the last word, when the producer is dead: makes the ring empty for the slot's next user (written, produced and
   // consumed are 0), who sees it when the caller then stores ThreadState::kFree (release).
   void reset();
 
@@ -51,6 +51,7 @@ class RingReader {
   void wake_producer();
 
   border::ThreadSlot& slot_;
+  std::atomic<uint64_t>& written_;
   const uint64_t* ring_;
   uint64_t ring_target_address_;
   uint32_t chunk_words_;

@@ -90,6 +90,7 @@ void lay_out(ProcessHeader& h, const LaunchOptions& o) {
   layout.take(sizeof(ProcessHeader));
   h.slot_bytes = kSlotStride + (o.count_paths ? kCounterBytes : 0);
   h.slots_offset = layout.take(h.slot_bytes * kMaxThreads);
+  h.stages_offset = layout.take(uint64_t{o.ring_chunk_bytes} * kMaxThreads);
   h.rings_offset = layout.take(o.ring_bytes * kMaxThreads);
   h.instruction_capacity = kInstructionCapacity;
   h.instructions_offset = layout.take(sizeof(InstructionDescriptor) * uint64_t{kInstructionCapacity});

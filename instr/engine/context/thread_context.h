@@ -89,6 +89,8 @@ struct ThreadContext : border::ThreadSlot {
   uint32_t begins_process;     // it is no thread of its parent's process
   uint32_t pid_namespace;      // equal where `tid` means the same; 0 is that of the program
   uint32_t tid;
+  uint64_t stage;              // where emitted code stores words; 0: in the ring itself
+  uint64_t copied;             // words of the stage before this are in the ring
   uint64_t normal_limit;       // what `limit` is when nobody wants the thread to stop
   // Count mode (instrument/budget.h).
   uint64_t reported_retired;   // in the stream already

@@ -7,6 +7,7 @@
 #include "instr/engine/context/fork_locks.h"
 #include "instr/engine/context/process.h"
 #include "instr/engine/context/raw_syscall.h"
+#include "instr/engine/instrument/ring_writer.h"
 
 namespace simrun::engine {
 namespace {
@@ -132,6 +133,7 @@ void enter_cache_state(ThreadContext* self) {
 }
 
 void leave_cache_state(ThreadContext* self) {
+  publish_words(self);
   self->in_cache.store(0, std::memory_order_seq_cst);
   if (g_stopping.load(std::memory_order_seq_cst) == 0) return;
   g_departures.fetch_add(1, std::memory_order_seq_cst);

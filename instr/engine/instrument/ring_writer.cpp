@@ -1,8 +1,10 @@
 #include "instr/engine/instrument/ring_writer.h"
 
+#include <emmintrin.h>
 #include <linux/futex.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/check.h"
 #include "instr/engine/context/process.h"
@@ -15,9 +17,14 @@ namespace {
 // Behind `limit`: what may be stored before the next superblock looks at it, with what that has itself, and an id word.
 uint64_t slack_bytes() { return (most_unchecked_words() + border::kMaxSuperblockWords + 8) * 8; }
 
-uint64_t chunk_base(const ThreadContext* c) {
+uint64_t ring_chunk(const ThreadContext* c, uint64_t sequence) {
   const border::ProcessHeader& h = *g_process.header;
-  return c->ring_base + (c->ring.produced.load(std::memory_order_relaxed) % h.ring_chunks) * h.ring_chunk_bytes;
+  return c->ring_base + (sequence % h.ring_chunks) * h.ring_chunk_bytes;
+}
+
+// Where the words of the current chunk are stored.
+uint64_t chunk_base(const ThreadContext* c) {
+  return c->stage != 0 ? c->stage : ring_chunk(c, c->ring.produced.load(std::memory_order_relaxed));
 }
 uint64_t chunk_end(const ThreadContext* c) { return chunk_base(c) + g_process.header->ring_chunk_bytes; }
 
@@ -39,6 +46,23 @@ void wait_for_space(ThreadContext* c) {
   set_thread_state(c, before);
 }
 
+// Whole lines go past the caches, which would have to fetch them from the reader's first; the rest, and little, through them.
+void copy_words(uint64_t to, uint64_t from, uint64_t bytes) {
+  constexpr uint64_t kLine = 64, kLittle = 8 * kLine;
+  auto* at = reinterpret_cast<char*>(to);
+  auto* source = reinterpret_cast<const char*>(from);
+  if (bytes >= kLittle) {
+    const uint64_t head = -to % kLine;
+    std::memcpy(at, source, head);
+    at += head, source += head, bytes -= head;
+    for (; bytes >= kLine; at += kLine, source += kLine, bytes -= kLine)
+      for (uint64_t k = 0; k < kLine; k += sizeof(__m128i))
+        _mm_stream_si128(reinterpret_cast<__m128i*>(at + k), _mm_load_si128(reinterpret_cast<const __m128i*>(source + k)));
+    _mm_sfence();   // such stores are not ordered otherwise
+  }
+  std::memcpy(at, source, bytes);
+}
+
 void drop_words(ThreadContext* c) {
   const uint64_t buffer = c->buffer.load(std::memory_order_relaxed);
   g_process.header->dropped_words.fetch_add((buffer - c->ring_base) / 8, std::memory_order_relaxed);
@@ -55,11 +79,15 @@ void switch_chunk(ThreadContext* c) {
     if (counted) c->traced_to = c->ring_base;
     return set_normal_limit(c);
   }
+  publish_words(c);
   const uint64_t produced = c->ring.produced.load(std::memory_order_relaxed);
   const uint64_t used = c->buffer.load(std::memory_order_relaxed) - chunk_base(c);
   c->ring.fill[produced % h.ring_chunks].store(static_cast<uint32_t>(used / 8), std::memory_order_release);
   wait_for_space(c);
-  c->buffer.store(c->ring_base + ((produced + 1) % h.ring_chunks) * h.ring_chunk_bytes, std::memory_order_release);
+  const uint64_t next = ring_chunk(c, produced + 1);
+  c->copied = c->stage != 0 ? c->stage : next;
+  c->buffer.store(c->copied, std::memory_order_release);
+  c->written.store(next, std::memory_order_release);
   c->ring.produced.store(produced + 1, std::memory_order_release);
   if (counted) c->traced_to = c->buffer.load(std::memory_order_relaxed);
   set_normal_limit(c);
@@ -77,16 +105,22 @@ void start_ring(ThreadContext* c) {
   c->published = 0;
   start_budget(c);
   if (!g_process.has_streams()) {
+    c->stage = 0;
     c->buffer = 0;
     c->normal_limit = ~0ull;
     return;
   }
   c->ring_base = reinterpret_cast<uint64_t>(g_process.base) + g_process.header->rings_offset +
                  static_cast<uint64_t>(c->slot) * g_process.header->ring_chunk_bytes * g_process.header->ring_chunks;
+  const border::ProcessHeader& h = *g_process.header;
+  const bool staged = g_process.has_reader() && h.live_words == 0;
+  c->stage = staged ? reinterpret_cast<uint64_t>(g_process.base) + h.stages_offset + uint64_t{c->slot} * h.ring_chunk_bytes : 0;
   c->ring.consumed = 0;
   c->ring.produced = 0;
-  c->buffer = c->ring_base;
-  c->traced_to = c->ring_base;
+  c->written = c->ring_base;
+  c->copied = staged ? c->stage : c->ring_base;
+  c->buffer = c->copied;
+  c->traced_to = c->copied;
   set_normal_limit(c);
 }
 
@@ -113,6 +147,18 @@ void switch_chunk_if_full(ThreadContext* c) {
   if (g_process.tracing() && c->buffer.load(std::memory_order_relaxed) >= chunk_end(c) - slack_bytes()) switch_chunk(c);
 }
 
+void publish_words(ThreadContext* c) {
+  if (c->stage == 0) return;
+  const uint64_t end = c->buffer.load(std::memory_order_relaxed);
+  if (end == c->copied) return;
+  CHECK(c->copied < end && end < chunk_end(c));
+  const uint64_t to = ring_chunk(c, c->ring.produced.load(std::memory_order_relaxed)) + (c->copied - c->stage);
+  const uint64_t bytes = end - c->copied;
+  copy_words(to, c->copied, bytes);
+  c->copied = end;
+  c->written.store(to + bytes, std::memory_order_release);
+}
+
 void append_words(ThreadContext* c, border::Event event, const uint64_t* payload, uint32_t count) {
   if (!g_process.has_streams()) return;
   if (event != border::Event::kRetired && c->retired.load(std::memory_order_relaxed) != c->reported_retired) {
@@ -130,6 +176,7 @@ void append_words(ThreadContext* c, border::Event event, const uint64_t* payload
   words[0] = border::event_word(event, count);
   for (uint32_t k = 0; k < count; ++k) words[k + 1] = payload[k];
   c->buffer.store(at + 8 * (count + 1), std::memory_order_release);
+  publish_words(c);
 }
 
 void append_event(ThreadContext* c, border::Event event, std::initializer_list<uint64_t> payload) {
@@ -140,6 +187,7 @@ void append_path(ThreadContext* c, uint32_t path, uint32_t words) {
   const uint64_t at = c->buffer.load(std::memory_order_relaxed);
   *reinterpret_cast<uint64_t*>(at) = path;
   c->buffer.store(at + 8 * (words + 1), std::memory_order_release);
+  publish_words(c);
 }
 
 void set_thread_state(ThreadContext* c, border::ThreadState state) {

@@ -28,6 +28,10 @@ void restore_limit(ThreadContext* context);
 // The current chunk is full as far as `limit` is concerned: goes to the next one, waits for space.
 void switch_chunk_if_full(ThreadContext* context);
 
+// Copies what the stage has into the ring, where the consumer may read it: before others may take the thread to be out of the code cache.
+// The functions below do so with what they append.
+void publish_words(ThreadContext* context);
+
 void append_event(ThreadContext* context, border::Event event, std::initializer_list<uint64_t> payload);
 void append_words(ThreadContext* context, border::Event event, const uint64_t* payload, uint32_t count);
 
