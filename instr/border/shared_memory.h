@@ -53,6 +53,7 @@ struct EngineStatistics {
 
 struct ThreadSlotRing {
   alignas(64) std::atomic<uint64_t> produced;       // written by the producer
+  std::atomic<uint64_t> written;                    // up to here (target address) the consumer may read; with `live_words` see ThreadSlot::buffer
   std::atomic<uint32_t> state;                      // ThreadState; written by the producer (kFree by the consumer)
   std::atomic<uint32_t> tid;                        // kernel thread id
   std::atomic<uint32_t> generation;                 // counts the threads that used this slot
@@ -252,7 +253,6 @@ struct ThreadSlot {
   // the latest after some million instructions): exact for the thread itself in the engine, a lower bound for others.
   std::atomic<uint64_t> retired;
   uint64_t ring_base;                  // target address of this slot's ring
-  std::atomic<uint64_t> written;       // up to here (target address in the ring) the consumer may read; for `live_words` see `buffer`
   ThreadSlotRing ring;
   std::atomic<uint32_t> in_cache;      // 1 from the last look-up before entering the code cache until the exit was read
   std::atomic<uint32_t> published;     // 1: its process is about to end, and `written` and `retired` were up to date a moment ago

@@ -73,7 +73,7 @@ ThreadSlot& MappedProcess::slot(uint32_t index) const {
 
 std::atomic<uint64_t>& MappedProcess::written(uint32_t index) const {
   ThreadSlot& s = slot(index);
-  return live_words_ ? s.buffer : s.written;
+  return live_words_ ? s.buffer : s.ring.written;
 }
 
 const uint32_t* MappedProcess::counters(uint32_t index) const {

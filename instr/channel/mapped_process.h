@@ -23,7 +23,7 @@ class MappedProcess {
   uint32_t slots_used() const;
 
   border::ThreadSlot& slot(uint32_t index) const;
-  // What stands in ThreadSlot::written, or for it.
+  // ThreadSlotRing::written, or what stands for it.
   std::atomic<uint64_t>& written(uint32_t index) const;
   // One counter for each path id (count mode with count_paths), else nullptr.
   const uint32_t* counters(uint32_t index) const;

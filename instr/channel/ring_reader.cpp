@@ -26,11 +26,6 @@ bool RingReader::refresh(bool writer_is_gone) {
   return !final_ && read_current_chunk(produced, writer_is_gone);
 }
 
-bool RingReader::refresh_from_finished() {
-  uint64_t produced = 0;
-  return advance_to_finished(produced);
-}
-
 // False: there are words of a finished chunk in hand, or the next ones are of chunk `produced`, which is being written.
 bool RingReader::advance_to_finished(uint64_t& produced) {
   for (;;) {

@@ -29,9 +29,6 @@ class RingReader {
   // before. Throws StreamError. `writer_is_gone`: the process is dead, a switch of chunks in progress will not be
   // finished.
   bool refresh(bool writer_is_gone);
-  // The same, but the chunk that is being written is left alone: to read what is being written costs the writer more
-  // than us (docs/stream.md, "Who reads ahead").
-  bool refresh_from_finished();
 
   // After the last word, when the producer is dead: makes the ring empty for the slot's next user (written, produced and
   // consumed are 0), who sees it when the caller then stores ThreadState::kFree (release).

@@ -135,7 +135,7 @@ MergeThread* VirtualTime::next() {
     }
     if (!goes_on) thread->turn_end = thread->clock + options_.quantum;
     current_ = thread;
-    if (has_finished_words(*thread)) {
+    if (has_words(*thread)) {
       thread->waited_since = {};
       return thread;
     }
@@ -188,14 +188,6 @@ bool VirtualTime::has_words(MergeThread& thread) {
   return true;
 }
 
-// The same, but the chunk that it writes is left to it.
-bool VirtualTime::has_finished_words(MergeThread& thread) {
-  if (!thread.ring.empty() && !thread.needs_more) return true;
-  if (!thread.ring.refresh_from_finished()) return false;
-  thread.needs_more = false;
-  return true;
-}
-
 MergeThread* VirtualTime::smallest_clock() {
   MergeThread* best = nullptr;
   for (MergeThread* t : known_) {
@@ -213,10 +205,9 @@ uint64_t VirtualTime::smallest_clock_of_others(const MergeThread& thread) const 
   return smallest;
 }
 
-// A runnable thread has no finished words. True: it is not runnable after all (or words have come): choose again.
+// A runnable thread has no words. True: it is not runnable after all (or words have come): choose again.
 bool VirtualTime::step_back(MergeThread& thread) {
   const auto state = static_cast<ThreadState>(thread.ring.slot().ring.state.load(std::memory_order_acquire));
-  if (has_its_chunk_for_itself(thread, state)) return false;
   if (has_words(thread)) return true;  // written before the state that we just read
   if (!alive(thread) || state == ThreadState::kDead) {
     end(thread);
@@ -241,19 +232,6 @@ bool wants_processor(uint32_t tid) {
 }
 
 }  // namespace
-
-// Its next words are in the chunk that it is writing, and it is: a reader there would slow it down to its own speed, for
-// each line would go to and fro between the processors, and so it would never get ahead of that reader
-// (docs/performance.md, "The reader behind the program").
-bool VirtualTime::has_its_chunk_for_itself(MergeThread& thread, ThreadState state) {
-  if (state != ThreadState::kRunning || !alive(thread) || options_.own_chunk_time.count() == 0) return false;
-  const auto now = Clock::now();
-  if (thread.waited_since == Clock::time_point{}) {
-    thread.waited_since = now;
-    thread.excuses = 0;
-  }
-  return now - thread.waited_since < options_.own_chunk_time;
-}
 
 bool VirtualTime::stalled(MergeThread& thread) {
   constexpr int kMostExcuses = 100;

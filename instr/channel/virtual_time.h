@@ -27,8 +27,6 @@ struct MergeOptions {
   std::vector<uint32_t> pins;       // thread i runs only on core pins[i modulo their number]; empty: wherever it can
   // Not null: the recorded order, by what it saw; it must outlive the merge.
   ProgressSampler* sampler = nullptr;
-  // A thread that runs has the chunk that it writes for itself for so long; 0: it is read at once.
-  std::chrono::microseconds own_chunk_time{200};
   std::chrono::milliseconds stall_time_out{
       50};  // a runnable thread without progress while others have words is then set aside
 };
@@ -147,7 +145,6 @@ class VirtualTime {
   void start(MergeThread& thread);
   void name_and_start(MergeThread& thread);
   bool has_words(MergeThread& thread);
-  bool has_finished_words(MergeThread& thread);
   void poll(MergeThread& thread);
   void poll_all();
   void look_for_threads();
@@ -165,7 +162,6 @@ class VirtualTime {
   MergeThread* smallest_clock_within_look();
   uint64_t smallest_clock_of_others(const MergeThread& thread) const;
   bool step_back(MergeThread& thread);
-  bool has_its_chunk_for_itself(MergeThread& thread, border::ThreadState state);
   bool stalled(MergeThread& thread);
   void rejoin(MergeThread& thread);
   void release(MergeThread& thread);

@@ -140,7 +140,7 @@ Producer::Producer(FakeTarget& target, uint32_t slot, uint32_t tid)
     : target_(target), slot_(target.slot(slot)), ring_(target.ring(slot)), tid_(tid) {
   slot_.ring_base = reinterpret_cast<uint64_t>(ring_);
   slot_.ring.produced.store(0);
-  slot_.written.store(slot_.ring_base);
+  slot_.ring.written.store(slot_.ring_base);
   slot_.ring.tid.store(tid);
   slot_.ring.state.store(static_cast<uint32_t>(ThreadState::kRunning), std::memory_order_release);
   uint32_t used = target.header().slots_used;
@@ -154,7 +154,7 @@ void Producer::put(const uint64_t* words, size_t count) {
   uint64_t* chunk = ring_ + sequence_ % target_.header().ring_chunks * chunk_words;
   std::copy(words, words + count, chunk + used_);
   used_ += static_cast<uint32_t>(count);
-  slot_.written.store(reinterpret_cast<uint64_t>(chunk + used_), std::memory_order_release);
+  slot_.ring.written.store(reinterpret_cast<uint64_t>(chunk + used_), std::memory_order_release);
 }
 
 void Producer::event(Event event, std::initializer_list<uint64_t> payload) {
@@ -189,7 +189,7 @@ void Producer::switch_chunk() {
   }
   ++sequence_;
   used_ = 0;
-  slot_.written.store(reinterpret_cast<uint64_t>(ring_ + sequence_ % chunks * (target_.header().ring_chunk_bytes / 8)),
+  slot_.ring.written.store(reinterpret_cast<uint64_t>(ring_ + sequence_ % chunks * (target_.header().ring_chunk_bytes / 8)),
                      std::memory_order_release);
   slot_.ring.produced.store(sequence_, std::memory_order_release);
   ring_consumer();

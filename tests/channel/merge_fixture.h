@@ -28,7 +28,6 @@ class MergeTest : public testing::Test {
       path_.push_back(target_.add_path(pc, ten, 1));
     }
     options_.quantum = 10;
-    options_.own_chunk_time = std::chrono::microseconds(0);
     options_.stall_time_out = std::chrono::milliseconds(20);
   }
   Merge<RecordingSink>& merge() {

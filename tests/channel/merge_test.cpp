@@ -168,42 +168,20 @@ TEST_F(MergeTest, ThreadThatIsMerelySlowIsWaitedFor) {
   EXPECT_EQ(report(1).statistics.stalls, 0u);
 }
 
-// What a thread is writing is read when it is complete, when the thread stops writing, or when that takes too long.
-TEST_F(MergeTest, ChunkOfAThreadThatRunsIsLeftToIt) {
-  options_.own_chunk_time = std::chrono::hours(1);
+// What it has copied into its ring of the chunk that it is writing.
+TEST_F(MergeTest, ChunkOfAThreadThatRunsIsRead) {
   Producer a(target_, 0, 1);
   a.start();
   a.state(ThreadState::kRunning);
-  settle(true);  // a thread that was not known is looked at
-  step(a, 0);
-  settle(true);
-  EXPECT_EQ(order(), "");
-  a.switch_chunk();
-  settle(true);
-  EXPECT_EQ(order(), "A");
   step(a, 0);
   settle(true);
   EXPECT_EQ(order(), "A");
-  a.state(ThreadState::kInKernel);
+  step(a, 0);
   settle(true);
   EXPECT_EQ(order(), "AA");
 }
 
-TEST_F(MergeTest, ChunkOfAThreadThatRunsIsReadAfterAWhile) {
-  options_.own_chunk_time = std::chrono::milliseconds(20);
-  Producer a(target_, 0, 1);
-  a.start();
-  a.state(ThreadState::kRunning);
-  settle(true);
-  step(a, 0);
-  const auto start = std::chrono::steady_clock::now();
-  while (order().empty() && std::chrono::steady_clock::now() - start < std::chrono::seconds(10)) merge().advance(true);
-  EXPECT_EQ(order(), "A");
-  EXPECT_GE(std::chrono::steady_clock::now() - start, options_.own_chunk_time);
-}
-
 TEST_F(MergeTest, ChunkOfADeadThreadIsRead) {
-  options_.own_chunk_time = std::chrono::hours(1);
   Producer a(target_, 0, 1);
   a.start();
   a.state(ThreadState::kRunning);
@@ -235,10 +213,10 @@ TEST_F(MergeTest, ProcessThatIsReadNoLongerKeepsItsRings) {
   a.start();
   step(a, 0);
   settle(true);
-  const uint64_t buffer = target_.slot(0).buffer.load();
+  const uint64_t written = target_.slot(0).ring.written.load();
   settle(false);
   EXPECT_EQ(merge().advance(false), Status::kFinished);
-  EXPECT_EQ(target_.slot(0).buffer.load(), buffer);
+  EXPECT_EQ(target_.slot(0).ring.written.load(), written);
   EXPECT_EQ(target_.slot(0).ring.state.load(), static_cast<uint32_t>(ThreadState::kRunning));
 }
 

@@ -103,7 +103,7 @@ TEST(RingReader, EndOfAChunkAsBufferIsASwitchGoingOn) {
   ASSERT_TRUE(reader.refresh(false));
   // The producer stored `fill` and `buffer`, not yet `produced`: words between fill and the end are not valid.
   target.slot(0).ring.fill[0] = 3;
-  target.slot(0).buffer = reinterpret_cast<uint64_t>(target.ring(0) + 1024);
+  target.slot(0).ring.written = reinterpret_cast<uint64_t>(target.ring(0) + 1024);
   EXPECT_FALSE(reader.refresh(false));
   EXPECT_EQ(reader.words().size(), 3u);
   EXPECT_FALSE(reader.refresh(true));  // killed right there: still three
@@ -117,7 +117,7 @@ TEST(RingReader, KilledAmidASwitchKeepsTheWordsOfTheFullChunk) {
   Producer producer(target, 0, 1);
   producer.put({500, 1, 2});
   target.slot(0).ring.fill[0] = 3;
-  target.slot(0).buffer = reinterpret_cast<uint64_t>(target.ring(0) + 1024);
+  target.slot(0).ring.written = reinterpret_cast<uint64_t>(target.ring(0) + 1024);
   ASSERT_TRUE(reader.refresh(true));
   EXPECT_EQ(reader.words().size(), 3u);
 }

@@ -80,7 +80,6 @@ struct Case {
   bool count_paths = false;
   bool unroll = false;       // mode: ... unrolled
   bool live = false;         // mode: trace live
-  bool unread = false;       // mode: trace unread
   bool calls_off = false;    // look-ups: called off
   uint64_t view = 0;         // how far away the code is executed
   std::vector<uint8_t> code;
@@ -103,7 +102,6 @@ Case read_case(const std::filesystem::path& path) {
     if (line.starts_with("mode: count paths")) c.count_paths = true;
     if (line.starts_with("mode: ") && line.ends_with(" unrolled")) c.unroll = true;
     if (line == "mode: trace live") c.live = true;
-    if (line == "mode: trace unread") c.unread = true;
     if (line == "look-ups: called off") c.calls_off = true;
     if (!line.starts_with("code: ")) continue;
     std::istringstream bytes(line.substr(6));
@@ -125,7 +123,6 @@ std::string translate(const Case& c) {
   TranslationOptions options{c.mode, true, 64, true, true, kLeave, c.watch ? &watched : nullptr, c.count_paths};
   options.pext_is_fast = c.calls_off;
   options.live_pointer = c.live;
-  options.asks_for_lines = !c.unread;
   Translator translator(options);
   std::vector<uint8_t> hot(Translator::size_bound(superblock)), cold(hot.size());
   Assembler out(hot.data(), kHot), out_cold(cold.data(), kCold);

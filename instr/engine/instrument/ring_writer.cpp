@@ -87,7 +87,7 @@ void switch_chunk(ThreadContext* c) {
   const uint64_t next = ring_chunk(c, produced + 1);
   c->copied = c->stage != 0 ? c->stage : next;
   c->buffer.store(c->copied, std::memory_order_release);
-  c->written.store(next, std::memory_order_release);
+  c->ring.written.store(next, std::memory_order_release);
   c->ring.produced.store(produced + 1, std::memory_order_release);
   if (counted) c->traced_to = c->buffer.load(std::memory_order_relaxed);
   set_normal_limit(c);
@@ -117,7 +117,7 @@ void start_ring(ThreadContext* c) {
   c->stage = staged ? reinterpret_cast<uint64_t>(g_process.base) + h.stages_offset + uint64_t{c->slot} * h.ring_chunk_bytes : 0;
   c->ring.consumed = 0;
   c->ring.produced = 0;
-  c->written = c->ring_base;
+  c->ring.written = c->ring_base;
   c->copied = staged ? c->stage : c->ring_base;
   c->buffer = c->copied;
   c->traced_to = c->copied;
@@ -156,7 +156,7 @@ void publish_words(ThreadContext* c) {
   const uint64_t bytes = end - c->copied;
   copy_words(to, c->copied, bytes);
   c->copied = end;
-  c->written.store(to + bytes, std::memory_order_release);
+  c->ring.written.store(to + bytes, std::memory_order_release);
 }
 
 void append_words(ThreadContext* c, border::Event event, const uint64_t* payload, uint32_t count) {

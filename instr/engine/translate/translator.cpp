@@ -460,7 +460,8 @@ bool Translator::commits_early(const Instruction& i) const {
 
 // [B's place at the entry] = path id; B += 8 * (words since B moved)              count mode: B += instructions of the path
 // Before each exit, and so that nothing is left to be done on the way out.
-// The line behind is asked for early: the reader's processor has it, perhaps, and a store that waits for it holds up all others.
+// With a live pointer the line behind is asked for early: the reader's processor has it, perhaps, and a store that waits for it holds up all
+// others.
 void Translator::commit(uint32_t path) {
   Assembler& a = *out_;
   if (counting()) {
@@ -469,7 +470,7 @@ void Translator::commit(uint32_t path) {
   }
   if (!tracing() || path < committed_) return;
   a.store_imm32(buffer_, place_of_word(0), first_path_ + path);
-  if (committed_ == 0 && options_.asks_for_lines) a.prefetch_to_write(buffer_, kPrefetchBytes);
+  if (committed_ == 0 && options_.live_pointer) a.prefetch_to_write(buffer_, kPrefetchBytes);
   const auto words = static_cast<uint16_t>(1 + words_.words());
   if (words != moved_) a.lea(buffer_, buffer_, place_of_word(words));
   moved_ = words;

@@ -34,8 +34,8 @@ struct TranslationOptions {
   bool unroll_loops = true;   // asked by who forms superblocks (code_table.cpp)
   bool exact_stops = false;   // kCount: threads are stopped at exact numbers of instructions, so checks must not be far apart
   bool pext_is_fast = false;
-  bool live_pointer = false;     // kTrace: each superblock stores the buffer pointer at its beginning
-  bool asks_for_lines = true;    // kTrace: somebody reads the words, so their lines are asked for early
+  // kTrace: words go where somebody else reads them: each superblock stores the buffer pointer at its beginning, and asks for lines early.
+  bool live_pointer = false;
 
   // Indirect transfers take the place of their target in the table by ThreadSlot::indirect_mask.
   bool calls_off_look_ups() const { return pext_is_fast && mode != border::Mode::kTrace && !exact_stops; }
