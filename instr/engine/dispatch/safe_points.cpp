@@ -64,7 +64,7 @@ uint64_t milliseconds_now() {
   return static_cast<uint64_t>(now.tv_sec) * 1000 + static_cast<uint64_t>(now.tv_nsec) / 1'000'000;
 }
 
-// With the lock held. Until resume_world; false: some have not come within so many milliseconds.
+// With the lock held. Until resume_world; false: some have not come within so many milliseconds (0: nobody is waited for).
 bool stop_others(ThreadContext* self, uint64_t milliseconds) {
   g_stopping.store(1, std::memory_order_seq_cst);
   uint64_t deadline = 0;
@@ -76,6 +76,7 @@ bool stop_others(ThreadContext* self, uint64_t milliseconds) {
       const uint32_t seen = g_departures.load(std::memory_order_seq_cst);
       if (other->in_cache.load(std::memory_order_seq_cst) == 0) break;
       request_stop(other);
+      if (milliseconds == 0) return false;
       // The time-out covers a thread that restored its limit just before it looked at g_stopping.
       const timespec timeout{0, 1'000'000};
       const bool timed_out = raw_syscall(SYS_futex, word(&g_departures), FUTEX_WAIT_PRIVATE, seen, word(&timeout)) == -ETIMEDOUT;
@@ -102,8 +103,10 @@ bool try_stop_world(ThreadContext* self, uint64_t milliseconds) {
 
 void have_others_publish(ThreadContext* self) {
   constexpr uint64_t kPatience = 300;   // milliseconds: a full machine may let each wait for its turn
+  // Once: a call that ends the process is made again when a signal came first, and there may be one every time.
+  static std::atomic<bool> in_vain = false;
   if (g_process.header->mode == border::Mode::kNull || !g_stopper.try_lock()) return;
-  stop_others(self, kPatience);
+  if (!stop_others(self, in_vain ? 0 : kPatience)) in_vain = true;
   for (uint32_t k = 0; k < g_process.header->slots_used.load(); ++k)
     if (ThreadContext* thread = g_process.slot(k); thread->in_cache.load() == 0) thread->published.store(1, std::memory_order_release);
   resume_world();

@@ -1,8 +1,12 @@
 #include "instr/engine/syscalls/kill_sharer.h"
 
+#include <fcntl.h>
 #include <signal.h>
 
+#include <algorithm>
+#include <cstdio>
 #include <ctime>
+#include <string_view>
 
 #include "instr/engine/context/fork_locks.h"
 #include "instr/engine/context/process.h"
@@ -12,14 +16,14 @@
 namespace simrun::engine {
 namespace {
 
-// Whom a call sends SIGKILL to, by number; 0: nobody, or it does not name one.
-uint64_t killed_by(const ThreadContext* c, uint64_t number) {
+// Whom a call sends SIGKILL or SIGSTOP to, by number; 0: nobody, or it does not name one.
+uint64_t halted_by(const ThreadContext* c, uint64_t number) {
   const uint64_t* g = c->app.gpr;
   const bool names_thread = number == SYS_tgkill || number == SYS_rt_tgsigqueueinfo;
   if (!names_thread && number != SYS_kill && number != SYS_tkill && number != SYS_rt_sigqueueinfo) return 0;
-  const bool kills = static_cast<int>(g[names_thread ? kRdx : kRsi]) == SIGKILL;
+  const auto signal = static_cast<int>(g[names_thread ? kRdx : kRsi]);
   const auto whom = static_cast<int32_t>(g[names_thread ? kRsi : kRdi]);
-  return kills && whom > 0 ? static_cast<uint64_t>(whom) : 0;
+  return (signal == SIGKILL || signal == SIGSTOP) && whom > 0 ? static_cast<uint64_t>(whom) : 0;
 }
 
 bool is_of_process(uint64_t pid, uint64_t tid) { return raw_syscall(SYS_tgkill, pid, tid, 0) == 0; }
@@ -34,22 +38,37 @@ bool is_in_engine(uint64_t tid, uint32_t pid_namespace) {
   return false;
 }
 
-// A signal takes a moment to reach who runs on another processor. Bounded: a tracer can keep the dying from it.
-void wait_for_end(uint64_t tid) {
+// By /proc, without allocating. Where that says nothing, too.
+bool has_stopped(uint64_t tid) {
+  char text[512];
+  std::snprintf(text, sizeof text, "/proc/%lu/stat", tid);
+  const int64_t file = raw_syscall(SYS_openat, static_cast<uint64_t>(AT_FDCWD), word(text), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return true;
+  const int64_t bytes = raw_syscall(SYS_read, static_cast<uint64_t>(file), word(text), sizeof text);
+  raw_syscall(SYS_close, static_cast<uint64_t>(file));
+  const std::string_view stat(text, static_cast<size_t>(std::max<int64_t>(bytes, 0)));
+  const size_t state = stat.rfind(')') + 2;   // behind the name
+  return state >= stat.size() || stat[state] == 'T' || stat[state] == 't';
+}
+
+// A signal takes a moment to reach who runs on another processor. Bounded: a tracer can keep the dying from it, and somebody may let the
+// stopped go on.
+void wait_for_halt(uint64_t tid, bool stops) {
   const timespec nap{0, 100'000};
-  for (int k = 0; k < 10'000 && !is_gone(tid); ++k) raw_syscall(SYS_nanosleep, word(&nap), 0);
+  for (int k = 0; k < 10'000 && !is_gone(tid) && !(stops && has_stopped(tid)); ++k) raw_syscall(SYS_nanosleep, word(&nap), 0);
 }
 
 }  // namespace
 
 bool answer_kill_call(ThreadContext* c, uint64_t number, int64_t& result) {
-  const uint64_t whom = killed_by(c, number);
+  const uint64_t whom = halted_by(c, number);
   if (whom == 0 || !is_in_engine(whom, c->pid_namespace) || is_of_process(static_cast<uint64_t>(raw_syscall(SYS_getpid)), whom)) return false;
   const uint64_t mask = block_signals();
   lock_for_fork();
   const uint64_t* g = c->app.gpr;
   result = raw_syscall(static_cast<int64_t>(number), g[kRdi], g[kRsi], g[kRdx], g[kR10]);
-  if (result == 0) wait_for_end(whom);
+  const bool names_thread = number == SYS_tgkill || number == SYS_rt_tgsigqueueinfo;
+  if (result == 0) wait_for_halt(whom, static_cast<int>(g[names_thread ? kRdx : kRsi]) == SIGSTOP);
   unlock_after_fork();
   set_signal_mask(mask);
   return true;

@@ -1,4 +1,5 @@
-// SIGKILL for a process that shares this memory (CLONE_VM, but no thread): it must not die with a lock of the engine (docs/threads.md).
+// SIGKILL and SIGSTOP for a process that shares this memory (CLONE_VM, but no thread): it must not die, nor stop, with a lock of the engine
+// (docs/threads.md).
 #pragma once
 
 #include "instr/engine/context/thread_context.h"

@@ -246,6 +246,7 @@ void do_syscall(ThreadContext* c) {
   if (keeps_log()) log_line(done ? "system call %lu = %#lx" : "system call %lu: a signal comes first (%#lx)", number, g[kRax]);
   const uint64_t restarted = std::exchange(c->call_to_restart, 0);
   if (!done) {
+    if (number == SYS_exit_group) forget_published();
     // What restart_syscall goes on with is forgotten at the next rt_sigreturn: a handler's, or that of leaving the engine.
     if (number == SYS_restart_syscall && restarted != 0) g[kRax] = restarted;
     c->app.pc -= kSyscallInstructionBytes;
