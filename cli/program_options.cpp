@@ -32,7 +32,7 @@ CLI::Option* add_size(CLI::App& app, const char* name, uint64_t& value, const ch
 
 void add_engine_options(CLI::App& app, ProgramOptions& o) {
   add_size(app, "--ring-size", o.ring_bytes, "Shared memory for the stream of one thread", 2 * kSmallestChunk,
-           uint64_t{1} << 30, "from 16KiB to 1GiB")
+           uint64_t{128} << 20, "from 16KiB to 128MiB")
       ->default_str("1MiB");
   add_size(app, "--code-cache", o.code_cache_bytes, "Size of the code cache", 256u << 10, uint64_t{1} << 30,
            "from 256KiB to 1GiB")

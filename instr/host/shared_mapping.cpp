@@ -106,6 +106,9 @@ void lay_out(ProcessHeader& h, const LaunchOptions& o) {
   if (o.keep_log) h.log_offset = layout.take(sizeof(LogEntry) * uint64_t{kLogEntries});
   if (o.map_code) h.code_map_offset = layout.take(sizeof(CodeMapEntry) * uint64_t{kCodeMapEntries});
   h.mapping_bytes = layout.end();
+  static_assert(kCodeCacheArea > kSharedAreas[0]);
+  if (h.mapping_bytes > kCodeCacheArea - kSharedAreas[0])
+    throw UserError(fmt::format("rings of {} bytes for {} threads leave no room in the address space", o.ring_bytes, kMaxThreads), 2);
 }
 
 uint64_t mapping_bytes(const LaunchOptions& options) {

@@ -81,6 +81,7 @@ TEST(CommandLine, UsageErrorsSayWhatIsWrong) {
   EXPECT_NE(error_of({"--mode", "fast", "--", "ls"}).find("fast"), std::string::npos);
   EXPECT_NE(error_of({"--mode", "trace", "word", "--", "ls"}).find("word"), std::string::npos);
   EXPECT_NE(error_of({"--mode", "trace", "--ring-size", "1KiB", "--", "ls"}).find("--ring-size"), std::string::npos);
+  EXPECT_NE(error_of({"--mode", "trace", "--ring-size", "256MiB", "--", "ls"}).find("--ring-size"), std::string::npos);
   EXPECT_NE(error_of({"--mode", "trace", "--ring-size", "many", "--", "ls"}).find("--ring-size"), std::string::npos);
   EXPECT_NE(error_of({"--mode", "trace", "--quantum", "0", "--", "ls"}).find("--quantum"), std::string::npos);
   EXPECT_NE(error_of({"--discard", "--mode", "sim", "-c", "m", "--", "ls"}).find("--discard"), std::string::npos);

@@ -203,6 +203,10 @@ TEST_F(ProgramLookup, BadOptions) {
   options.ring_chunk_bytes = 1 << 20;
   options.ring_bytes = 1 << 20;
   EXPECT_EQ(run_launched(options).refused_status, 2);
+  options.ring_chunk_bytes = 32 << 20;
+  options.ring_bytes = 256 << 20;   // for 4096 threads: a terabyte
+  EXPECT_EQ(run_launched(options).refused_status, 2);
+  options.ring_chunk_bytes = 1 << 20;
   options.ring_bytes = 4 << 20;
   EXPECT_EQ(run_launched(options).refused, "");
   options.engine_path = "/no/such/engine";

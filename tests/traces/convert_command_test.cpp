@@ -502,15 +502,15 @@ TEST_F(ConvertCommand, NothingToConvertIsAnError) {
 
 TEST_F(ConvertCommand, BadInputSaysWhere) {
   std::ofstream(file("bad.din")) << "2 401000\n0 xyz\n";
-  EXPECT_THAT(simrun("convert --from din " + file("bad.din") + " -o " + file("x")),
+  EXPECT_THAT(simrun("convert --from din " + file("bad.din") + " -o " + file("none")),
               HasSubstr("bad.din: at offset 9: line 2: \"xyz\" is no address"));
   EXPECT_EQ(status_, 1);
   std::ofstream(file("bad.champsim")) << std::string(100, '\0');
-  EXPECT_THAT(simrun("convert --from champsim " + file("bad.champsim") + " -o " + file("x")),
+  EXPECT_THAT(simrun("convert --from champsim " + file("bad.champsim") + " -o " + file("none")),
               HasSubstr("at offset 64: the file ends amid a record"));
   std::ofstream(file("bad.xz")) << "no xz";
-  EXPECT_THAT(simrun("convert --from din " + file("bad.xz") + " -o " + file("x")), HasSubstr("damaged xz data"));
-  EXPECT_FALSE(fs::exists(file("x")));
+  EXPECT_THAT(simrun("convert --from din " + file("bad.xz") + " -o " + file("none")), HasSubstr("damaged xz data"));
+  EXPECT_FALSE(fs::exists(file("none")));
   EXPECT_THAT(simrun("convert " + file("t") + " --to nothing -o x"), HasSubstr("there are champsim, din"));
   EXPECT_EQ(status_, 2);
 }

@@ -89,6 +89,7 @@ struct ThreadContext : border::ThreadSlot {
   uint32_t begins_process;     // it is no thread of its parent's process
   uint32_t pid_namespace;      // equal where `tid` means the same; 0 is that of the program
   uint32_t tid;
+  uint32_t waited_in_vain;     // for others, before a call that was to end the process; it is made again if a signal came first, maybe every time
   uint64_t stage;              // where emitted code stores words; 0: in the ring itself
   uint64_t copied;             // words of the stage before this are in the ring
   uint64_t normal_limit;       // what `limit` is when nobody wants the thread to stop

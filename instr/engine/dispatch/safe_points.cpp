@@ -68,6 +68,7 @@ uint64_t milliseconds_now() {
 bool stop_others(ThreadContext* self, uint64_t milliseconds) {
   g_stopping.store(1, std::memory_order_seq_cst);
   uint64_t deadline = 0;
+  bool all = true;
   const uint32_t slots = g_process.header->slots_used.load(std::memory_order_seq_cst);
   for (uint32_t k = 0; k < slots; ++k) {
     ThreadContext* other = g_process.slot(k);
@@ -76,7 +77,10 @@ bool stop_others(ThreadContext* self, uint64_t milliseconds) {
       const uint32_t seen = g_departures.load(std::memory_order_seq_cst);
       if (other->in_cache.load(std::memory_order_seq_cst) == 0) break;
       request_stop(other);
-      if (milliseconds == 0) return false;
+      if (milliseconds == 0) {
+        all = false;
+        break;
+      }
       // The time-out covers a thread that restored its limit just before it looked at g_stopping.
       const timespec timeout{0, 1'000'000};
       const bool timed_out = raw_syscall(SYS_futex, word(&g_departures), FUTEX_WAIT_PRIVATE, seen, word(&timeout)) == -ETIMEDOUT;
@@ -87,7 +91,7 @@ bool stop_others(ThreadContext* self, uint64_t milliseconds) {
       if (milliseconds_now() > deadline) return false;   // not by what has timed out: signals interrupt it
     }
   }
-  return true;
+  return all;
 }
 
 }  // namespace
@@ -103,10 +107,8 @@ bool try_stop_world(ThreadContext* self, uint64_t milliseconds) {
 
 void have_others_publish(ThreadContext* self) {
   constexpr uint64_t kPatience = 300;   // milliseconds: a full machine may let each wait for its turn
-  // Once: a call that ends the process is made again when a signal came first, and there may be one every time.
-  static std::atomic<bool> in_vain = false;
   if (g_process.header->mode == border::Mode::kNull || !g_stopper.try_lock()) return;
-  if (!stop_others(self, in_vain ? 0 : kPatience)) in_vain = true;
+  if (!stop_others(self, self->waited_in_vain != 0 ? 0 : kPatience)) self->waited_in_vain = 1;
   for (uint32_t k = 0; k < g_process.header->slots_used.load(); ++k)
     if (ThreadContext* thread = g_process.slot(k); thread->in_cache.load() == 0) thread->published.store(1, std::memory_order_release);
   resume_world();

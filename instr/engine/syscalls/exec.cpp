@@ -45,6 +45,7 @@ bool do_exec(ThreadContext* c) {
   give_limits_to_kernel();
   const bool done = pass_through(c);
   if (!borrows) forget_published();
+  if (done) c->waited_in_vain = 0;
   take_limits_back();
   own_faults_again();
   if (followed) ask_simulator(FollowKind::kExecFailed);

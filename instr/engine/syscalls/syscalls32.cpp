@@ -5,6 +5,7 @@
 
 #include "instr/engine/context/fixed_routines.h"
 #include "instr/engine/context/process.h"
+#include "instr/engine/dispatch/safe_points.h"
 #include "instr/engine/context/raw_syscall.h"
 #include "instr/engine/instrument/ring_writer.h"
 #include "instr/engine/signals/signals.h"
@@ -88,7 +89,9 @@ bool perform(ThreadContext* c, uint64_t number) {
       return with_arguments(c, SYS_vfork, 0, [&] { return do_fork(c, CLONE_VFORK | CLONE_VM); });
     case 252:
       prepare_end_of_process(c);
-      return with_arguments(c, SYS_exit_group, narrow(g[kRbx]), [&] { return pass_through(c); });
+      with_arguments(c, SYS_exit_group, narrow(g[kRbx]), [&] { return pass_through(c); });
+      forget_published();   // a signal came first
+      return false;
     default:
       break;
   }

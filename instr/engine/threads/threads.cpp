@@ -50,6 +50,7 @@ void reset_context(ThreadContext* c, uint32_t slot) {
   c->user_dispatch = {};
   c->step = Step::kNone;
   c->goes_alone = 0;
+  c->waited_in_vain = 0;
   c->begins_process = 0;
   c->pid_namespace = 0;
   c->has_call_mask = 0;
@@ -156,6 +157,7 @@ void prepare_child(ThreadContext* c, const CloneRequest& request, uint64_t mask,
   copy.app_mask = mask;
   copy.parent_slot = ~0u;
   copy.in_cache = 0;
+  copy.waited_in_vain = 0;
   start_ring(&copy);
   copy.ring.state = static_cast<uint32_t>(border::ThreadState::kStarting);
   fill_native_state(&copy, child.native);
