@@ -16,14 +16,19 @@
 namespace simrun::engine {
 namespace {
 
-// Whom a call sends SIGKILL or SIGSTOP to, by number; 0: nobody, or it does not name one.
-uint64_t halted_by(const ThreadContext* c, uint64_t number) {
+struct Halt {
+  uint64_t whom;   // by number; 0: nobody, or the call does not name one
+  bool stops;      // SIGSTOP; else SIGKILL
+};
+
+Halt halted_by(const ThreadContext* c, uint64_t number) {
   const uint64_t* g = c->app.gpr;
   const bool names_thread = number == SYS_tgkill || number == SYS_rt_tgsigqueueinfo;
-  if (!names_thread && number != SYS_kill && number != SYS_tkill && number != SYS_rt_sigqueueinfo) return 0;
+  if (!names_thread && number != SYS_kill && number != SYS_tkill && number != SYS_rt_sigqueueinfo) return {};
   const auto signal = static_cast<int>(g[names_thread ? kRdx : kRsi]);
   const auto whom = static_cast<int32_t>(g[names_thread ? kRsi : kRdi]);
-  return (signal == SIGKILL || signal == SIGSTOP) && whom > 0 ? static_cast<uint64_t>(whom) : 0;
+  if (whom <= 0 || (signal != SIGKILL && signal != SIGSTOP)) return {};
+  return {static_cast<uint64_t>(whom), signal == SIGSTOP};
 }
 
 bool is_of_process(uint64_t pid, uint64_t tid) { return raw_syscall(SYS_tgkill, pid, tid, 0) == 0; }
@@ -61,14 +66,13 @@ void wait_for_halt(uint64_t tid, bool stops) {
 }  // namespace
 
 bool answer_kill_call(ThreadContext* c, uint64_t number, int64_t& result) {
-  const uint64_t whom = halted_by(c, number);
+  const auto [whom, stops] = halted_by(c, number);
   if (whom == 0 || !is_in_engine(whom, c->pid_namespace) || is_of_process(static_cast<uint64_t>(raw_syscall(SYS_getpid)), whom)) return false;
   const uint64_t mask = block_signals();
   lock_for_fork();
   const uint64_t* g = c->app.gpr;
   result = raw_syscall(static_cast<int64_t>(number), g[kRdi], g[kRsi], g[kRdx], g[kR10]);
-  const bool names_thread = number == SYS_tgkill || number == SYS_rt_tgsigqueueinfo;
-  if (result == 0) wait_for_halt(whom, static_cast<int>(g[names_thread ? kRdx : kRsi]) == SIGSTOP);
+  if (result == 0) wait_for_halt(whom, stops);
   unlock_after_fork();
   set_signal_mask(mask);
   return true;

@@ -202,6 +202,12 @@ void prepare_end_of_process(ThreadContext* c) {
   if (g_process.counting()) end_budget(c);
 }
 
+bool survives_end_of_process(ThreadContext* c, bool done) {
+  forget_published();
+  if (done) c->waited_in_vain = 0;
+  return done;
+}
+
 bool pass_through(ThreadContext* c) { return g_routines.gate(c) != 0; }
 
 namespace {
@@ -241,12 +247,12 @@ void do_syscall(ThreadContext* c) {
   append_event(c, border::Event::kSyscallEnter, {number, blocks ? 1ull : 0ull});
   if (blocks) set_thread_state(c, border::ThreadState::kInKernel);
   const bool done = verdict == Verdict::kAllowed ? perform(c, number) : pass_through(c);
+  if (number == SYS_exit_group) survives_end_of_process(c, done);
   if (blocks) set_thread_state(c, border::ThreadState::kRunning);
   append_event(c, border::Event::kSyscallExit, {number, g[kRax]});
   if (keeps_log()) log_line(done ? "system call %lu = %#lx" : "system call %lu: a signal comes first (%#lx)", number, g[kRax]);
   const uint64_t restarted = std::exchange(c->call_to_restart, 0);
   if (!done) {
-    if (number == SYS_exit_group) forget_published();
     // What restart_syscall goes on with is forgotten at the next rt_sigreturn: a handler's, or that of leaving the engine.
     if (number == SYS_restart_syscall && restarted != 0) g[kRax] = restarted;
     c->app.pc -= kSyscallInstructionBytes;

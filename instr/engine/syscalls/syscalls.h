@@ -21,6 +21,8 @@ bool pass_through(ThreadContext* context);
 
 // Before exit_group: what the process has counted and stored is where the simulator will look for it.
 void prepare_end_of_process(ThreadContext* context);
+// Behind it, if it came back: `done`, for a filter refused it; else a signal comes first. Returns `done`.
+bool survives_end_of_process(ThreadContext* context, bool done);
 
 // Whether a call may block for long, so that the simulator must not wait for the thread (docs/order.md).
 bool may_block(const ThreadContext* context, uint64_t number);

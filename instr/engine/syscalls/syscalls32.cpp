@@ -5,7 +5,6 @@
 
 #include "instr/engine/context/fixed_routines.h"
 #include "instr/engine/context/process.h"
-#include "instr/engine/dispatch/safe_points.h"
 #include "instr/engine/context/raw_syscall.h"
 #include "instr/engine/instrument/ring_writer.h"
 #include "instr/engine/signals/signals.h"
@@ -89,9 +88,7 @@ bool perform(ThreadContext* c, uint64_t number) {
       return with_arguments(c, SYS_vfork, 0, [&] { return do_fork(c, CLONE_VFORK | CLONE_VM); });
     case 252:
       prepare_end_of_process(c);
-      with_arguments(c, SYS_exit_group, narrow(g[kRbx]), [&] { return pass_through(c); });
-      forget_published();   // a signal came first
-      return false;
+      return with_arguments(c, SYS_exit_group, narrow(g[kRbx]), [&] { return survives_end_of_process(c, pass_through(c)); });
     default:
       break;
   }
