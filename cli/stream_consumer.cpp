@@ -176,7 +176,10 @@ void StreamConsumer::let_in(uint32_t index, RunResult& result) {
   living_.push_back(index);
   if (guardian_ != nullptr) guardian_->guard(target);
   bell_.add(target.header().consumer_sleeps);
-  result.processes.push_back({index, target.pid(), command_line_of(target.pid())});
+  std::string command = command_line_of(target.pid());
+  const host::Family::Birth& birth = family_.birth(index);
+  if (command.empty() && birth.is_copy) command = result.processes[birth.parent].command;   // it has ended already
+  result.processes.push_back({index, target.pid(), std::move(command)});
 }
 
 void StreamConsumer::take_leave(uint32_t index, RunResult& result) {

@@ -353,6 +353,15 @@ TEST_F(RunCommand, FollowsForkAndExec) {
   for (const auto& t : r["threads"]) EXPECT_GT(t["instructions"], 100);
 }
 
+// Many have ended before their command line can be looked at.
+TEST_F(RunCommand, ShortLivedChildrenHaveTheirParentsCommand) {
+  const std::string script = "i=0; while [ $i -lt 100 ]; do (exit 3) & i=$((i+1)); done; wait";
+  EXPECT_EXIT(run({"--mode", "trace", "--json", json(), "--", "/bin/sh", "-c", script}), 0);
+  const auto r = results();
+  ASSERT_EQ(r["processes"].size(), 101u);
+  for (const auto& p : r["processes"]) EXPECT_EQ(p["command"], "/bin/sh -c " + script);
+}
+
 TEST_F(RunCommand, FollowedExecCountsAsMuchAsTheProgramAlone) {
   run({"--mode", "trace", "--json", json(), "--", "/bin/true"});
   const auto alone = results()["totals"]["instructions"].get<int64_t>();
