@@ -10,11 +10,10 @@ LINES = 60
 
 def main():
     for case in ElementTree.parse(sys.argv[1]).iter("testcase"):
-        failure = case.find("failure")
-        if failure is None:
+        if case.find("failure") is None:
             continue
         output = (case.findtext("system-out") or "").rstrip("\n").split("\n")
-        print("\n--- %s failed (%s)%s:" % (case.get("name"), failure.get("message"), "; the last lines of its output" if len(output) > LINES else ""))
+        print("\n--- %s failed%s:" % (case.get("name"), "; the last lines of its output" if len(output) > LINES else ""))
         print("\n".join(output[-LINES:]))
 
 
