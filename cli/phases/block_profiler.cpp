@@ -85,13 +85,15 @@ void BlockProfiler::take_counts(Thread& thread, std::span<const uint64_t> words)
 }
 
 // The others need not wait for one that has ended, nor for one whose process becomes another.
-void BlockProfiler::take_end(const Thread& thread) {
+void BlockProfiler::take_end(Thread& thread) {
+  running_ -= std::exchange(thread.runs, false);
   if (leader_ != nullptr && (leader_ == &thread || leader_->process == thread.process)) leader_ = nullptr;
 }
 
 // The thread has retired so many instructions, all of which are counted. `next_pc` 0: it ends.
 void BlockProfiler::take_report(Thread& thread, uint64_t retired, uint64_t next_pc) {
   interval_reported_ += retired - std::exchange(thread.reported, retired);
+  if (next_pc == 0) running_ -= std::exchange(thread.runs, false);
   if (begun_ && interval_reported_ < options_.length) return;
   if (begun_ && !leads(thread, interval_reported_ - options_.length)) return;
   if (begun_ && next_pc != 0) end_interval();
@@ -260,6 +262,7 @@ void BlockProfiler::flush(Thread& thread) {
       add_part(thread, process.paths.block_of(piece), times * piece.instructions);
   }
   thread.touched.clear();
+  thread.runs = false;
   name_new_blocks(thread);
   for (const uint32_t block : thread.parts_touched) {
     const uint64_t instructions = std::exchange(thread.parts[block], 0);
@@ -293,6 +296,7 @@ void BlockProfiler::end_interval() {
   std::sort(entries_.begin(), entries_.end(), [](const auto& a, const auto& b) { return a.block < b.block; });
   if (!entries_.empty()) on_interval_(interval_, entries_);
   begun_ = false;
+  running_ = 0;
   interval_reported_ = 0;
 }
 

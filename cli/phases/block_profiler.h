@@ -98,6 +98,7 @@ class BlockProfiler {
     uint32_t index = 0;
     uint64_t reported = 0;  // instructions, from counts
     std::string name;
+    bool runs = false;             // has executed something in this interval, and not ended
     bool waits = false;            // at a barrier (kBarrier only)
     uint32_t passed = 0;           // barriers that might have ended this interval
     std::vector<uint64_t> before;  // executions by word, in the intervals that are over
@@ -110,15 +111,18 @@ class BlockProfiler {
     std::optional<channel::PathCode::Instruction> last;  // executed last; only while looking for an end
   };
 
-  static void count(Thread& thread, uint64_t word, uint64_t times = 1) {
+  void count(Thread& thread, uint64_t word, uint64_t times = 1) {
     if (word >= thread.executions.size()) [[unlikely]]
       thread.executions.resize(2 * word + 1);
-    if (thread.executions[word] == 0) thread.touched.push_back(static_cast<uint32_t>(word));
+    if (thread.executions[word] == 0) {
+      if (!thread.runs) thread.runs = true, ++running_;
+      thread.touched.push_back(static_cast<uint32_t>(word));
+    }
     thread.executions[word] += times;
   }
   void meet(Thread& thread, const channel::MergeThread& merged, channel::PathTable& paths);
   void take_counts(Thread& thread, std::span<const uint64_t> words);
-  void take_end(const Thread& thread);
+  void take_end(Thread& thread);
   void take_report(Thread& thread, uint64_t retired, uint64_t next_pc);
   PathBlocks& learn(Process& process, uint64_t word, const channel::PathCode& code);
   void take_slowly(Thread& thread, uint64_t word);
@@ -129,11 +133,12 @@ class BlockProfiler {
     overdue_ += instructions - std::min(quiet_, instructions);
     quiet_ -= std::min(quiet_, instructions);
   }
-  // Whether the interval may end at this thread: the others wait for its leader until each of them might have executed
-  // an interval meanwhile.
+  // Whether the interval may end at this thread: the others that run wait for its leader until each of them might have
+  // executed an interval meanwhile.
   bool leads(const Thread& thread, uint64_t overdue) const {
-    return leader_ == nullptr || leader_ == &thread ||
-           (options_.kind != simpoint::IntervalKind::kBarrier && overdue >= options_.length * threads_.size());
+    if (leader_ == nullptr || leader_ == &thread) return true;
+    const uint64_t others = running_ - leader_->runs;
+    return options_.kind != simpoint::IntervalKind::kBarrier && overdue >= options_.length * others;
   }
   std::optional<uint32_t> end_in(const Thread& thread, const channel::PathCode& code, uint32_t instructions) const;
   bool may_end(const channel::PathCode::Instruction& before, const channel::PathCode::Instruction& next) const;
@@ -175,6 +180,7 @@ class BlockProfiler {
   uint64_t interval_left_out_ = 0;
   uint64_t interval_reported_ = 0;  // from counts
   bool begun_ = false;
+  uint64_t running_ = 0;  // threads of which Thread::runs
   simpoint::Interval interval_;
   simpoint::Profile profile_;
   std::vector<simpoint::Entry> entries_;

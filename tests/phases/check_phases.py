@@ -149,6 +149,18 @@ def threads():
     assert {of[block - 1] for block in later} == {0, 1, 2}, "an interval is of all threads"
 
 
+def waiting_leader():
+    """A shell that waits for its children gets on with none of them: intervals that it began are not as long as all of
+    them together."""
+    for options in ([], ["--exact-order"]):
+        run("bbv", "-q", "-o", "a.bb", "--interval", "100k", *options, "--", "/bin/sh", "-c", 11 * '"$0" 1 1; ' + ":", GUEST,
+            program_output=11 * "done\n")
+        profile = read("a.bb")
+        consistent(*profile)
+        assert len(profile[1]) > 11
+        assert max(interval[1] for interval in profile[1]) < 400_000, profile[1]
+
+
 def barriers():
     """Of openmp_phases.c an interval from each parallel region to the next, one more where there is a barrier."""
     rounds = 2
