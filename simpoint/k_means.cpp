@@ -27,8 +27,10 @@ struct Nearest {
 
 // Squared distances of one point to all centres. The order of additions is that of the dimensions, however wide the
 // vectors are (no fused multiply-add in either clone): same bits on every processor.
-[[gnu::target_clones("avx2", "default")]] void distances_to_all(const double* point, const double* centres, size_t k,
-                                                                size_t dimensions, double* to) {
+#if !defined(__SANITIZE_THREAD__)  // the choice is made before its runtime has started
+[[gnu::target_clones("avx2", "default")]]
+#endif
+void distances_to_all(const double* point, const double* centres, size_t k, size_t dimensions, double* to) {
   std::fill(to, to + k, 0.0);
   for (size_t d = 0; d < dimensions; ++d) {
     const double x = point[d];
