@@ -178,7 +178,7 @@ void StreamConsumer::let_in(uint32_t index, RunResult& result) {
   bell_.add(target.header().consumer_sleeps);
   std::string command = command_line_of(target.pid());
   const host::Family::Birth& birth = family_.birth(index);
-  if (command.empty() && birth.is_copy) command = result.processes[birth.parent].command;   // it has ended already
+  if (command.empty() && birth.is_copy) command = result.processes[birth.parent].command;  // it has ended already
   result.processes.push_back({index, target.pid(), std::move(command)});
 }
 
