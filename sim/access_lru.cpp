@@ -8,27 +8,33 @@
 
 namespace simrun::sim {
 
-// Functions in tail position, so that nobody saves registers twice.
+// Functions in tail position, so that nobody saves registers twice. Level 1 is not searched: level 2 has all its lines, and
+// knows which. (Three streams in step through one set of level 1, each access a miss of all levels: 26.0 ns with a search,
+// whose load of the tags waited for the store of the last one, and 22.7 without; hits of level 2 16.4 and 15.8.)
 template <uint32_t kWays2, uint32_t kWays3>
 void Hierarchy::access_lru(Hierarchy& hierarchy, Port& port, uint32_t core, Access kind, uint64_t line) {
   const CoherentTree::LruStep &one = port.lru.steps[0], &two = port.lru.steps[1];
-  const Level1Block block = Level1Block::of_set(one.blocks, line & one.set_mask);
-  if (const uint32_t mask = block.matches(static_cast<uint32_t>(line >> one.set_shift)); mask != 0) [[unlikely]]
-    return find_unguessed(hierarchy, port, core, kind, line, lowest(mask));
   const uint64_t tag = line >> two.set_shift;
-  const auto block2 = SetBlock<kWays2, true, kWays3 != 0>::of_set(two.blocks, line & two.set_mask);
-  const uint32_t mask = block2.matches(static_cast<uint32_t>(tag));
+  const auto block = SetBlock<kWays2, true, kWays3 != 0>::of_set(two.blocks, line & two.set_mask);
+  const uint32_t mask = block.matches(static_cast<uint32_t>(tag));
   if (tag >= *two.narrow_tags) [[unlikely]]
     return access_wide<kWays2, kWays3>(hierarchy, port, core, kind, line, mask);
   if (mask == 0) return fetch_lru<kWays2, kWays3>(hierarchy, port, core, kind, line);
-  take_lru<kWays2, kWays3>(hierarchy, port, core, kind, line, lowest(mask));
+  const size_t found = lowest(mask);
+  if ((block.sharers(found) & one.child_bit) != 0) [[unlikely]]
+    return find_unguessed(hierarchy, port, core, kind, line);
+  take_lru<kWays2, kWays3>(hierarchy, port, core, kind, line, found);
 }
 
-// Level 1 has a line with the lower half of the tag.
+// Level 1 has the line: the guess was wrong, or it is written for the first time.
 [[gnu::noinline]] void Hierarchy::find_unguessed(Hierarchy& hierarchy, Port& port, uint32_t core, Access kind,
-                                                 uint64_t line, size_t found) {
+                                                 uint64_t line) {
   const CoherentTree::LruWay& way = port.lru;
-  const auto slot = static_cast<Slot>((line & way.steps[0].set_mask) * kLevel1Ways + found);
+  const CoherentTree::LruStep& one = way.steps[0];
+  const uint64_t set = line & one.set_mask;
+  const uint32_t mask = Level1Block::of_set(one.blocks, set).matches(static_cast<uint32_t>(line >> one.set_shift));
+  DCHECK(mask != 0);
+  const auto slot = static_cast<Slot>(set * kLevel1Ways + lowest(mask));
   Cache::Recent& recent = way.recent[slot];
   if (recent.key >> 1 != line) return hierarchy.access_8_ways(port, core, kind, line);
   recent.used = ++*way.clock;
@@ -39,10 +45,14 @@ void Hierarchy::access_lru(Hierarchy& hierarchy, Port& port, uint32_t core, Acce
 template <uint32_t kWays2, uint32_t kWays3>
 [[gnu::noinline]] void Hierarchy::access_wide(Hierarchy& hierarchy, Port& port, uint32_t core, Access kind,
                                               uint64_t line, uint32_t mask) {
-  const CoherentTree::LruStep& two = port.lru.steps[1];
-  mask = two.cache->verify(line & two.set_mask, line >> two.set_shift, mask);
+  const CoherentTree::LruStep &one = port.lru.steps[0], &two = port.lru.steps[1];
+  const uint64_t set = line & two.set_mask;
+  mask = two.cache->verify(set, line >> two.set_shift, mask);
   if (mask == 0) return fetch_lru<kWays2, kWays3>(hierarchy, port, core, kind, line);
-  take_lru<kWays2, kWays3>(hierarchy, port, core, kind, line, lowest(mask));
+  const size_t found = lowest(mask);
+  if ((SetBlock<kWays2, true, kWays3 != 0>::of_set(two.blocks, set).sharers(found) & one.child_bit) != 0)
+    return find_unguessed(hierarchy, port, core, kind, line);
+  take_lru<kWays2, kWays3>(hierarchy, port, core, kind, line, found);
 }
 
 template <uint32_t kWays2, uint32_t kWays3>

@@ -218,7 +218,7 @@ class Hierarchy {
   // Of the usual machine, for as long as nobody watches (access_lru.cpp). Not of flushes.
   template <uint32_t kWays2, uint32_t kWays3>
   static void access_lru(Hierarchy& hierarchy, Port& port, uint32_t core, Access kind, uint64_t line);
-  static void find_unguessed(Hierarchy& hierarchy, Port& port, uint32_t core, Access kind, uint64_t line, size_t found);
+  static void find_unguessed(Hierarchy& hierarchy, Port& port, uint32_t core, Access kind, uint64_t line);
   template <uint32_t kWays2, uint32_t kWays3>
   static void access_wide(Hierarchy& hierarchy, Port& port, uint32_t core, Access kind, uint64_t line, uint32_t mask);
   template <uint32_t kWays2, uint32_t kWays3>
