@@ -23,7 +23,7 @@ using sim::Cache;
 
 namespace {
 
-constexpr size_t kMostBytesOfReference = 256, kMostOfWatched = 512;  // in each half
+constexpr size_t kMostBytesOfReference = 256, kMostOfWatched = 512;  // in each half; the latter of named memory too
 
 bool fits_32(uint64_t value) {
   const auto number = static_cast<int64_t>(value);
@@ -35,6 +35,14 @@ size_t tables_bytes(uint64_t capacity) { return 2 * capacity * sizeof(uint32_t);
 static_assert(sizeof(Cache::Recent) == 16 && sizeof(Cache::Guess) == 2);
 constexpr uint32_t kSlotShift = 4;
 constexpr size_t kKey = offsetof(Cache::Recent, key), kUsed = offsetof(Cache::Recent, used);
+
+using Names = channel::MemoryNames;
+constexpr uint32_t kTranslationShift = 5;
+static_assert(sizeof(Names::Translation) == 1 << kTranslationShift);
+constexpr uint32_t page_at(bool write) {
+  return static_cast<uint32_t>(offsetof(Names::Translation, page) + write * sizeof(uint64_t));
+}
+constexpr uint32_t kDistance = offsetof(Names::Translation, distance);
 
 }  // namespace
 
@@ -94,6 +102,12 @@ class CompiledPaths::Emitter : public Xbyak::CodeGenerator {
   uint32_t special(const DecodedPath& path, uint32_t index, std::array<uint32_t, 8>& sums);
   void data(uint32_t index, const Reference& r, uint64_t pc, bool of_fs);
   void look_up(uint32_t index, const Reference& r, uint64_t pc, const Base& base, uint64_t constant);
+  void name_fetched(uint64_t line);
+  void name_data(bool writes);
+  void call_for_name(bool writes) {
+    mov(esi, uint32_t{writes});
+    call(name_);
+  }
   void look_at_fetched_page();
   void look_at_data_page();
   void note_stride(uint32_t index, uint64_t pc);
@@ -126,7 +140,7 @@ class CompiledPaths::Emitter : public Xbyak::CodeGenerator {
   const size_t cold_begin_;
   size_t hot_begin_ = 0, hot_ = 0, cold_;
   const uint8_t* entry_ = nullptr;
-  Xbyak::Label leave_, make_, make_special_, miss_, look_up_page_[2], note_;
+  Xbyak::Label leave_, make_, make_special_, miss_, name_, look_up_page_[2], note_;
   // Of the path that is emitted.
   uint64_t number_ = 0;
   uint64_t line_ = 0;         // fetched last
@@ -194,6 +208,15 @@ void CompiledPaths::Emitter::emit_routines() {
   call_out(level1_.is_watched ? offsetof(CompiledRun, miss_of) : offsetof(CompiledRun, miss));
   ret();
   if (level1_.is_watched) emit_watching();
+  if (level1_.is_named) {
+    align(16);
+    L(name_);  // rax: an address of which the table knows no name, esi: whether it is written; then rax is the name
+    mov(of_run(offsetof(CompiledRun, kept)), rax);
+    mov(rdx, rax);
+    call_out(offsetof(CompiledRun, distance));
+    add(rax, of_run(offsetof(CompiledRun, kept)));
+    ret();
+  }
 
   align(16);
   entry_ = getCurr();
@@ -289,8 +312,8 @@ void CompiledPaths::Emitter::dispatch() {
 }
 
 uint32_t CompiledPaths::Emitter::emit(uint64_t number, const DecodedPath& path) {
-  const size_t most =
-      (path.reference_count + path.special_count + 2) * (level1_.is_watched ? kMostOfWatched : kMostBytesOfReference);
+  const size_t most = (path.reference_count + path.special_count + 2) *
+                      (level1_.is_watched || level1_.is_named ? kMostOfWatched : kMostBytesOfReference);
   if (hot_ + most > cold_begin_ || cold_ + most > 2 * cold_begin_) return 0;
   const size_t cold_start = cold_;
   const auto start = static_cast<uint32_t>(hot_);
@@ -366,11 +389,20 @@ void CompiledPaths::Emitter::fetch(uint32_t index, uint64_t line) {
     mov(rdx, tag);
     xor_(rax, rdx);
   }
-  if (const uint64_t page = (line ^ tag) >> level1_.page_shift; level1_.has_tlb && page != page_) {
+  if (level1_.is_named) name_fetched(line);
+  if (const uint64_t page = (line ^ tag) >> level1_.page_shift; level1_.has_tlb && (page != page_ || level1_.is_named)) {
     look_at_fetched_page();
     page_ = is_first ? CompiledRun::kNoLine : page;  // the first may be skipped
   }
-  movzx(edx, word[r8 + static_cast<uint32_t>(2 * Cache::place_of(line ^ tag, level1_.fetch_mask))]);
+  if (level1_.is_named) {
+    mov(rdx, rax);  // Cache::place_of
+    shr(rdx, Cache::kPlaceFold);
+    xor_(edx, eax);
+    and_(edx, static_cast<uint32_t>(level1_.fetch_mask));
+    movzx(edx, word[r8 + rdx * 2]);
+  } else {
+    movzx(edx, word[r8 + static_cast<uint32_t>(2 * Cache::place_of(line ^ tag, level1_.fetch_mask))]);
+  }
   shl(edx, kSlotShift);
   add(rax, rax);  // the key of a line that is not modified; of one that is, the general way knows
   cmp(ptr[r9 + rdx + kKey], rax);
@@ -404,6 +436,38 @@ uint32_t CompiledPaths::Emitter::special(const DecodedPath& path, uint32_t index
   sums[3] += kind != ReferenceKind::kStore, sums[4] += kind != ReferenceKind::kLoad;
   sums[7] += kind == ReferenceKind::kReadModifyWrite;
   return 1;
+}
+
+// rax = the name of the line.
+void CompiledPaths::Emitter::name_fetched(uint64_t line) {
+  Xbyak::Label unknown, behind;
+  const uint64_t address = line << level1_.line_shift, page = address >> Names::kPageShift;
+  const auto place = static_cast<uint32_t>(page % Names::kTranslations << kTranslationShift);
+  mov(rdx, of_run(offsetof(CompiledRun, names)));
+  mov(rax, page);
+  cmp(ptr[rdx + place + page_at(false)], rax);
+  mov(rax, address);
+  jne(unknown, T_NEAR);
+  add(rax, ptr[rdx + place + kDistance]);
+  L(behind);
+  shr(rax, level1_.line_shift);
+  otherwise(unknown, behind, [this] { call_for_name(false); });
+}
+
+// rax, an address, becomes its name.
+void CompiledPaths::Emitter::name_data(bool writes) {
+  Xbyak::Label unknown, behind;
+  mov(rdx, rax);
+  shr(rdx, Names::kPageShift);
+  mov(ecx, edx);
+  and_(ecx, static_cast<uint32_t>(Names::kTranslations - 1));
+  shl(ecx, kTranslationShift);
+  add(rcx, of_run(offsetof(CompiledRun, names)));
+  cmp(ptr[rcx + page_at(writes)], rdx);
+  jne(unknown, T_NEAR);
+  add(rax, ptr[rcx + kDistance]);
+  L(behind);
+  otherwise(unknown, behind, [this, writes] { call_for_name(writes); });
 }
 
 void CompiledPaths::Emitter::look_at_fetched_page() {
@@ -468,7 +532,9 @@ void CompiledPaths::Emitter::data(uint32_t index, const Reference& r, uint64_t p
   if (r.b == 0) constant += number_ << r.shift, base.shift = 0;
   const bool writes = r.kind >= ReferenceKind::kStore;
   const uint64_t distance = constant - constant_before_;
-  if (has_before_ && base == before_ && distance + kMostDistance < 2 * kMostDistance) {
+  // The first write to a page may change its name.
+  const bool may_rename = level1_.is_named && writes && !before_writes_;
+  if (has_before_ && base == before_ && distance + kMostDistance < 2 * kMostDistance && !may_rename) {
     // Mostly on the line of the reference before, which is the most recent one and stays it: then this is all.
     Xbyak::Label elsewhere, is_clean, behind;
     lea(r10d, ptr[r10 + static_cast<int32_t>(distance)]);
@@ -528,6 +594,7 @@ void CompiledPaths::Emitter::look_up(uint32_t index, const Reference& r, uint64_
   const uint32_t line_bytes = 1u << level1_.line_shift;
   const uint64_t tag = level1_.tag >> level1_.line_shift;
   put_address(base, constant);
+  if (level1_.is_named) name_data(r.kind >= ReferenceKind::kStore);
   mov(r10d, eax);
   and_(r10d, line_bytes - 1);
   if (r.bytes > 1) {

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "instr/channel/decoded_paths.h"
+#include "instr/channel/memory_names.h"
 #include "instr/channel/replay.h"
 #include "sim/cache/cache.h"
 #include "sim/prefetch/stride.h"
@@ -38,6 +39,9 @@ struct CompiledRun {
   sim::Cache::Shortcut pages[2] = {};  // of fetches, of data
   sim::prefetch::Stride::Entry* strides = nullptr;
   uint64_t kept = 0;  // for the code
+  // With Level1::is_named. MemoryNames::distance() of an address for which `names` has no answer.
+  const channel::MemoryNames::Translation* names = nullptr;
+  uint64_t (*distance)(CompiledRun*, uint32_t is_write, uint64_t address) noexcept = nullptr;
 };
 
 class CompiledPaths {
@@ -48,6 +52,7 @@ class CompiledPaths {
     uint64_t fetch_mask, data_mask;  // Cache::Shortcut::guess_mask
     uint64_t tag;                    // of the process, in addresses
     bool split;                      // fetches and data have caches of their own
+    bool is_named = false;           // memory has names, which lines are of (docs/shared-memory.md); no tag
     // More than level 1 sees every access. What the code leaves to others is given with its instruction, then.
     bool is_watched = false;
     bool has_tlb = false, has_stride = false;  // of data, in level 1

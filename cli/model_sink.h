@@ -67,7 +67,10 @@ class BasicModelSink {
         line_shift_(static_cast<uint32_t>(std::countr_zero(model.line_bytes()))),
         watch_(nullptr),
         memory_(names) {}
-  void look_at_names() { names_ = memory_.names(); }
+  void look_at_names() {
+    if (names_ == nullptr && memory_.names() != nullptr) compiled_.clear();  // it knows no names
+    names_ = memory_.names();
+  }
   bool has_names() const { return names_ != nullptr; }
   void set_room_for_code(const CompiledPaths::Room& room) { room_for_code_ = room; }
 
@@ -97,24 +100,18 @@ class BasicModelSink {
   }
   void data(uint32_t handle, channel::ReferenceKind kind, uint64_t address, uint32_t bytes) {
     const sim::Access access = access_of(kind);
-    if (names_ == nullptr) [[likely]]
-      return model_.access(core(handle), access, address ^ uint64_t{process(handle)} << kProcessShift, bytes);
-    for_each_piece(*names_, process(handle), address, bytes, sim::is_write(access),
-                   [&](uint64_t name, uint32_t size, uint64_t, bool goes_on) {
-                     if (!goes_on) return model_.access(core(handle), access, name, size);
-                     for (uint64_t line = name >> line_shift_; line <= (name + size - 1) >> line_shift_; ++line)
-                       model_.access_further_line(core(handle), access, line);
-                   });
+    in_pieces(handle, access, address, bytes,
+              [&](uint64_t name, uint32_t size) { model_.access(core(handle), access, name, size); });
   }
   // Many references of one execution of a path at once.
   void plain(uint32_t handle, const channel::PlainReferences& path) requires HasHits<Model> {
     take_path(*this, handle, path);
   }
-  // Many paths at once (channel/replay.h): where memory has no names.
+  // Many paths at once (channel/replay.h).
   template <class Take>
   [[gnu::always_inline]] bool take_together(uint32_t handle, Take take) requires HasHits<Model> {
     look_at_hits(handle);
-    if (names_ != nullptr || !hits_.usable()) return false;
+    if (!hits_.usable()) return false;
     if constexpr (HasWatchers<Model>) {
       if (hits_.sees_all()) {
         WatchedWay way(*this, handle);
@@ -122,7 +119,10 @@ class BasicModelSink {
         return true;
       }
     }
-    if (hits_.line_bytes() == 64) {
+    if (names_ != nullptr) [[unlikely]] {
+      ShortWay<0, true> way(*this, handle);
+      take(way);
+    } else if (hits_.line_bytes() == 64) {
       ShortWay<6> way(*this, handle);
       take(way);
     } else {
@@ -169,7 +169,25 @@ class BasicModelSink {
     if (code == nullptr) code = std::make_unique<CompiledPaths>(level1, capacity, room_for_code_);
     return code->level1() == level1 ? code.get() : nullptr;
   }
-  template <uint32_t kLineShift>
+  // put(name, bytes) of a reference; what it has on pages that are named otherwise is made here.
+  template <class Put>
+  [[gnu::always_inline]] void in_pieces(uint32_t handle, sim::Access access, uint64_t address, uint32_t bytes, Put put) {
+    if (names_ == nullptr) [[likely]]
+      return put(address ^ uint64_t{process(handle)} << kProcessShift, bytes);
+    for_each_piece(*names_, process(handle), address, bytes, sim::is_write(access),
+                   [&](uint64_t name, uint32_t size, uint64_t, bool goes_on) {
+                     if (!goes_on) return put(name, size);
+                     for (uint64_t line = name >> line_shift_; line <= (name + size - 1) >> line_shift_; ++line)
+                       model_.access_further_line(core(handle), access, line);
+                   });
+  }
+  // What a CompiledRun asks for a name that its table has not.
+  template <class AnyWay>
+  static uint64_t distance_for_code(CompiledRun* run, uint32_t is_write, uint64_t address) noexcept {
+    auto* const way = static_cast<AnyWay*>(run->maker);
+    return way->sink_.names_->distance(process(way->handle_), address, is_write != 0);
+  }
+  template <uint32_t kLineShift, bool kNamed = false>
   class ShortWay;
   class WatchedWay;
   // References of a ShortWay that need more than a look.
@@ -179,9 +197,11 @@ class BasicModelSink {
   // To several lines, or of a rare kind.
   [[gnu::noinline]] void access_bytes(uint32_t handle, const channel::Reference& r, uint64_t address) {
     const sim::Access access = access_of(r.kind);
-    if (access == sim::Access::kPrefetch || access == sim::Access::kFlush)
-      return model_.access_amid(core(handle), access, address, r.bytes, 0);
-    model_.access_counted(core(handle), access, address, r.bytes, 0);
+    in_pieces(handle, access, address, r.bytes, [&](uint64_t name, uint32_t size) {
+      if (access == sim::Access::kPrefetch || access == sim::Access::kFlush)
+        return model_.access_amid(core(handle), access, name, size, 0);
+      model_.access_counted(core(handle), access, name, size, 0);
+    });
   }
 
   uint32_t line_shift_;
@@ -216,7 +236,7 @@ template <class Self>
 
 // Paths of one thread in a row: what level 1 is looked up by and its clock are in registers.
 template <class Model>
-template <uint32_t kLineShift>  // 0: as the machine has it
+template <uint32_t kLineShift, bool kNamed>  // 0: as the machine has it; memory has names
 class BasicModelSink<Model>::ShortWay {
  public:
   ShortWay(BasicModelSink& sink, uint32_t handle)
@@ -224,7 +244,7 @@ class BasicModelSink<Model>::ShortWay {
         handle_(handle),
         fetches_(sink.hits_.fetches().lines),
         data_(sink.hits_.data().lines),
-        tag_(uint64_t{process(handle)} << kProcessShift),
+        tag_(kNamed ? 0 : uint64_t{process(handle)} << kProcessShift),
         line_shift_(sink.line_shift_),
         clock_(sink.hits_.clock()) {}
   ShortWay(const ShortWay&) = delete;
@@ -244,18 +264,20 @@ class BasicModelSink<Model>::ShortWay {
     };
     for (; at != end; ++at) {
       if (at->kind == Kind::kFetch) {
-        const uint64_t line = (static_cast<uint64_t>(at->disp) + fetched) ^ tag_ >> line_shift();
+        const uint64_t line = name_of_line(static_cast<uint64_t>(at->disp) + fetched);
         if (!hits(fetches_, line, false, clock)) [[unlikely]]
           special([&] { sink_.access_line(handle_, Kind::kFetch, line); });
         continue;
       }
-      const uint64_t address = channel::evaluate(*at, words) ^ tag_;
+      const uint64_t address = channel::evaluate(*at, words);
       if ((address & (line_bytes() - 1)) + at->bytes > line_bytes() || at->kind > Kind::kReadModifyWrite) [[unlikely]] {
         special([&] { sink_.access_bytes(handle_, *at, address); });
         continue;
       }
-      if (!hits(data_, address >> line_shift(), at->kind >= Kind::kStore, clock)) [[unlikely]]
-        special([&] { sink_.access_line(handle_, at->kind, address >> line_shift()); });
+      const bool writes = at->kind >= Kind::kStore;
+      const uint64_t line = name_of(address, writes) >> line_shift();
+      if (!hits(data_, line, writes, clock)) [[unlikely]]
+        special([&] { sink_.access_line(handle_, at->kind, line); });
     }
     clock_ = clock;
   }
@@ -283,10 +305,22 @@ class BasicModelSink<Model>::ShortWay {
   void count(const channel::PlainCounts& c) { sink_.hits_.count(c.fetches, c.loads, c.stores, c.modifications); }
 
  private:
+  friend class BasicModelSink;
+
+  [[gnu::always_inline]] uint64_t name_of(uint64_t address, bool write) const {
+    if constexpr (kNamed) return address + sink_.names_->distance(process(handle_), address, write);
+    return address ^ tag_;
+  }
+  [[gnu::always_inline]] uint64_t name_of_line(uint64_t line) const {
+    if constexpr (kNamed) return name_of(line << line_shift(), false) >> line_shift();
+    return line ^ tag_ >> line_shift();
+  }
   [[gnu::noinline]] void look_for_code(const channel::DecodedPaths& paths) {
     paths_ = &paths;
-    code_ = sink_.compiled(process(handle_), {line_shift(), fetches_.guess_mask, data_.guess_mask, tag_, fetches_.guesses != data_.guesses},
-                           paths.capacity());
+    CompiledPaths::Level1 level1{line_shift(), fetches_.guess_mask, data_.guess_mask, tag_, fetches_.guesses != data_.guesses};
+    level1.is_named = kNamed;
+    code_ = sink_.compiled(process(handle_), level1, paths.capacity());
+    if constexpr (kNamed) run_.names = sink_.names_->translations(process(handle_)), run_.distance = distance_for_code<ShortWay>;
     run_.fetch_slots = fetches_.slots, run_.fetch_guesses = fetches_.guesses;
     run_.data_slots = data_.slots, run_.data_guesses = data_.guesses;
     run_.maker = this;
@@ -318,12 +352,12 @@ class BasicModelSink<Model>::ShortWay {
     const channel::DecodedPath& path = (*paths_)[*words];
     if (reference < path.reference_count) {
       const channel::Reference& r = path.references[reference];
-      sink_.access_bytes(handle_, r, channel::evaluate(r, words) ^ tag_);
+      sink_.access_bytes(handle_, r, channel::evaluate(r, words));
     } else {  // by FS
       const border::OperandDescriptor& o = path.specials[reference - path.reference_count].operand;
       const channel::OperandAddress address(o, words, run_.paths.thread->bases);
       const channel::Reference r{0, 0, 0, static_cast<uint16_t>(o.size), 0, channel::to_reference_kind(o.kind)};
-      sink_.access_bytes(handle_, r, address.at(channel::address_offset(o, words)) ^ tag_);
+      sink_.access_bytes(handle_, r, address.at(channel::address_offset(o, words)));
     }
   }
   void make_special(uint32_t special) {
@@ -360,19 +394,30 @@ uint64_t BasicModelSink<Model>::iterations(uint32_t handle, std::span<const chan
                                            int64_t step, uint64_t most) requires HasHits<Model> {
   using Kind = channel::ReferenceKind;
   look_at_hits(handle);
-  if (names_ != nullptr || !hits_.usable() || hits_.sees_all()) return 0;
-  const uint64_t tag = uint64_t{process(handle)} << kProcessShift, line_bytes = hits_.line_bytes();
+  if (!hits_.usable() || hits_.sees_all()) return 0;
+  const uint64_t line_bytes = hits_.line_bytes();
   for (const channel::StringReference& r : first) {
     const uint64_t place = r.address & (line_bytes - 1);
     const uint64_t in_line = step > 0 ? (line_bytes - place) / r.bytes : place / r.bytes + 1;
     if (place + r.bytes > line_bytes || r.kind > Kind::kReadModifyWrite) return 0;
     most = std::min(most, in_line);
   }
-  const auto line_of = [&](const channel::StringReference& r) { return (r.address ^ tag) >> hits_.line_shift(); };
-  for (const channel::StringReference& r : first)
-    if (!hits_.data().has_line(line_of(r), r.kind >= Kind::kStore)) return 0;
-  for (const channel::StringReference& r : first) {
-    hits_.data().answers(line_of(r), r.kind >= Kind::kStore);
+  std::array<uint64_t, 2> lines;
+  for (size_t i = 0; i < first.size(); ++i) {
+    const channel::StringReference& r = first[i];
+    const bool writes = r.kind >= Kind::kStore;
+    uint64_t name = r.address ^ uint64_t{process(handle)} << kProcessShift;
+    if (names_ != nullptr) {  // a look could change the name of the reference before
+      const auto distance = names_->known_distance(process(handle), r.address, writes);
+      if (!distance) return 0;
+      name = r.address + *distance;
+    }
+    lines[i] = name >> hits_.line_shift();
+    if (!hits_.data().has_line(lines[i], writes)) return 0;
+  }
+  for (size_t i = 0; i < first.size(); ++i) {
+    const channel::StringReference& r = first[i];
+    hits_.data().answers(lines[i], r.kind >= Kind::kStore);
     hits_.count(0, r.kind == Kind::kLoad ? most : 0, r.kind == Kind::kStore ? most : 0,
                 r.kind == Kind::kReadModifyWrite ? most : 0);
   }

@@ -85,7 +85,6 @@ class TraceModelSink {
   }
   // As traces::PathRun says. Throws traces::FormatError.
   bool take_paths(traces::PathRun& run) requires(channel::TakesTogether<Inner> || channel::MakesLater<Inner>) {
-    if (sink_.has_names()) return false;
     channel::ReplayState state;
     state.handle = run.thread.handle, state.last_line = run.thread.last_line;
     state.bases = {run.thread.bases.fs, run.thread.bases.gs};

@@ -17,7 +17,8 @@ class BasicModelSink<Model>::WatchedWay {
         hits_(sink.hits_),
         fetches_(hits_.fetches()),
         data_(hits_.data()),
-        tag_(uint64_t{process(handle)} << kProcessShift),
+        names_(sink.names_),
+        tag_(names_ != nullptr ? 0 : uint64_t{process(handle)} << kProcessShift),
         clock_(hits_.clock()) {}
   WatchedWay(const WatchedWay&) = delete;
   WatchedWay& operator=(const WatchedWay&) = delete;
@@ -30,18 +31,17 @@ class BasicModelSink<Model>::WatchedWay {
       ++made_;
       const uint64_t value = channel::evaluate(*at, words);
       if (at->kind == Kind::kFetch) {
-        const uint64_t line = value ^ tag_ >> shift;
+        const uint64_t line = name_of(value << shift, false) >> shift;
         look_at_page(fetches_, fetched_page_, line);
         if (!answers(fetches_, line, false, *pc)) [[unlikely]]
           access_line(Kind::kFetch, line, *pc);
         continue;
       }
-      const uint64_t address = value ^ tag_;
-      if ((address & (line_bytes - 1)) + at->bytes > line_bytes || at->kind > Kind::kReadModifyWrite) [[unlikely]] {
-        access_bytes(*at, address, *pc);
+      if ((value & (line_bytes - 1)) + at->bytes > line_bytes || at->kind > Kind::kReadModifyWrite) [[unlikely]] {
+        access_bytes(*at, value, *pc);
         continue;
       }
-      const uint64_t line = address >> shift;
+      const uint64_t line = name_of(value, at->kind >= Kind::kStore) >> shift;
       look_at_page(data_, data_page_, line);
       if (!answers(data_, line, at->kind >= Kind::kStore, *pc)) [[unlikely]]
         access_line(at->kind, line, *pc);
@@ -73,9 +73,13 @@ class BasicModelSink<Model>::WatchedWay {
   void count(const channel::PlainCounts& c) { hits_.count(c.fetches, c.loads, c.stores, c.modifications); }
 
  private:
+  friend class BasicModelSink;
   using Side = sim::Hierarchy::Hits::Side;
   static constexpr uint64_t kNoPage = CompiledRun::kNoLine;
 
+  uint64_t name_of(uint64_t address, bool write) const {
+    return names_ != nullptr ? address + names_->distance(process(handle_), address, write) : address ^ tag_;
+  }
   // make() calls the sink, or the model, of references that they count.
   template <class Do>
   void amid(Do make) {
@@ -111,10 +115,15 @@ class BasicModelSink<Model>::WatchedWay {
     hits_.set_clock(clock_);
     sink_.model_.set_pc(pc);
     const sim::Access access = access_of(r.kind);
-    if (is_counted(r.kind))
-      sink_.model_.access_counted(core(handle_), access, address, r.bytes, -made_);
-    else
-      sink_.model_.access_amid(core(handle_), access, address, r.bytes, -(--made_));
+    if (!is_counted(r.kind)) --made_;
+    sink_.in_pieces(handle_, access, address, r.bytes, [&](uint64_t name, uint32_t size) {
+      if (is_counted(r.kind))
+        sink_.model_.access_counted(core(handle_), access, name, size, -made_);
+      else
+        sink_.model_.access_amid(core(handle_), access, name, size, -made_);
+      sink_.model_.set_ahead(-made_);  // of further pieces
+    });
+    sink_.model_.set_ahead(0);
     clock_ = hits_.clock();
     data_page_ = kNoPage;
   }
@@ -128,6 +137,8 @@ class BasicModelSink<Model>::WatchedWay {
     CompiledPaths::Level1 level1{hits_.line_shift(),       fetches_.lines.guess_mask,
                                  data_.lines.guess_mask,   tag_,
                                  fetches_.lines.guesses != data_.lines.guesses};
+    level1.is_named = names_ != nullptr;
+    if (level1.is_named) run_.names = names_->translations(process(handle_)), run_.distance = distance_for_code<WatchedWay>;
     level1.is_watched = true, level1.has_tlb = hits_.has_tlb(), level1.has_stride = data_.stride != nullptr;
     level1.page_shift = hits_.page_shift();
     if (level1.has_tlb)
@@ -207,7 +218,7 @@ class BasicModelSink<Model>::WatchedWay {
                                    ? channel::evaluate(r, words)
                                    : channel::OperandAddress(*special, words, run_.paths.thread->bases)
                                          .at(channel::address_offset(*special, words));
-      access_bytes(r, address ^ tag_, pc);
+      access_bytes(r, address, pc);
     });
     run_.data_line = CompiledRun::kNoLine;
   }
@@ -229,6 +240,7 @@ class BasicModelSink<Model>::WatchedWay {
   const uint32_t handle_;
   const sim::Hierarchy::Hits hits_;
   const Side fetches_, data_;
+  channel::MemoryNames* const names_;  // null: memory has none
   const uint64_t tag_;
   uint64_t clock_;
   uint64_t fetched_page_ = kNoPage, data_page_ = kNoPage;  // of the references before

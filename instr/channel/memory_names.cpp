@@ -104,7 +104,7 @@ uint64_t MemoryNames::look_up(uint32_t process, uint64_t page, bool write) {
     }
   }
   const bool writes_need_no_look = write || kind == Kind::kShared || (name == own && p.copies.empty());
-  Translation& t = (*storage_[process])[page % kBufferEntries];
+  Translation& t = (*storage_[process])[page % kTranslations];
   t.page[0] = page;
   t.page[1] = writes_need_no_look ? page : kNoPage;
   t.distance = (name - page) << kPageShift;
@@ -117,7 +117,7 @@ void MemoryNames::separate_page(uint32_t process, uint64_t page, uint64_t name) 
     Process& c = *processes_[copy];
     if (name_of(c, page) != name || region_of(c, page).kind != Kind::kCopied) continue;
     c.written[page] = own_name(copy, page);
-    (*storage_[copy])[page % kBufferEntries] = {{kNoPage, kNoPage}, 0};
+    (*storage_[copy])[page % kTranslations] = {{kNoPage, kNoPage}, 0};
   }
 }
 

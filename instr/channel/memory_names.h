@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <unordered_set>
@@ -21,6 +22,14 @@ class MemoryNames {
  public:
   static constexpr uint32_t kPageShift = 12;
   static constexpr uint64_t kPageBytes = uint64_t{1} << kPageShift;
+
+  // What a direct-mapped table in front of the others has for each process, by page number modulo kTranslations: page[w]
+  // says for which page reads (0) or writes (1) need no look, and `distance` is what distance() says of it.
+  struct alignas(32) Translation {
+    uint64_t page[2];
+    uint64_t distance;
+  };
+  static constexpr uint64_t kTranslations = 1024;
 
   MemoryNames();
   ~MemoryNames();
@@ -41,21 +50,22 @@ class MemoryNames {
 
   // What is to be added (modulo 2^64) to `address` to get its name; the same for all addresses of the page.
   uint64_t distance(uint32_t process, uint64_t address, bool write) {
-    const uint64_t page = address >> kPageShift;
-    const Translation& t = buffers_[process][page % kBufferEntries];
-    if (t.page[write] == page) [[likely]]
-      return t.distance;
-    return look_up(process, page, write);
+    if (const auto known = known_distance(process, address, write)) [[likely]]
+      return *known;
+    return look_up(process, address >> kPageShift, write);
   }
+  // The same, when asking would change nothing and takes no look.
+  std::optional<uint64_t> known_distance(uint32_t process, uint64_t address, bool write) const {
+    const uint64_t page = address >> kPageShift;
+    const Translation& t = buffers_[process][page % kTranslations];
+    return t.page[write] == page ? std::optional(t.distance) : std::nullopt;
+  }
+  // For who looks there in code of its own and asks distance() for what is not there: valid until a process is added or
+  // forgotten.
+  const Translation* translations(uint32_t process) const { return buffers_[process]; }
 
  private:
-  // A direct-mapped table in front of the others: page[w] says for which page reads (0) or writes (1) need no look.
-  struct Translation {
-    uint64_t page[2];
-    uint64_t distance;
-  };
-  static constexpr uint64_t kBufferEntries = 1024;
-  using Buffer = std::array<Translation, kBufferEntries>;
+  using Buffer = std::array<Translation, kTranslations>;
 
   struct Object {
     uint64_t device, number, part;

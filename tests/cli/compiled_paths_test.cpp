@@ -4,8 +4,12 @@
 #include "cli/compiled_paths.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 
+#include <array>
 #include <deque>
+#include <functional>
 #include <optional>
 #include <random>
 
@@ -86,15 +90,19 @@ struct Program {
   std::vector<uint16_t> words;  // of each
 };
 
+enum class Memory : uint8_t { kOfEachProcess, kNamed };
+
 // One side of the comparison: its model, and its threads' states.
 template <class Model, class Sink = BasicModelSink<Model>>
 struct Side {
-  Side(const sim::MachineConfig& machine, std::deque<Program>& programs, auto... more)
-      : model(machine, more...), sink(model) {
+  Side(const sim::MachineConfig& machine, std::deque<Program>& programs, Memory memory, auto... more)
+      : model(machine, more...), sink(memory == Memory::kNamed ? Sink(model, names) : Sink(model)) {
+    names.add_image(0, {});
     for (Program& p : programs) paths.push_back(std::make_unique<channel::PathTable>(p.mapped, machine.line_bytes));
     for (uint32_t i = 0; i < threads.size(); ++i) threads[i].bases = {0x7f00'1230 + i * 0x1238, 0x55'0000 + i * 64};
   }
   Model model;
+  channel::MemoryNames names;
   Sink sink;
   std::vector<std::unique_ptr<channel::PathTable>> paths;
   std::array<channel::ReplayState, 5> threads;
@@ -119,6 +127,28 @@ std::vector<uint64_t> random_words(std::mt19937_64& random, const Program& progr
   }
   if (random() % 2 == 0) words.resize(words.size() - random() % (program.words[path] + 1));
   return words;
+}
+
+// Something that changes what pages are named, of the few that random words and code lie on; with a process 1, there is one.
+std::function<void(channel::MemoryNames&)> random_change(std::mt19937_64& random, bool has_child) {
+  constexpr uint64_t kPage = channel::MemoryNames::kPageBytes;
+  if (!has_child || random() % 6 == 0) {
+    const bool copies = random() % 3 != 0;
+    return [copies](channel::MemoryNames& names) {
+      names.forget(1);
+      if (copies)
+        names.add_copy(1, 0);
+      else
+        names.add_image(1, {});
+    };
+  }
+  const auto process = static_cast<uint32_t>(random() % 2);
+  const uint64_t begin = (random() % 4 == 0 ? 0x40'0000 : 0) + random() % 8 * kPage, bytes = (1 + random() % 4) * kPage;
+  const uint64_t flags = random() % 2 == 0 ? MAP_SHARED : MAP_PRIVATE;
+  std::array<uint64_t, 11> payload = {SYS_mmap, begin, begin, bytes, PROT_READ | PROT_WRITE, flags, 0, 0, 1, 8, random() % 3};
+  if (random() % 3 == 0) payload[5] |= MAP_ANONYMOUS, payload[9] = border::kNoDevice;
+  if (random() % 4 == 0) payload = {SYS_munmap, 0, begin, bytes, 0, 0, 0, 0, 1, 0, 0};
+  return [process, payload](channel::MemoryNames& names) { names.event(process, border::Event::kMappingChange, payload); };
 }
 
 using Slices = Side<sim::SlicedModel, SlicesSink>;
@@ -181,17 +211,25 @@ End take_one_by_one(Side<Model, Sink>& side, uint32_t process, uint32_t thread, 
 
 template <class Sink = BasicModelSink<sim::Hierarchy>>
 void compare(const sim::MachineConfig& machine, std::mt19937_64& random, std::deque<Program>& programs, uint32_t turns,
-             uint64_t longest_turn, const CompiledPaths::Room& room = CompiledPaths::Room()) {
-  Side<sim::Hierarchy, Sink> coded(machine, programs), plain(machine, programs);
+             uint64_t longest_turn, Memory memory = Memory::kOfEachProcess,
+             const CompiledPaths::Room& room = CompiledPaths::Room()) {
+  Side<sim::Hierarchy, Sink> coded(machine, programs, memory), plain(machine, programs, memory);
   coded.sink.set_room_for_code(room);
   const uint32_t slices = 2 << random() % 2;
   std::optional<Slices> sliced;  // some turns so, some so
-  if (sim::SlicedModel::find_obstacle(machine, slices).empty()) {
-    sliced.emplace(machine, programs, slices, 2 + random() % (random() % 2 == 0 ? 1000 : 50'000));
+  if (memory == Memory::kOfEachProcess && sim::SlicedModel::find_obstacle(machine, slices).empty()) {
+    sliced.emplace(machine, programs, memory, slices, 2 + random() % (random() % 2 == 0 ? 1000 : 50'000));
     sliced->sink.set_room_for_code(room);
   }
+  bool has_child = memory == Memory::kOfEachProcess;
   for (uint32_t turn = 0; turn < turns; ++turn) {
-    const auto process = static_cast<uint32_t>(random() % programs.size());
+    if (memory == Memory::kNamed && random() % 4 == 0 && turn > turns / 4) {
+      const auto change = random_change(random, has_child);
+      has_child = true;
+      change(coded.names), coded.sink.look_at_names();
+      change(plain.names), plain.sink.look_at_names();
+    }
+    const auto process = static_cast<uint32_t>(has_child ? random() % programs.size() : 0);
     channel::ThreadReport report;
     const uint32_t thread = report.index = turn % 5;
     report.core = static_cast<uint32_t>(random() % machine.cores), report.process = process;
@@ -248,6 +286,26 @@ TEST(CompiledPaths, CountWhatReferencesOneByOneCount) {
     std::deque<Program> programs;
     for (int k = 0; k < 2; ++k) programs.emplace_back(random, 20, 12);
     compare(machine, random, programs, 200, 200);
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+// Where processes share memory, and copy what was theirs together when they write it.
+TEST(CompiledPaths, CountTheSameWhereMemoryHasNames) {
+  const uint64_t first = sim::from_environment("SIMRUN_TEST_FIRST", 1), cases = sim::from_environment("SIMRUN_TEST_CASES", 80);
+  for (uint64_t seed = first; seed < first + cases; ++seed) {
+    std::mt19937_64 random(seed);
+    sim::MachineConfig machine =
+        seed % 2 == 0 ? sim::random_usual_machine(random) : sim::random_machine_with_everything(random);
+    if (seed % 8 == 0) widen_lines(machine, uint32_t{256} << random() % 5);
+    if (seed % 8 != 7) machine.addresses = sim::Addresses::kVirtual;
+    SCOPED_TRACE("seed " + std::to_string(seed) + ", " + sim::describe(machine));
+    std::deque<Program> programs;
+    for (int k = 0; k < 2; ++k) programs.emplace_back(random, 20, 12);
+    if (sim::Hierarchy(machine).wants_pc())
+      compare<PcModelSink<sim::Hierarchy>>(machine, random, programs, 300, 200, Memory::kNamed);
+    else
+      compare(machine, random, programs, 300, 200, Memory::kNamed);
     if (testing::Test::HasFailure()) return;
   }
 }
@@ -313,7 +371,7 @@ TEST(CompiledPaths, OfMorePathsThanThereIsRoomFor) {
     std::mt19937_64 random(7);
     std::deque<Program> programs;
     programs.emplace_back(random, 1000, 64);
-    compare(sim::small_machine(2), random, programs, 40, 20000, room);
+    compare(sim::small_machine(2), random, programs, 40, 20000, Memory::kOfEachProcess, room);
     if (testing::Test::HasFailure()) return;
   }
 }
