@@ -49,14 +49,16 @@ OperandDescriptor random_operand(std::mt19937_64& random, uint16_t words, const 
   };
   int64_t disp = static_cast<int64_t>(random() % 300) - 100;
   if (random() % 16 == 0) disp += int64_t{1} << 40;
+  if (random() % 16 == 0) disp += 0x40'0000 - 3 * 4096;  // the code
   OperandDescriptor o = channel::address_operand(kind, word(), kSizes[random() % 10], disp);
   if (random() % 3 == 0) o = channel::address_operand(kind, word(), o.size, disp, word(), static_cast<uint8_t>(random() % 4));
   if (o.word_a == border::kNoWord && o.word_b == border::kNoWord) o.disp = static_cast<int64_t>(random() % 4096) + 8192;
   if (random() % 10 == 0) o.flags |= border::kFsBase;
   if (random() % 60 == 0) o.flags |= random() % 2 == 0 ? border::kAddress32 : border::kGsBase;
   if (random() % 60 == 0 && o.word_b != border::kNoWord) o.modifier = border::OperandModifier::kByteIndex;
-  if (random() % 150 == 0 && words >= 2) {
-    o = channel::address_operand(random() % 2 == 0 ? OperandKind::kLoad : OperandKind::kStore, 1, 64, 0, 1);
+  if (random() % 100 == 0 && words >= 2) {
+    const uint32_t size = random() % 2 == 0 ? 64 : 8;
+    o = channel::address_operand(random() % 2 == 0 ? OperandKind::kLoad : OperandKind::kStore, 1, size, 0, 1);
     o.form = border::OperandForm::kRepeatString, o.word_c = 2;
   }
   return o;
@@ -78,6 +80,11 @@ struct Program {
           if (before->form == border::OperandForm::kAddress && random() % special == 0)
             before->flags = random() % 4 != 0 ? border::kFsBase : random() % 2 == 0 ? border::kGsBase : border::kAddress32;
           i.operands.push_back(*before);
+        }
+        if (i.operands.size() == 1 && before->form == border::OperandForm::kRepeatString && random() % 4 != 0) {
+          i.operands.push_back(*before);  // the other side of a movs
+          i.operands.back().kind = before->kind == OperandKind::kLoad ? OperandKind::kStore : OperandKind::kLoad;
+          i.operands.back().disp += static_cast<int64_t>(random() % 4096);
         }
       }
       ids.push_back(target.add_path(pc, instructions, words_of_path));
@@ -417,6 +424,38 @@ TEST(CompiledPaths, RunHotPaths) {
   EXPECT_FALSE(compiled.has_code(program.ids[0]));
   compiled.executed(program.ids[0], path);
   EXPECT_TRUE(compiled.has_code(program.ids[0]));
+}
+
+// The load of a movs is of what the page was named before its store made a copy of the page.
+TEST(CompiledPaths, NameTheSourceOfAStringFirst) {
+  channel::FakeInstruction movs;
+  for (const OperandKind kind : {OperandKind::kLoad, OperandKind::kStore}) {
+    OperandDescriptor o = channel::address_operand(kind, 1, 8, kind == OperandKind::kStore ? 512 : 0, 1);
+    o.form = border::OperandForm::kRepeatString, o.word_c = 2;
+    movs.operands.push_back(o);
+  }
+  movs.length = 2;
+  channel::FakeTarget target(8192, 4, uint64_t{1} << 22);
+  const uint64_t id = target.add_path(0x40'0000, {movs}, 2);
+  const channel::MappedProcess mapped(target.mapping());
+  channel::PathTable paths(mapped, 64);
+  sim::Hierarchy model(sim::small_machine(1));
+  channel::MemoryNames names;
+  names.add_image(0, {}), names.add_copy(1, 0);
+  BasicModelSink<sim::Hierarchy> sink(model, names);
+  channel::ThreadReport parent, child;
+  child.process = 1;
+  sink.data(sink.start_thread(parent), channel::ReferenceKind::kLoad, 4096, 8);
+  channel::ReplayState state;
+  state.handle = sink.start_thread(child);
+  const std::vector<uint64_t> words = {id, 4096, 4096 + 8};
+  EXPECT_TRUE(sink.take_together(state.handle, [&](auto& way) {
+    channel::PathsTogether(state, way).run(paths, words.data(), words.data() + words.size(), 1 << 20, sink);
+  }));
+  const sim::CoreStatistics core = model.statistics().cores[0];
+  EXPECT_EQ(core.loads, 2u);
+  EXPECT_EQ(core.stores, 1u);
+  EXPECT_EQ(core.served[0].demand(), 1u);  // the child's load finds the parent's line
 }
 
 // What makes no sense amid code is an error behind it, and everything before is counted.
