@@ -59,9 +59,10 @@ MissCurve CurveModel::curve() const {
   curve.level = name_, curve.caches = caches_.size();
   uint64_t most = 1;
   for (const StackDistance& cache : caches_) {
-    curve.accesses += cache.accesses(), curve.compulsory += cache.compulsory();
-    curve.invalidated += cache.invalidated();
-    most = std::max(most, cache.distinct_lines());
+    const MattsonStack& stack = cache.stack();
+    curve.accesses += stack.accesses(), curve.compulsory += stack.compulsory();
+    curve.invalidated += stack.invalidated();
+    most = std::max(most, stack.distinct_lines());
   }
   constexpr uint64_t kSteps = 4;
   for (uint64_t power = 1;; power *= 2)
@@ -69,7 +70,7 @@ MissCurve CurveModel::curve() const {
       if (power * (kSteps + step) % kSteps != 0) continue;
       const uint64_t lines = power * (kSteps + step) / kSteps;
       uint64_t misses = 0;
-      for (const StackDistance& cache : caches_) misses += cache.misses(lines);
+      for (const StackDistance& cache : caches_) misses += cache.stack().misses(lines);
       curve.points.push_back({lines << line_shift_, misses});
       if (lines >= most) return curve;
     }

@@ -15,8 +15,8 @@ struct ByteMask {
   static constexpr uint32_t granule(uint32_t line_bytes) { return std::max(1u, line_bytes / kBits); }
   // The bytes [offset, offset + bytes) of a line; they must lie in it.
   static ByteMask of(uint32_t offset, uint32_t bytes, uint32_t line_bytes) {
-    const uint32_t g = granule(line_bytes);
-    const uint32_t first = offset / g, last = (offset + std::max(bytes, 1u) - 1) / g;
+    const int shift = std::countr_zero(granule(line_bytes));  // lines are powers of two
+    const uint32_t first = offset >> shift, last = (offset + std::max(bytes, 1u) - 1) >> shift;
     ByteMask mask;
     for (uint32_t word = first / 64; word <= last / 64; ++word) {
       const uint32_t low = word == first / 64 ? first % 64 : 0, high = word == last / 64 ? last % 64 : 63;

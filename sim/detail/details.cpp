@@ -22,30 +22,33 @@ void count_kind(OriginCounts& counts, Access kind) {
 }  // namespace
 
 Details::Details(uint32_t line_bytes, std::vector<CacheFacts> caches, std::vector<std::vector<uint32_t>> paths)
-    : line_bytes_(line_bytes), paths_(std::move(paths)) {
+    : line_bytes_(line_bytes), paths_(std::move(paths)), recent_lines_(kRecent), recent_pcs_(kRecent) {
   for (const CacheFacts& facts : caches) {
     CHECK(facts.level < kMaxLevels);
     caches_.push_back({facts, {}, {}});
   }
 }
 
-Details::Line& Details::line_state(uint64_t line) {
+Details::Line& Details::find_line(uint64_t line) {
   Line& state = states_[line];
   if (state.record == nullptr) state.record = &lines_[line];
+  recent_lines_[line % kRecent] = {line, &state};
   return state;
 }
 
-Details::View* Details::find_view(Line& state, uint32_t cache) {
-  for (View& view : state.views)
-    if (view.cache == cache) return &view;
-  return nullptr;
+OriginCounts& Details::counts_of(const PcKey& key) {
+  RecentPc& recent = recent_pcs_[PcKeyHash()(key) % kRecent];
+  if (recent.counts != nullptr && recent.key == key) [[likely]]
+    return *recent.counts;
+  OriginCounts& counts = pcs_[key];
+  recent = {key, &counts};
+  return counts;
 }
 
-Details::View& Details::view_of(Line& state, uint32_t cache) {
-  if (View* view = find_view(state, cache)) return *view;
-  state.views.push_back({});
-  state.views.back().cache = cache;
-  return state.views.back();
+Details::View& Details::add_view(Line& state, uint32_t cache) {
+  View& view = state.views.emplace_back();
+  view.cache = cache, view.level = caches_[cache].facts.level;
+  return view;
 }
 
 void Details::begin(uint32_t core, Access kind, uint64_t line, uint32_t offset, uint32_t bytes, const Origin& origin) {
@@ -66,14 +69,14 @@ void Details::end() {
   if (site_observer_ != nullptr && place_.site != LineTable::kNoSite &&
       state.record->sites[place_.site].references == 1)
     site_observer_->new_site(*state.record, place_.site);
-  pc_ = &pcs_[{origin_.process, origin_.pc}];
+  pc_ = &counts_of({origin_.process, origin_.pc});
   if (origin_.thread >= threads_.size()) threads_.resize(origin_.thread + 1);
   count_kind(*pc_, kind_);
   count_kind(threads_[origin_.thread], kind_);
   for (uint32_t i = 0; i < reached_count_; ++i) take_request(state, reached_[i]);
   const std::vector<uint32_t>& path = paths_[port_];
   for (View& view : state.views) {
-    if (path[caches_[view.cache].facts.level] != view.cache) {
+    if (path[view.level] != view.cache) {
       if (is_write(kind_)) view.foreign |= mask_;
     } else if (kind_ != Access::kPrefetch && view.foreign.overlaps(mask_)) {
       view.foreign = {};
@@ -102,11 +105,12 @@ void Details::for_each_counter(Line& state, const View& view, Add add) {
 void Details::take_request(Line& state, const Reached& reached) {
   CacheState& cache = caches_[reached.cache];
   View& view = view_of(state, reached.cache);
-  const uint64_t distance = cache.stack.access(line_);
+  if (view.in_stack == MattsonStack::kNoLine) view.in_stack = cache.stack.add_line();
+  const uint64_t distance = cache.stack.access(view.in_stack);
   ReuseStatistics& reuse = cache.counts.reuse;
-  if (distance == StackDistance::kFirst)
+  if (distance == MattsonStack::kFirst)
     ++reuse.first;
-  else if (distance == StackDistance::kTakenAway)
+  else if (distance == MattsonStack::kTakenAway)
     ++reuse.taken_away;
   else
     reuse.by_distance.add(distance);
@@ -172,15 +176,16 @@ void Details::filled(uint32_t cache, uint64_t line) {
   view.hits = 0;
 }
 
-void Details::lose(View& view, uint64_t line, Loss why) {
+void Details::lose(View& view, Loss why) {
   view.lost = why;
   view.is_pending = false;
-  if (why == Loss::kCoherence || why == Loss::kFlush) caches_[view.cache].stack.invalidate(line);
+  if ((why == Loss::kCoherence || why == Loss::kFlush) && view.in_stack != MattsonStack::kNoLine)
+    caches_[view.cache].stack.invalidate(view.in_stack);
 }
 
 // A cache that does not include those nearer the core has lost a line that only they had: when they lose it to a write
 // of a core that is not behind it, to a flush, or to a cache further on.
-void Details::lose_in_parents(Line& state, uint32_t cache, uint64_t line, Loss why) {
+void Details::lose_in_parents(Line& state, uint32_t cache, Loss why) {
   for (uint32_t parent = caches_[cache].facts.parent; parent != CacheFacts::kNoCache;
        parent = caches_[parent].facts.parent) {
     if (why == Loss::kCoherence && paths_[port_][caches_[parent].facts.level] == parent) return;
@@ -188,7 +193,7 @@ void Details::lose_in_parents(Line& state, uint32_t cache, uint64_t line, Loss w
     if (view == nullptr) continue;
     if (view->held) return;
     view->first_held_at = std::min(view->first_held_at, now_);
-    lose(*view, line, why);
+    lose(*view, why);
   }
 }
 
@@ -196,8 +201,8 @@ void Details::removed(uint32_t cache, uint64_t line, Loss why) {
   Line& state = line_state(line);
   View& view = view_of(state, cache);
   view.held = false;
-  lose(view, line, why);
-  if (why != Loss::kEvicted && why != Loss::kMoved) lose_in_parents(state, cache, line, why);
+  lose(view, why);
+  if (why != Loss::kEvicted && why != Loss::kMoved) lose_in_parents(state, cache, why);
   LifetimeStatistics& l = caches_[cache].counts.lifetimes;
   ++l.lines;
   l.unused += view.hits == 0;

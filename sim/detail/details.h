@@ -12,7 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "sim/curves/stack_distance.h"
+#include "sim/curves/mattson_stack.h"
 #include "sim/detail/line_table.h"
 #include "sim/detail/origin.h"
 #include "sim/stats/cache_details.h"
@@ -78,7 +78,8 @@ class Details {
  private:
   // One cache's history with one line.
   struct View {
-    uint32_t cache = 0;
+    uint32_t cache = 0, level = 0;
+    MattsonStack::Line in_stack = MattsonStack::kNoLine;
     bool held = false;        // the line is here
     bool is_pending = false;  // a coherence miss that no touch has made true yet
     Loss lost = Loss::kEvicted;
@@ -94,7 +95,7 @@ class Details {
     CacheFacts facts;
     // Its requests in a fully associative LRU stack: what tells capacity misses from conflicts (Hill and Smith, IEEE
     // ToC 1989), and the reuse distances.
-    StackDistance stack;
+    MattsonStack stack;
     CacheDetails counts;
   };
   struct Line {
@@ -106,13 +107,37 @@ class Details {
     bool hit, by_children;
   };
 
-  Line& line_state(uint64_t line);
-  static View* find_view(Line& state, uint32_t cache);
-  static View& view_of(Line& state, uint32_t cache);
+  // Direct-mapped, in front of the tables, whose elements do not move: where most references find theirs.
+  struct RecentLine {
+    uint64_t line = kNoLine;
+    Line* state = nullptr;
+  };
+  struct RecentPc {
+    PcKey key;
+    OriginCounts* counts = nullptr;
+  };
+  static constexpr size_t kRecent = 4096;
+
+  Line& line_state(uint64_t line) {
+    const RecentLine& recent = recent_lines_[line % kRecent];
+    return recent.line == line ? *recent.state : find_line(line);
+  }
+  Line& find_line(uint64_t line);
+  OriginCounts& counts_of(const PcKey& key);
+  static View* find_view(Line& state, uint32_t cache) {
+    for (View& view : state.views)
+      if (view.cache == cache) return &view;
+    return nullptr;
+  }
+  View& view_of(Line& state, uint32_t cache) {
+    View* const view = find_view(state, cache);
+    return view != nullptr ? *view : add_view(state, cache);
+  }
+  View& add_view(Line& state, uint32_t cache);
   void take_request(Line& state, const Reached& reached);
   void take_miss(View& view, CacheState& cache, bool by_children, uint64_t distance);
-  void lose(View& view, uint64_t line, Loss why);
-  void lose_in_parents(Line& state, uint32_t cache, uint64_t line, Loss why);
+  void lose(View& view, Loss why);
+  void lose_in_parents(Line& state, uint32_t cache, Loss why);
   void become_true(Line& state, View& view);
   template <class Add>
   void for_each_counter(Line& state, const View& view, Add add);
@@ -125,6 +150,8 @@ class Details {
   PcTable pcs_;
   std::vector<OriginCounts> threads_;
   std::unordered_map<uint64_t, Line> states_;
+  std::vector<RecentLine> recent_lines_;  // by line, modulo kRecent
+  std::vector<RecentPc> recent_pcs_;      // by hash
   uint64_t now_ = 0;  // references so far
 
   // The reference under way.

@@ -18,7 +18,7 @@ class Stride {
     uint64_t pc = kNone, line = 0;
     uint64_t stride = 0;  // 0: it had one line only
   };
-  // For who does by himself what notes() does (cli/compiled_paths.cpp). Valid as long as this.
+  // For who does by himself what notes() does (cli/path_emitter.cpp). Valid as long as this.
   Entry* entries() { return entries_.data(); }
   static size_t place_of(uint64_t pc) { return pc % kEntries; }
 

@@ -20,8 +20,39 @@ TEST(StackDistance, EqualsACacheOfEachSize) {
       m.levels = {unified_level("L1", 1, uint64_t{64} * ways, ways)};
       Hierarchy h(m);
       for (const uint64_t line : lines) h.access_line(0, Access::kLoad, line);
-      ASSERT_EQ(curve.misses(ways), h.statistics().levels[0].total.requests.misses.reads) << ways;
+      ASSERT_EQ(curve.stack().misses(ways), h.statistics().levels[0].total.requests.misses.reads) << ways;
     }
+  }
+}
+
+// The stack as the paper has it: a list, and holes in it.
+TEST(StackDistance, EqualsAListOfLines) {
+  constexpr uint64_t kHole = ~uint64_t{0};
+  for (uint64_t seed = 1; seed <= 60; ++seed) {
+    std::mt19937_64 random(seed);
+    StackDistance curve;
+    std::vector<uint64_t> stack, met;
+    const uint64_t lines = 1 + random() % 80, invalidations = random() % 40;
+    for (uint32_t i = 0; i < (seed % 20 == 0 ? 200'000 : 3000); ++i) {  // so that times run out
+      const uint64_t line = random() % (1 + random() % lines);
+      const auto at = std::find(stack.begin(), stack.end(), line);
+      if (random() % 100 < invalidations) {
+        curve.invalidate(line);
+        if (at != stack.end()) *at = kHole;
+        continue;
+      }
+      uint64_t expected = StackDistance::kTakenAway;
+      if (at != stack.end())
+        expected = static_cast<uint64_t>(at - stack.begin());
+      else if (std::find(met.begin(), met.end(), line) == met.end())
+        met.push_back(line), expected = StackDistance::kFirst;
+      ASSERT_EQ(curve.access(line), expected) << "seed " << seed << ", access " << i;
+      const auto hole = std::find(stack.begin(), at, kHole);
+      if (at != stack.end()) *at = kHole;
+      if (hole != stack.end()) stack.erase(hole);
+      stack.insert(stack.begin(), line);
+    }
+    EXPECT_EQ(curve.stack().distinct_lines(), met.size());
   }
 }
 
@@ -90,9 +121,9 @@ TEST(StackDistance, RenumbersWhenTimesRunOut) {
   StackDistance curve;
   const uint64_t lines = 1000, rounds = 300;  // 300,000 times
   for (uint64_t i = 0; i < lines * rounds; ++i) curve.access(i % lines);
-  EXPECT_EQ(curve.misses(lines), lines);
-  EXPECT_EQ(curve.misses(lines - 1), lines * rounds);
-  EXPECT_EQ(curve.compulsory(), lines);
+  EXPECT_EQ(curve.stack().misses(lines), lines);
+  EXPECT_EQ(curve.stack().misses(lines - 1), lines * rounds);
+  EXPECT_EQ(curve.stack().compulsory(), lines);
 }
 
 }  // namespace
