@@ -22,6 +22,8 @@ class TraceMemory {
   void begin_chunk(const traces::Chunk& chunk);
   // Before references of a process.
   void meet(uint32_t process);
+  // In an earlier chunk.
+  bool has_ended(uint32_t process) const { return forgotten_.contains(process); }
 
   channel::MemoryNames& names() { return names_; }
 

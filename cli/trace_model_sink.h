@@ -51,7 +51,11 @@ class TraceModelSink {
   // Instructions that a thread has retired.
   void set_instructions(std::function<uint64_t(uint32_t)> instructions) { instructions_ = std::move(instructions); }
 
-  void begin_chunk(const traces::Chunk& chunk) { memory_.begin_chunk(chunk); }
+  void begin_chunk(const traces::Chunk& chunk) {
+    memory_.begin_chunk(chunk);
+    for (uint32_t process = 0; process < paths_.size(); ++process)
+      if (paths_[process] != nullptr && memory_.has_ended(process)) lose(process);
+  }
   void change_memory(uint32_t process, std::span<const uint64_t> event, bool started) {
     if (!started && is_memory_there_) return;
     memory_.change(process, event);
@@ -85,6 +89,7 @@ class TraceModelSink {
   }
   // As traces::PathRun says. Throws traces::FormatError.
   bool take_paths(traces::PathRun& run) requires(channel::TakesTogether<Inner> || channel::MakesLater<Inner>) {
+    if (sink_.has_names() && run.thread.counts.instructions < kShort) return false;
     channel::ReplayState state;
     state.handle = run.thread.handle, state.last_line = run.thread.last_line;
     state.bases = {run.thread.bases.fs, run.thread.bases.gs};
@@ -103,6 +108,15 @@ class TraceModelSink {
   bool has_cores() const { return follows_ || !own_cores_.empty(); }
 
  private:
+  // Instructions. Of several processes most are short, and to describe their paths anew for a loop over many takes longer
+  // than their references one by one (400 rounds of a shell that starts two commands: see docs/shared-memory.md).
+  static constexpr uint64_t kShort = 1'000'000;
+
+  void lose(uint32_t process) {
+    if constexpr (channel::MakesLater<Inner>) sink_.lose_paths(process);
+    sink_.forget_process(process);
+    paths_[process].reset();
+  }
   static traces::Counts counts_of(const channel::ThreadStatistics& s, uint64_t words) {
     return {s.instructions, s.loads, s.stores, s.prefetches, s.flushes, s.fetch_lines, s.paths,
             s.string_iterations, s.syscalls, s.signals, s.cuts, words};

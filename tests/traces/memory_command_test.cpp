@@ -71,5 +71,15 @@ TEST_F(MemoryOfTraces, LibrariesOfRealPrograms) {
   record_and_simulate("--region 300k..600k", shell, "l3_1core.yaml");
 }
 
+// Processes that run long enough to be taken path after path, and end many chunks before the trace does.
+TEST_F(MemoryOfTraces, LongProcessesThatEnd) {
+  const std::string shell = "/bin/sh -c 'for k in 1 2 3; do /usr/bin/python3 -S -E -c \"print(sum(range(100000)))\"; done'";
+  const json results = record_and_simulate("--chunk-size 256KiB", shell, "l3_1core.yaml");
+  int long_ones = 0;
+  for (const json& process : results["processes"]) long_ones += process["instructions"] > 2'000'000;
+  EXPECT_EQ(long_ones, 3);
+  EXPECT_GT(info("t")["sections"]["chunks"]["count"], 20);
+}
+
 }  // namespace
 }  // namespace simrun
