@@ -109,7 +109,7 @@ class TraceModelSink {
 
  private:
   // Instructions. Of several processes most are short, and to describe their paths anew for a loop over many takes longer
-  // than their references one by one (400 rounds of a shell that starts two commands: see docs/shared-memory.md).
+  // than their references one by one (decision 42).
   static constexpr uint64_t kShort = 1'000'000;
 
   void lose(uint32_t process) {
