@@ -274,6 +274,15 @@ void compare(const sim::MachineConfig& machine, std::mt19937_64& random, std::de
   }
 }
 
+// With the sink that the machine needs.
+void compare_any(const sim::MachineConfig& machine, std::mt19937_64& random, std::deque<Program>& programs, uint32_t turns,
+                 Memory memory) {
+  if (sim::Hierarchy(machine).wants_pc())
+    compare<PcModelSink<sim::Hierarchy>>(machine, random, programs, turns, 200, memory);
+  else
+    compare(machine, random, programs, turns, 200, memory);
+}
+
 // As many lines, of another size.
 void widen_lines(sim::MachineConfig& machine, uint32_t line_bytes) {
   for (sim::LevelConfig& level : machine.levels)
@@ -309,10 +318,7 @@ TEST(CompiledPaths, CountTheSameWhereMemoryHasNames) {
     SCOPED_TRACE("seed " + std::to_string(seed) + ", " + sim::describe(machine));
     std::deque<Program> programs;
     for (int k = 0; k < 2; ++k) programs.emplace_back(random, 20, 12);
-    if (sim::Hierarchy(machine).wants_pc())
-      compare<PcModelSink<sim::Hierarchy>>(machine, random, programs, 300, 200, Memory::kNamed);
-    else
-      compare(machine, random, programs, 300, 200, Memory::kNamed);
+    compare_any(machine, random, programs, 300, Memory::kNamed);
     if (testing::Test::HasFailure()) return;
   }
 }
@@ -333,10 +339,7 @@ TEST(CompiledPaths, CountTheSameOnWatchedMachines) {
     SCOPED_TRACE("seed " + std::to_string(seed) + ", " + sim::describe(machine));
     std::deque<Program> programs;
     for (int k = 0; k < 2; ++k) programs.emplace_back(random, 20, 12);
-    if (sim::Hierarchy(machine).wants_pc())
-      compare<PcModelSink<sim::Hierarchy>>(machine, random, programs, 200, 200);
-    else
-      compare(machine, random, programs, 200, 200);
+    compare_any(machine, random, programs, 200, Memory::kOfEachProcess);
     if (testing::Test::HasFailure()) return;
   }
 }
@@ -363,10 +366,7 @@ TEST(CompiledPaths, CountSpecialOperandsOnWatchedMachines) {
     SCOPED_TRACE("seed " + std::to_string(seed) + ", " + sim::describe(machine));
     std::deque<Program> programs;
     for (int k = 0; k < 2; ++k) programs.emplace_back(random, 20, 12, 2 + static_cast<uint32_t>(random() % 4));
-    if (sim::Hierarchy(machine).wants_pc())
-      compare<PcModelSink<sim::Hierarchy>>(machine, random, programs, 200, 200);
-    else
-      compare(machine, random, programs, 200, 200);
+    compare_any(machine, random, programs, 200, Memory::kOfEachProcess);
     if (testing::Test::HasFailure()) return;
   }
 }
