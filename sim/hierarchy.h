@@ -133,7 +133,7 @@ class Hierarchy {
   }
 
   // From now on, tables per line, instruction and thread, misses by class: only of references made by
-  // access_detailed(), so call it before the first reference. Costs about 100 ns for each.
+  // access_detailed(), so call it before the first reference. Costs some 70 ns for each.
   void keep_details();
   // Null unless they are kept.
   const Details* details() const { return details_.get(); }
