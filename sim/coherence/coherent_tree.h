@@ -251,7 +251,7 @@ class CoherentTree {
   template <class Block>
   void put_lru(const LruStep& step, Block block, size_t way, Slot slot, uint64_t tag, uint8_t state, uint8_t child);
   template <uint32_t kWays2, uint32_t kWays3>
-  void put_in_level1(const LruWay& way, Access access, uint64_t line, Slot above, uint8_t state);
+  void put_in_level1(const LruWay& way, Access access, uint64_t line, Slot above, uint8_t state, size_t victim);
   // A miss that the next level answers, which includes this cache, while nobody watches that and its prefetchers do not
   // want to see it. kNoSlot: it is another one, and nothing has changed.
   Slot take_from_parent(NodeId node, const Request& request);

@@ -88,15 +88,14 @@ template <class Block>
     step.cache->put_upper(slot, tag);
 }
 
-// `state`: of the byte there.
+// `state`: of the byte there. `victim`: least_recent() of the set.
 template <uint32_t kWays2, uint32_t kWays3>
 [[gnu::always_inline]] inline void CoherentTree::put_in_level1(const LruWay& way, Access access, uint64_t line,
-                                                               Slot above, uint8_t state) {
+                                                               Slot above, uint8_t state, size_t victim) {
   using Block2 = SetBlock<kWays2, true, kWays3 != 0>;
   const LruStep &one = way.steps[0], &two = way.steps[1];
   const uint64_t set = line & one.set_mask, tag = line >> one.set_shift;
   Cache::Recent* const recent = way.recent + set * kLevel1Ways;
-  const size_t victim = least_recent(recent);
   const Level1Block block = Level1Block::of_set(one.blocks, set);
   if (block.state(victim) != 0) [[likely]] {
     const bool dirty = block.is_dirty(victim);
@@ -124,6 +123,11 @@ template <uint32_t kWays2, uint32_t kWays3>
   const bool write = is_write(access);
   const LruWay::Fresh* const fresh = &way.fresh[write];
   Answer answer{2, false};
+  // Level 1's victim first, and level 2's line of it asked for: what would be waited for last (triad 0.94 of its processor time).
+  const uint64_t set1 = line & one.set_mask;
+  const auto oldest1 = [&] { return least_recent(way.recent + set1 * kLevel1Ways); };
+  size_t victim1 = oldest1();
+  __builtin_prefetch(&Block2::of_slot(two.blocks, Level1Block::of_set(one.blocks, set1).parent(victim1)).sharers(0));
   const uint64_t set2 = line & two.set_mask;
   const Block2 block2 = Block2::of_set(two.blocks, set2);
   size_t victim2 = block2.oldest();
@@ -155,14 +159,14 @@ template <uint32_t kWays2, uint32_t kWays3>
         memory_.writes += dirty;
       });
       if (rarely) [[unlikely]]
-        victim2 = block2.oldest();
+        victim2 = block2.oldest(), victim1 = oldest1();
       put_lru(three, block, victim, above, tag, fresh->level3, two.child_bit);
     }
   } else {
     ++memory_.reads;
   }
   const auto slot = static_cast<Slot>(set2 * kWays2 + victim2);
-  make_room(two, block2, victim2, slot, [&](bool dirty) {
+  const bool rarely2 = make_room(two, block2, victim2, slot, [&](bool dirty) {
     two.write_backs += dirty;
     if constexpr (kWays3 != 0) {
       const Slot parent = block2.parent(victim2);
@@ -171,9 +175,11 @@ template <uint32_t kWays2, uint32_t kWays3>
       memory_.writes += dirty;
     }
   });
+  if (rarely2) [[unlikely]]
+    victim1 = oldest1();
   put_lru(two, block2, victim2, slot, line >> two.set_shift, state2, one.child_bit);
   if constexpr (kWays3 != 0) block2.parent(victim2) = above;
-  put_in_level1<kWays2, kWays3>(way, access, line, slot, state1);
+  put_in_level1<kWays2, kWays3>(way, access, line, slot, state1, victim1);
   return answer;
 }
 
@@ -189,7 +195,8 @@ template <uint32_t kWays2, uint32_t kWays3>
   const auto slot = static_cast<Slot>(set * kWays2 + found);
   use(two, block, found, slot, write);
   const bool exclusive = share(one, two, block, found, slot, write, answer);
-  put_in_level1<kWays2, kWays3>(way, access, line, slot, state_byte(exclusive, write, false));
+  put_in_level1<kWays2, kWays3>(way, access, line, slot, state_byte(exclusive, write, false),
+                                least_recent(way.recent + (line & one.set_mask) * kLevel1Ways));
   return answer;
 }
 
