@@ -105,23 +105,34 @@ Slot Cache::victim_by_policy(uint64_t line) {
   return first + with_policy(replacement_, [&](auto policy) { return policy.victim(set_view(set)); });
 }
 
+// The way that a tree over kLeaves ways comes to, each node pointing away from the half that was used last, of which each has a
+// way. Which half it is cannot be foreseen, so without a branch: used[i] is the last time below node i, whose halves are nodes 2i
+// and 2i + 1; 0 without ways. All ways have been used.
+template <uint32_t kLeaves>
+uint32_t Cache::oldest_of_tree(const Recent* set) const {
+  uint64_t used[2 * kLeaves];
+#pragma GCC unroll 16
+  for (uint32_t way = 0; way < kLeaves; ++way) used[kLeaves + way] = way < ways_ ? set[way].used : 0;
+#pragma GCC unroll 16
+  for (uint32_t node = kLeaves - 1; node != 0; --node) used[node] = std::max(used[2 * node], used[2 * node + 1]);
+  uint32_t node = 1;
+#pragma GCC unroll 4
+  while (node < kLeaves) {
+    const uint64_t left = used[2 * node], right = used[2 * node + 1];
+    node = 2 * node + (right - 1 < left - 1);  // right < left, and not 0
+  }
+  return node - kLeaves;
+}
+
 // Each node of the tree points away from the half that was used last: the one with the later time, for a line's time
 // stays when it leaves. As replacement::TreePlru, whose bytes a hit would have to change.
 Slot Cache::victim_by_tree(Slot first) const {
   const uint8_t* const states = block(first >> way_shift_).states;
   if (const void* empty = std::memchr(states, 0, ways_))  // no children: a state has no other bits
     return first + static_cast<Slot>(static_cast<const uint8_t*>(empty) - states);
-  const Recent* const set = &recent_[first];
-  uint32_t way = 0;
-  for (uint32_t half = std::bit_ceil(ways_) / 2; half != 0; half /= 2) {
-    const auto last = [&](uint32_t from) {
-      uint64_t used = 0;
-      for (uint32_t w = from; w < std::min(from + half, ways_); ++w) used = std::max(used, set[w].used);
-      return used;
-    };
-    if (way + half < ways_ && last(way) > last(way + half)) way += half;
-  }
-  return first + way;
+  if (padded_ways_ == 8) return first + oldest_of_tree<8>(&recent_[first]);
+  if (padded_ways_ == 16) return first + oldest_of_tree<16>(&recent_[first]);
+  return first + oldest_of_tree<std::bit_ceil(kMaxWays)>(&recent_[first]);
 }
 
 void Cache::fill(Slot slot, uint64_t line, State state, Slot parent_slot) {

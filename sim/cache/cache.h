@@ -354,6 +354,8 @@ class Cache {
   void touch_by_policy(Slot slot);
   Slot victim_by_policy(uint64_t line);
   Slot victim_by_tree(Slot first) const;
+  template <uint32_t kLeaves>
+  uint32_t oldest_of_tree(const Recent* set) const;
   // Empty slots have the time 0, so the lowest of them goes first. Minima of numbers: no branch.
   Slot victim_by_time(Slot first) const {
     const Recent* const set = &recent_[first];

@@ -84,7 +84,7 @@ void CoherentTree::evict(NodeId node, Slot slot) {
   ++cache.events.evictions;
   if (!nodes_[node].holds_directory()) [[unlikely]]
     return evict_tracked(node, slot);
-  remove_from_children(cache, node, slot, kNobody, Loss::kBackInvalidation, Data::kMerge);
+  if (nodes_[node].level != 0) remove_from_children(cache, node, slot, kNobody, Loss::kBackInvalidation, Data::kMerge);
   const bool dirty = is_dirty(cache.state(slot));
   const Slot above = cache.parent_slot(slot);
   const uint64_t line = cache.line(slot);

@@ -35,6 +35,7 @@ void CoherentTree::observe(NodeId node, const Request& request, Slot slot) {
     ++unit.useful;
     unit.late += mark.core == request.core && clock_ < mark.ready;
   }
+  if (!is_new && !unit.predictor.sees_hits()) return;
   for (const uint64_t line : unit.predictor.observe(request.line, pc_, is_new))
     wanted_.push_back({node, request.core, line});
 }

@@ -3,48 +3,86 @@
 // direction makes it prefetch.
 #pragma once
 
-#include <array>
+#include <bit>
 #include <cstdint>
 #include <vector>
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 #include "sim/build/machine_config.h"
+#include "sim/replacement/lru_ages.h"
 
 namespace simrun::sim::prefetch {
 
 class Stream {
  public:
-  explicit Stream(const PrefetchConfig& config) : config_(config) {}
+  explicit Stream(const PrefetchConfig& config) : config_(config) {
+    for (uint32_t i = 0; i < kStreams; ++i) {
+      lines_[i] = kFarAway;
+      lower_[i] = static_cast<uint32_t>(kFarAway);
+      ages_[i] = static_cast<uint8_t>(kStreams - 1 - i);  // empty ones are the oldest, the first of them first
+    }
+  }
   void observe(uint64_t line, uint64_t /*pc*/, bool is_new, std::vector<uint64_t>& wanted) {
     if (!is_new) return;
-    ++now_;
-    Entry* oldest = &entries_[0];
-    for (Entry& e : entries_) {
-      const auto step = static_cast<int64_t>(line - e.line);
-      if (e.used != 0 && step != 0 && step >= -kWindow && step <= kWindow) return go_on(e, line, step, wanted);
-      if (e.used < oldest->used) oldest = &e;
+    for (uint32_t near = streams_near(line); near != 0; near &= near - 1) {
+      const auto stream = static_cast<uint32_t>(std::countr_zero(near));
+      const auto step = static_cast<int64_t>(line - lines_[stream]);
+      if (step >= -kWindow && step <= kWindow) return go_on(stream, line, step, wanted);
     }
-    *oldest = {now_, line, 0};
+    begin(lru::victim(ages_, kStreams, kStreams), line, 0);
   }
 
  private:
-  static constexpr int64_t kWindow = 4;
-  struct Entry {
-    uint64_t used = 0;  // 0: empty
-    uint64_t line = 0;
-    int64_t direction = 0;  // 0: one miss only
-  };
-  void go_on(Entry& e, uint64_t line, int64_t step, std::vector<uint64_t>& wanted) {
+  static constexpr int32_t kWindow = 4;
+  static constexpr uint32_t kStreams = 16;
+  static constexpr uint64_t kFarAway = uint64_t{1} << 63;  // of an empty stream: no line is near (kMinLineBytes)
+
+  // Bit i: by the lower halves of their lines, stream i is at most kWindow away, and not there. Without a branch: which
+  // stream it is, if any, cannot be foreseen (docs/performance.md, "Machines with TLBs and prefetchers").
+  uint32_t streams_near(uint64_t line) const {
+    const uint32_t from = static_cast<uint32_t>(line) + kWindow;
+#if defined(__SSE2__)
+    // Numbers without a sign, compared as such with one: 2^31 more of each.
+    constexpr uint32_t kSign = 1u << 31;
+    const auto all = [](uint32_t n) { return _mm_set1_epi32(static_cast<int>(n + kSign)); };
+    const auto four = [&](uint32_t i) {
+      const __m128i step = _mm_sub_epi32(all(from), _mm_load_si128(reinterpret_cast<const __m128i*>(lower_) + i));
+      return _mm_andnot_si128(_mm_cmpeq_epi32(step, all(kWindow)), _mm_cmplt_epi32(step, all(2 * kWindow + 1)));
+    };
+    const __m128i low = _mm_packs_epi32(four(0), four(1)), high = _mm_packs_epi32(four(2), four(3));
+    return static_cast<uint32_t>(_mm_movemask_epi8(_mm_packs_epi16(low, high)));
+#else
+    uint32_t near = 0;
+    for (uint32_t i = 0; i < kStreams; ++i) {
+      const uint32_t step = from - lower_[i];
+      near |= uint32_t{step <= 2 * kWindow && step != kWindow} << i;
+    }
+    return near;
+#endif
+  }
+  void begin(uint32_t stream, uint64_t line, int64_t direction) {
+    lru::touch(ages_, kStreams, stream);
+    lines_[stream] = line;
+    lower_[stream] = static_cast<uint32_t>(line);
+    directions_[stream] = direction;
+  }
+  void go_on(uint32_t stream, uint64_t line, int64_t step, std::vector<uint64_t>& wanted) {
     const int64_t direction = step > 0 ? 1 : -1;
-    const bool sure = e.direction == direction;
-    e = {now_, line, direction};
+    const bool sure = directions_[stream] == direction;
+    begin(stream, line, direction);
     if (!sure) return;
     for (uint32_t i = 0; i < config_.degree; ++i)
       wanted.push_back(line + static_cast<uint64_t>(direction * static_cast<int64_t>(config_.distance + i)));
   }
 
   PrefetchConfig config_;
-  uint64_t now_ = 0;
-  std::array<Entry, 16> entries_{};
+  uint64_t lines_[kStreams];              // the last of each
+  alignas(16) uint32_t lower_[kStreams];  // their lower halves
+  int64_t directions_[kStreams] = {};     // 0: one miss only
+  alignas(16) uint8_t ages_[kStreams];    // by sim/replacement/lru_ages.h
 };
 
 }  // namespace simrun::sim::prefetch

@@ -1,8 +1,13 @@
 // Prefetchers, TLBs and pages on streams whose outcome is known.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <random>
+#include <vector>
+
 #include "base/user_error.h"
 #include "sim/hierarchy.h"
+#include "sim/prefetch/stream.h"
 #include "tests/sim/machines.h"
 
 namespace simrun::sim {
@@ -66,6 +71,56 @@ TEST(Prefetch, StreamsGoBothWaysAndStayInThePage) {
   const Statistics s = h.statistics();
   EXPECT_EQ(level1_data(s).requests.misses.reads, 2u * 3);
   EXPECT_EQ(level1_data(s).prefetches_issued, 2u * 61);
+}
+
+// As sim/prefetch/stream.h says it, one stream after the other.
+struct SlowStreams {
+  struct Entry {
+    uint64_t line;
+    int64_t direction;
+  };
+  std::vector<Entry> entries;   // in the order in which they began, but for those that made room
+  std::vector<size_t> order;    // the one used longest ago first
+  std::vector<uint64_t> observe(uint64_t line) {
+    for (size_t i = 0; i < entries.size(); ++i) {
+      const auto step = static_cast<int64_t>(line - entries[i].line);
+      if (step == 0 || step < -4 || step > 4) continue;
+      const int64_t direction = step < 0 ? -1 : 1;
+      const bool sure = entries[i].direction == direction;
+      entries[i] = {line, direction};
+      std::erase(order, i), order.push_back(i);
+      if (!sure) return {};
+      return {line + static_cast<uint64_t>(2 * direction), line + static_cast<uint64_t>(3 * direction)};
+    }
+    size_t place = entries.size();
+    if (place < 16)
+      entries.push_back({});
+    else
+      place = order.front(), order.erase(order.begin());
+    entries[place] = {line, 0};
+    order.push_back(place);
+    return {};
+  }
+};
+
+TEST(Prefetch, StreamsEqualAList) {
+  std::mt19937_64 random(5);
+  prefetch::Stream streams({PrefetchKind::kStream, 2, 2});
+  SlowStreams slow;
+  uint64_t wanted_lines = 0;
+  std::vector<uint64_t> heads;   // lines near each other, at both ends of the addresses, and with equal lower halves
+  for (uint64_t i = 0; i < 24; ++i) heads.push_back((i % 5 << 32) + (i % 3 == 0 ? 0 : random() % 64));
+  heads.push_back((uint64_t{1} << 58) - 40);
+  for (int i = 0; i < 200'000; ++i) {
+    uint64_t& head = heads[random() % heads.size()];
+    if (random() % 8 != 0) head += random() % 6;
+    if (random() % 16 == 0) head -= std::min<uint64_t>(head, random() % 12);
+    std::vector<uint64_t> wanted;
+    streams.observe(head, 0, true, wanted);
+    ASSERT_EQ(wanted, slow.observe(head)) << i;
+    wanted_lines += wanted.size();
+  }
+  EXPECT_GT(wanted_lines, 10'000u);
 }
 
 TEST(Prefetch, UselessOnesAreCounted) {
