@@ -39,11 +39,11 @@ constexpr uint32_t kDistance = offsetof(Names::Translation, distance);
 void CompiledPaths::Emitter::load_shared() {
   mov(r8, of_run(offsetof(CompiledRun, fetch_guesses)));
   mov(r9, of_run(offsetof(CompiledRun, fetch_slots)));
-  mov(r11, of_run(offsetof(CompiledRun, paths.end)));
   if (level1_.is_watched) {
     mov(rdi, of_run(offsetof(CompiledRun, data_line)));
     mov(rsi, of_run(offsetof(CompiledRun, strides)));
   } else {
+    mov(r11, of_run(offsetof(CompiledRun, paths.end)));
     mov(rdi, reinterpret_cast<uint64_t>(code_));
     mov(rsi, reinterpret_cast<uint64_t>(getCode()));
   }
@@ -154,28 +154,6 @@ void CompiledPaths::Emitter::emit_watching() {
     mov(rax, of_run(offsetof(CompiledRun, kept)));
     ret();
   }
-
-  // As Stride::notes(): rax is the entry, rdx the address of the instruction, rdi the line, and not both are those of
-  // the entry. "Not equal": it is done.
-  using Entry = sim::prefetch::Stride::Entry;
-  Xbyak::Label is_new, wants;
-  align(16);
-  L(note_);
-  cmp(ptr[rax + offsetof(Entry, pc)], rdx);
-  jne(is_new);
-  mov(rdx, rdi);
-  sub(rdx, ptr[rax + offsetof(Entry, line)]);
-  cmp(rdx, ptr[rax + offsetof(Entry, stride)]);
-  je(wants);
-  mov(ptr[rax + offsetof(Entry, line)], rdi);
-  mov(ptr[rax + offsetof(Entry, stride)], rdx);
-  L(wants);
-  ret();
-  L(is_new);
-  mov(ptr[rax + offsetof(Entry, pc)], rdx);
-  mov(ptr[rax + offsetof(Entry, line)], rdi);
-  mov(qword[rax + offsetof(Entry, stride)], 0);
-  ret();
 }
 
 // To the code of the path at rbx.
@@ -209,7 +187,7 @@ uint32_t CompiledPaths::Emitter::emit(uint64_t number, const DecodedPath& path) 
   setSize(hot_);
   if (path.words != 0) {  // is all of it there?
     lea(rax, ptr[rbx + 8 * (path.words + 1)]);
-    cmp(rax, r11);
+    compare_with_end(rax);
     ja(leave_, T_NEAR);
   }
   number_ = number;
@@ -232,7 +210,7 @@ uint32_t CompiledPaths::Emitter::emit(uint64_t number, const DecodedPath& path) 
   add(rbx, 8 * (path.words + 1));
   sub(r14, path.instructions);
   jle(leave_, T_NEAR);
-  cmp(rbx, r11);
+  compare_with_end(rbx);
   je(leave_, T_NEAR);
   dispatch();
   hot_ = getSize();
@@ -382,22 +360,32 @@ void CompiledPaths::Emitter::look_at_data_page() {
   });
 }
 
-// Shows the line in rdi, which is a hit, to who goes by instruction.
+// Shows the line in rdi, which is a hit, to who goes by instruction: as Stride::notes(), without a branch but for what is wanted, for which
+// instruction had an entry last, and what line, cannot be foreseen.
 void CompiledPaths::Emitter::note_stride(uint32_t index, uint64_t pc) {
   if (!level1_.has_stride) return;
   using Stride = sim::prefetch::Stride;
   const auto entry = static_cast<uint32_t>(Stride::place_of(pc) * sizeof(Stride::Entry));
-  Xbyak::Label unknown, behind;
-  mov(rdx, pc);
-  cmp(ptr[rsi + entry + offsetof(Stride::Entry, pc)], rdx);
-  jne(unknown, T_NEAR);
-  cmp(ptr[rsi + entry + offsetof(Stride::Entry, line)], rdi);
-  jne(unknown, T_NEAR);
+  const auto of_entry = [&](size_t member) { return qword[rsi + entry + static_cast<uint32_t>(member)]; };
+  const auto its_pc = of_entry(offsetof(Stride::Entry, pc)), its_line = of_entry(offsetof(Stride::Entry, line)),
+             its_next = of_entry(offsetof(Stride::Entry, next));
+  Xbyak::Label wants, behind;
+  cmp(rdi, its_next);
+  je(wants, T_NEAR);  // or another instruction does
+  mov(rax, its_line);
+  lea(rdx, ptr[rdi + rdi]);
+  sub(rdx, rax);
+  cmp(rax, rdi);
+  cmove(rdx, its_next);
+  mov(r11, pc);
+  mov(rax, Stride::kNone);
+  cmp(its_pc, r11);
+  cmovne(rdx, rax);
+  mov(its_pc, r11);
+  mov(its_line, rdi);
+  mov(its_next, rdx);
   L(behind);
-  otherwise(unknown, behind, [this, index, entry, behind]() mutable {
-    lea(rax, ptr[rsi + entry]);
-    call(note_);
-    jne(behind, T_NEAR);
+  otherwise(wants, behind, [this, index] {
     lea(rax, ptr[rdi + rdi]);
     miss(index, ReferenceKind::kLoad);
   });

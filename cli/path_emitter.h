@@ -24,7 +24,7 @@ namespace simrun::cli {
 //   r15  CompiledRun
 // Of watched machines, other than these:
 //   rdi  line of the data reference before (or CompiledRun::kNoLine), of which the page is the TLB's most recent
-//   rsi  table of strides
+//   rsi  table of strides             r11  scratch
 class CompiledPaths::Emitter : public Xbyak::CodeGenerator {
  public:
   // `code`: by path, in terms of getCode().
@@ -79,6 +79,12 @@ class CompiledPaths::Emitter : public Xbyak::CodeGenerator {
   }
   void look_at_fetched_page();
   void look_at_data_page();
+  void compare_with_end(const Xbyak::Reg64& words) {
+    if (level1_.is_watched)
+      cmp(words, of_run(offsetof(CompiledRun, paths.end)));
+    else
+      cmp(words, r11);
+  }
   void note_stride(uint32_t index, uint64_t pc);
   void put_address(const Base& base, uint64_t constant);
   void make(uint32_t index) {
@@ -109,7 +115,7 @@ class CompiledPaths::Emitter : public Xbyak::CodeGenerator {
   const size_t cold_begin_;
   size_t hot_begin_ = 0, hot_ = 0, cold_;
   const uint8_t* entry_ = nullptr;
-  Xbyak::Label leave_, make_, make_special_, miss_, name_, look_up_page_[2], note_;
+  Xbyak::Label leave_, make_, make_special_, miss_, name_, look_up_page_[2];
   // Of the path that is emitted.
   uint64_t number_ = 0;
   uint64_t line_ = 0;         // fetched last

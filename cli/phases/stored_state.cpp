@@ -21,7 +21,7 @@ using nlohmann::json;
 
 constexpr char kMagic[] = "SSTATE1\n";
 constexpr size_t kMagicBytes = sizeof kMagic - 1;
-constexpr int kLayout = 3;  // to be raised when the bytes of sim::Hierarchy::state() change
+constexpr int kLayout = 4;  // to be raised when the bytes of sim::Hierarchy::state() change
 constexpr uint64_t kMaxHeader = 16u << 20, kMaxState = uint64_t{1} << 40;
 
 json header_of(const sim::MachineConfig& machine) {

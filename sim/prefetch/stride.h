@@ -16,8 +16,9 @@ class Stride {
   // What is kept of an instruction: of the last of those that share the place.
   struct Entry {
     uint64_t pc = kNone, line = 0;
-    uint64_t stride = 0;  // 0: it had one line only
+    uint64_t next = kNone;  // by the stride of its last two lines; kNone: it had one only
   };
+  static constexpr uint64_t kNone = ~uint64_t{0};  // no instruction's address, no line
   // For who does by himself what notes() does (cli/path_emitter.cpp). Valid as long as this.
   Entry* entries() { return entries_.data(); }
   static size_t place_of(uint64_t pc) { return pc % kEntries; }
@@ -31,25 +32,24 @@ class Stride {
   bool notes(uint64_t line, uint64_t pc) {
     Entry& e = entries_[place_of(pc)];
     if (e.pc != pc) {
-      e = {pc, line, 0};
+      e = {pc, line};
       return true;
     }
-    const uint64_t stride = line - e.line;
-    if (stride == 0) return true;
-    if (stride == e.stride) return false;
-    e.line = line, e.stride = stride;
+    if (line == e.line) return true;
+    if (line == e.next) return false;
+    e.next = 2 * line - e.line, e.line = line;
     return true;
   }
   void observe(uint64_t line, uint64_t pc, bool /*is_new*/, std::vector<uint64_t>& wanted) {
     if (notes(line, pc)) return;
     Entry& e = entries_[place_of(pc)];
-    e.line = line;
-    for (uint32_t i = 0; i < config_.degree; ++i) wanted.push_back(line + e.stride * (config_.distance + i));
+    const uint64_t stride = line - e.line;
+    e.line = line, e.next = line + stride;
+    for (uint32_t i = 0; i < config_.degree; ++i) wanted.push_back(line + stride * (config_.distance + i));
   }
 
  private:
   static constexpr uint64_t kEntries = 256;
-  static constexpr uint64_t kNone = ~uint64_t{0};  // no instruction's address
   PrefetchConfig config_;
   std::array<Entry, kEntries> entries_{};
 };
