@@ -34,11 +34,9 @@ struct CompiledRun {
   // A page that its side's shortcut does not have.
   void (*look_up_page)(CompiledRun*, uint32_t is_data, uint64_t page) noexcept = nullptr;
   static constexpr uint64_t kNoLine = uint64_t{1} << 63;  // nor page
-  uint64_t fetched_page = kNoLine;  // of the fetch before
-  uint64_t data_line = kNoLine;     // of the data reference before
   sim::Cache::Shortcut pages[2] = {};  // of fetches, of data
   sim::prefetch::Stride::Entry* strides = nullptr;
-  uint64_t kept = 0;  // for the code
+  uint64_t kept = 0, data_line = 0;  // for the code
   // With Level1::is_named. MemoryNames::distance() of an address for which `names` has no answer.
   const channel::MemoryNames::Translation* names = nullptr;
   uint64_t (*distance)(CompiledRun*, uint32_t is_write, uint64_t address) noexcept = nullptr;

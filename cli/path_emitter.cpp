@@ -118,35 +118,11 @@ void CompiledPaths::Emitter::emit_routines() {
 
 // What sees every access.
 void CompiledPaths::Emitter::emit_watching() {
-  // The page in rdx is looked up. Of others keeps rax; r10 is kNoLine after one of fetches.
+  if (!level1_.has_tlb) return;
+  // The key of a page is in rdx, which its side's shortcut does not have. Keep rax.
   for (const uint32_t is_data : {0u, 1u}) {
-    if (!level1_.has_tlb) break;
-    Xbyak::Label absent;
-    const size_t pages = offsetof(CompiledRun, pages) + is_data * sizeof(Cache::Shortcut);
     align(16);
     L(look_up_page_[is_data]);
-    if (is_data == 0) {
-      mov(of_run(offsetof(CompiledRun, fetched_page)), rdx);
-      mov(r10d, kNoLine);  // rcx is needed
-    }
-    mov(rcx, rdx);  // Cache::place_of
-    shr(rcx, Cache::kPlaceFold);
-    xor_(ecx, edx);
-    and_(ecx, static_cast<uint32_t>(is_data != 0 ? level1_.data_page_mask : level1_.fetched_page_mask));
-    add(rcx, rcx);
-    add(rcx, of_run(pages + offsetof(Cache::Shortcut, guesses)));
-    movzx(ecx, word[rcx]);
-    shl(ecx, kSlotShift);
-    add(rcx, of_run(pages + offsetof(Cache::Shortcut, slots)));
-    add(rdx, rdx);  // the key of a page: none is modified
-    cmp(ptr[rcx + kKey], rdx);
-    jne(absent);
-    mov(rdx, of_run(pages + offsetof(Cache::Shortcut, clock)));
-    inc(qword[rdx]);
-    mov(rdx, ptr[rdx]);
-    mov(ptr[rcx + kUsed], rdx);
-    ret();
-    L(absent);
     mov(of_run(offsetof(CompiledRun, kept)), rax);
     mov(esi, is_data);
     shr(rdx, 1);
@@ -154,6 +130,21 @@ void CompiledPaths::Emitter::emit_watching() {
     mov(rax, of_run(offsetof(CompiledRun, kept)));
     ret();
   }
+}
+
+// Of the page in rdx: rcx = its place in the TLB, as the shortcut guesses it, rdx = its key. "Equal": it is there.
+void CompiledPaths::Emitter::find_page(uint32_t is_data, uint64_t mask) {
+  const size_t pages = offsetof(CompiledRun, pages) + is_data * sizeof(Cache::Shortcut);
+  mov(rcx, rdx);  // Cache::place_of
+  shr(rcx, Cache::kPlaceFold);
+  xor_(ecx, edx);
+  and_(ecx, static_cast<uint32_t>(mask));
+  mov(r11, of_run(pages + offsetof(Cache::Shortcut, guesses)));
+  movzx(ecx, word[r11 + rcx * 2]);
+  shl(ecx, kSlotShift);
+  add(rcx, of_run(pages + offsetof(Cache::Shortcut, slots)));
+  add(rdx, rdx);  // none is modified
+  cmp(ptr[rcx + kKey], rdx);
 }
 
 // To the code of the path at rbx.
@@ -253,7 +244,7 @@ void CompiledPaths::Emitter::fetch(uint32_t index, uint64_t line) {
   }
   if (level1_.is_named) name_fetched(line);
   if (const uint64_t page = (line ^ tag) >> level1_.page_shift; level1_.has_tlb && (page != page_ || level1_.is_named)) {
-    look_at_fetched_page();
+    look_at_fetched_page(line ^ tag);
     page_ = is_first ? CompiledRun::kNoLine : page;  // the first may be skipped
   }
   if (level1_.is_named) {
@@ -332,32 +323,47 @@ void CompiledPaths::Emitter::name_data(bool writes) {
   otherwise(unknown, behind, [this, writes] { call_for_name(writes); });
 }
 
-void CompiledPaths::Emitter::look_at_fetched_page() {
-  Xbyak::Label other, behind;
-  mov(rdx, rax);
-  shr(rdx, level1_.page_shift);
-  cmp(rdx, of_run(offsetof(CompiledRun, fetched_page)));
-  jne(other, T_NEAR);
+// Of the line in rax, which is `line` unless memory has names. Without asking whether the page is that of the fetch before, which is not so
+// often enough, and cannot be foreseen.
+void CompiledPaths::Emitter::look_at_fetched_page(uint64_t line) {
+  Xbyak::Label absent, behind;
+  if (level1_.is_named) {
+    mov(rdx, rax);
+    if (level1_.page_shift != 0) shr(rdx, level1_.page_shift);
+    find_page(0, level1_.fetched_page_mask);
+    mov(r10d, kNoLine);  // rcx was needed
+    jne(absent, T_NEAR);
+    inc(rbp);
+    mov(ptr[rcx + kUsed], rbp);
+  } else {
+    const uint64_t page = line >> level1_.page_shift;
+    mov(r11, of_run(offsetof(CompiledRun, pages) + offsetof(Cache::Shortcut, guesses)));
+    movzx(r11d, word[r11 + static_cast<uint32_t>(2 * Cache::place_of(page, level1_.fetched_page_mask))]);
+    shl(r11d, kSlotShift);
+    add(r11, of_run(offsetof(CompiledRun, pages) + offsetof(Cache::Shortcut, slots)));
+    mov(rdx, 2 * page);  // its key: none is modified
+    cmp(ptr[r11 + kKey], rdx);
+    jne(absent, T_NEAR);
+    inc(rbp);
+    mov(ptr[r11 + kUsed], rbp);
+  }
   L(behind);
-  otherwise(other, behind, [this] { call(look_up_page_[0]); });
+  otherwise(absent, behind, [this] { call(look_up_page_[0]); });
 }
 
-// Of the line in rax, which is the one before for what comes then.
+// Of the line in rax. Without asking whether the page is that of the reference before, which is too often, and cannot be foreseen.
 void CompiledPaths::Emitter::look_at_data_page() {
-  if (!level1_.has_tlb) return mov(rdi, rax);
-  Xbyak::Label other, behind;
-  mov(rdx, rdi);
   mov(rdi, rax);
-  xor_(rdx, rax);
-  shr(rdx, level1_.page_shift);
-  if (level1_.page_shift == 0) test(rdx, rdx);
-  jnz(other, T_NEAR);
+  if (!level1_.has_tlb) return;
+  Xbyak::Label absent, behind;
+  mov(rdx, rax);
+  if (level1_.page_shift != 0) shr(rdx, level1_.page_shift);
+  find_page(1, level1_.data_page_mask);
+  jne(absent, T_NEAR);
+  inc(rbp);
+  mov(ptr[rcx + kUsed], rbp);
   L(behind);
-  otherwise(other, behind, [this] {
-    mov(rdx, rdi);
-    shr(rdx, level1_.page_shift);
-    call(look_up_page_[1]);
-  });
+  otherwise(absent, behind, [this] { call(look_up_page_[1]); });
 }
 
 // Shows the line in rdi, which is a hit, to who goes by instruction: as Stride::notes(), without a branch but for what is wanted, for which

@@ -23,7 +23,7 @@ namespace simrun::cli {
 //   r14  instructions left            rsi  the memory for code          rax, rdx    scratch
 //   r15  CompiledRun
 // Of watched machines, other than these:
-//   rdi  line of the data reference before (or CompiledRun::kNoLine), of which the page is the TLB's most recent
+//   rdi  line of the data reference at hand
 //   rsi  table of strides             r11  scratch
 class CompiledPaths::Emitter : public Xbyak::CodeGenerator {
  public:
@@ -77,7 +77,8 @@ class CompiledPaths::Emitter : public Xbyak::CodeGenerator {
     mov(esi, uint32_t{writes});
     call(name_);
   }
-  void look_at_fetched_page();
+  void find_page(uint32_t is_data, uint64_t mask);
+  void look_at_fetched_page(uint64_t line);
   void look_at_data_page();
   void compare_with_end(const Xbyak::Reg64& words) {
     if (level1_.is_watched)

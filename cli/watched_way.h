@@ -60,11 +60,10 @@ class BasicModelSink<Model>::WatchedWay {
   channel::CodeRun& code_run() { return run_.paths; }
   void run_code() {
     run_.clock = clock_;
-    run_.fetched_page = fetched_page_, run_.data_line = CompiledRun::kNoLine;
     code_->run(run_);
     clock_ = run_.clock;
     made_ += made_by_code();
-    fetched_page_ = run_.fetched_page, data_page_ = kNoPage;
+    fetched_page_ = data_page_ = kNoPage;
   }
   void throw_failure() const {
     if (failure_ != nullptr) [[unlikely]]
@@ -94,8 +93,13 @@ class BasicModelSink<Model>::WatchedWay {
     const uint64_t page = hits_.page_of(line);
     if (page == last || !hits_.has_tlb()) return;
     last = page;
-    if (!side.has_page(page)) [[unlikely]]
-      sink_.model_.look_up_page(core(handle_), &side == &fetches_, page);
+    if (!side.has_page(page, clock_)) [[unlikely]]
+      look_up_page(&side == &fetches_, page);
+  }
+  void look_up_page(bool is_fetch, uint64_t page) {
+    hits_.set_clock(clock_);
+    sink_.model_.look_up_page(core(handle_), is_fetch, page);
+    clock_ = hits_.clock();
   }
   bool answers(const Side& side, uint64_t line, bool write, uint64_t pc) {
     sim::Cache::Recent& recent = side.lines.find(line);
@@ -159,8 +163,7 @@ class BasicModelSink<Model>::WatchedWay {
       from_code(run, [&](WatchedWay& way) { way.miss(reference, line); });
     };
     run_.look_up_page = [](CompiledRun* run, uint32_t is_data, uint64_t page) noexcept {
-      auto* const way = static_cast<WatchedWay*>(run->maker);
-      way->sink_.model_.look_up_page(core(way->handle_), is_data == 0, page);
+      from_code(run, [&](WatchedWay& way) { way.look_up_page(is_data == 0, page); });
     };
   }
   // Of the paths that are complete.
@@ -220,7 +223,6 @@ class BasicModelSink<Model>::WatchedWay {
                                          .at(channel::address_offset(*special, words));
       access_bytes(r, address, pc);
     });
-    run_.data_line = CompiledRun::kNoLine;
   }
   void miss(uint32_t reference, uint64_t line) {
     amid_code(reference, [&](const channel::Reference& r, uint64_t pc, const border::OperandDescriptor*) {
@@ -231,7 +233,6 @@ class BasicModelSink<Model>::WatchedWay {
     const channel::DecodedPath& path = path_in_code();
     const channel::SpecialOperand& o = path.specials[special];
     make_in_code(path, o.position, special);
-    run_.data_line = CompiledRun::kNoLine;
     sink_.model_.set_pc(o.pc);
     amid([&] { channel::replay_operand(o, run_.paths.at, *run_.paths.thread, sink_); });
   }

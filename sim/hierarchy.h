@@ -67,7 +67,13 @@ class Hierarchy {
       Cache::Shortcut lines = {}, pages = {};
       prefetch::Stride* stride = nullptr;  // null: nobody wants to see what hits; `pc` is of a machine that wants_pc()
 
-      bool has_page(uint64_t page) const { return find(pages, page, false); }
+      bool has_page(uint64_t page, uint64_t& clock) const {
+        Cache::Recent& recent = pages.find(page);
+        if (!recent.answers(page, false)) [[unlikely]]
+          return false;
+        recent.used = ++clock;
+        return true;
+      }
       bool answers(uint64_t line, bool write) const { return find(lines, line, write); }
       // The same without making the reference.
       bool has_line(uint64_t line, bool write) const { return lines.find(line).answers(line, write); }
@@ -75,10 +81,16 @@ class Hierarchy {
     };
     const Side& fetches() const { return fetches_; }
     const Side& data() const { return data_; }
-    // One clock for both sides, for who keeps it in a register: a hit is `used = ++clock` then. set_clock() before
-    // anybody else makes an access, clock() after it.
-    uint64_t clock() const { return std::max(*fetches_.lines.clock, *data_.lines.clock); }
-    void set_clock(uint64_t clock) const { *fetches_.lines.clock = *data_.lines.clock = clock; }
+    // One clock for both sides, lines and pages, for who keeps it in a register: a hit is `used = ++clock` then.
+    // set_clock() before anybody else makes an access, clock() after it.
+    uint64_t clock() const {
+      const uint64_t lines = std::max(*fetches_.lines.clock, *data_.lines.clock);
+      return has_tlb_ ? std::max({lines, *fetches_.pages.clock, *data_.pages.clock}) : lines;
+    }
+    void set_clock(uint64_t clock) const {
+      *fetches_.lines.clock = *data_.lines.clock = clock;
+      if (has_tlb_) *fetches_.pages.clock = *data_.pages.clock = clock;
+    }
     // References that this answered, or that access_counted() got or will get. Read-modify-writes are neither loads nor
     // stores here.
     void count(uint64_t fetches, uint64_t loads, uint64_t stores, uint64_t modifications) const {
