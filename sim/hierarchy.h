@@ -47,9 +47,9 @@ class Hierarchy {
   // For who makes many references of one core in a row: what an access looks at first, held in registers, and counts
   // apart, many at a time. Valid as long as the Hierarchy is not moved. Saves 2 % of simrun sim on gzip (median of 16).
   //
-  // A reference to one line of a Side: when has_tlb() its page is looked up, by has_page() or else look_up_page(), but
-  // for the page that the core's reference before it of that side had. If the line answers() then and the stride
-  // prefetcher notes() it, it is done; else access_counted_line(). One to several lines: access_counted() alone.
+  // A reference to one line of a Side: when has_tlb() its page is looked up, by has_page() or else look_up_page(), unless
+  // the core's reference before it of that side had that page. If the line answers() then and the stride prefetcher
+  // notes() it, it is done; else access_counted_line(). One to several lines: access_counted() alone.
   class Hits {
    public:
     // False: addresses are translated, or the prefetchers are of a rare kind. Use access() then.
