@@ -34,11 +34,11 @@ class Tlb {
   [[gnu::noinline]] void look_up(bool is_fetch, uint64_t page) {
     First& first = first_[!is_fetch];
     if (first.pages.hit_in_level1<0>(page, false).hit == Cache::Hit::kDone) return;
-    put(first.pages, page);
+    first.pages.replace_least_recent(page, State::kShared, kNoSlot, [](bool, Slot) {});
     ++first.misses;
     if (second_) {
       if (const Slot slot = second_->find(page); slot != kNoSlot) return second_->touch(slot);
-      put(*second_, page);
+      put_in_second(page);
     }
     ++first.walks;
   }
@@ -60,10 +60,10 @@ class Tlb {
   static Cache make(const TlbShape& shape, uint32_t children) {
     return Cache({.name = "TLB", .sets = shape.entries / shape.ways, .ways = shape.ways, .children = children});
   }
-  static void put(Cache& pages, uint64_t page) {
-    const Slot victim = pages.victim(page);
-    if (pages.holds_line(victim)) pages.remove(victim);
-    pages.fill(victim, page, State::kShared, kNoSlot);
+  void put_in_second(uint64_t page) {
+    const Slot victim = second_->victim(page);
+    if (second_->holds_line(victim)) second_->remove(victim);
+    second_->fill(victim, page, State::kShared, kNoSlot);
   }
 
   First first_[2];  // of fetches, of data
