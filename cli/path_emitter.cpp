@@ -323,8 +323,8 @@ void CompiledPaths::Emitter::name_data(bool writes) {
   otherwise(unknown, behind, [this, writes] { call_for_name(writes); });
 }
 
-// Of the line in rax, which is `line` unless memory has names. Without asking whether the page is that of the fetch before, which is not so
-// often enough, and cannot be foreseen.
+// Of the line in rax, which is `line` unless memory has names. Whether the page is that of the fetch before is not asked: it cannot be
+// foreseen (decision 36).
 void CompiledPaths::Emitter::look_at_fetched_page(uint64_t line) {
   Xbyak::Label absent, behind;
   if (level1_.is_named) {
@@ -351,7 +351,7 @@ void CompiledPaths::Emitter::look_at_fetched_page(uint64_t line) {
   otherwise(absent, behind, [this] { call(look_up_page_[0]); });
 }
 
-// Of the line in rax. Without asking whether the page is that of the reference before, which is too often, and cannot be foreseen.
+// Of the line in rax, as look_at_fetched_page().
 void CompiledPaths::Emitter::look_at_data_page() {
   mov(rdi, rax);
   if (!level1_.has_tlb) return;
@@ -366,8 +366,8 @@ void CompiledPaths::Emitter::look_at_data_page() {
   otherwise(absent, behind, [this] { call(look_up_page_[1]); });
 }
 
-// Shows the line in rdi, which is a hit, to who goes by instruction: as Stride::notes(), without a branch but for what is wanted, for which
-// instruction had an entry last, and what line, cannot be foreseen.
+// Shows the line in rdi, which is a hit, to who goes by instruction: as Stride::notes(). The only branch is for what is wanted: which instruction
+// had the entry last, and with what line, cannot be foreseen.
 void CompiledPaths::Emitter::note_stride(uint32_t index, uint64_t pc) {
   if (!level1_.has_stride) return;
   using Stride = sim::prefetch::Stride;
