@@ -72,13 +72,13 @@ class LineDirectory {
     uint32_t forwarder = kNoChild;
     bool owned = false, dirty_child = false, exclusive = false;
   };
-  // Found by a hash table with linear probing, a quarter to a half full. Four lines in a row have places in a row, one
-  // line of the host.
+  // Found by a hash table with linear probing, a quarter to a half full. 16 lines in a row have places in a row, four
+  // lines of the host in a row (triad on amd_ryzen_7950x and intel_xeon_8462y 0.9 of its time with 4 lines; gzip as before).
   struct Place {
     uint64_t line = kNoLine;
     Slot slot = kNoSlot;  // none: empty
   };
-  static constexpr uint64_t kLinesTogether = 4, kFewestPlaces = 64;
+  static constexpr uint64_t kLinesTogether = 16, kFewestPlaces = 64;
   uint64_t home_of(uint64_t line) const {
     const uint64_t hash = line / kLinesTogether * 0x9e3779b97f4a7c15u >> shift_;
     return (hash * kLinesTogether + line % kLinesTogether) & (places_.size() - 1);
