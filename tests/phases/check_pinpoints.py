@@ -336,7 +336,10 @@ def interrupted():
 
     def kept():  # traces that were complete when what has been done was kept last
         part = pathlib.Path("d/regions.part.json")
-        when = part.stat().st_mtime_ns if part.exists() else 0
+        try:
+            when = part.stat().st_mtime_ns
+        except FileNotFoundError:  # not yet, or it is being replaced
+            return {}
         traces = {path: path.stat().st_mtime_ns for path in pathlib.Path("d/regions").glob("*.trace")}
         return {path: at for path, at in traces.items() if at < when}
 
