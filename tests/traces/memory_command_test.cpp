@@ -7,7 +7,7 @@ namespace {
 
 // Two processes write 64 lines in turn: each finds them in the other's cache, if the memory is one. The model's order
 // need not be the host's, so that it does not find all of them there.
-constexpr uint64_t kRounds = 400, kTransfers = 2 * 64 * kRounds;
+constexpr uint64_t kRounds = 2000, kTransfers = 2 * 64 * kRounds;
 
 class MemoryOfTraces : public RecordCommand {
  protected:
@@ -42,22 +42,24 @@ TEST_F(MemoryOfTraces, SharedByProcesses) {
   EXPECT_LT(transfers(record_and_simulate("--chunk-size 64KiB", program("private"), machine())), kTransfers / 100);
 }
 
-// In a region, what was mapped before it counts.
+// In a region, what was mapped before it counts. The region is long: in the model's order one process may be ahead by
+// all that the other holds back, some chunks of its ring.
 TEST_F(MemoryOfTraces, SharedInARegion) {
   for (const char* kind : {"anonymous", "file", "segment"}) {
-    const json results = record_and_simulate("--region 300k..400k", program(kind), machine());
+    const json results = record_and_simulate("--region 300k..900k", program(kind), machine());
     EXPECT_GT(transfers(results), results["totals"]["stores"].get<uint64_t>() / 20) << kind;
   }
+  EXPECT_EQ(transfers(record_and_simulate("--region 300k..900k", program("private"), machine())), 0);
 }
 
 // A part of a whole recording, begun at a chunk in the middle.
 TEST_F(MemoryOfTraces, SharedInAPartOfATrace) {
   simrun("record -q --chunk-size 64KiB -o " + file("t") + " -- " + program("file"));
   ASSERT_GT(info("t")["sections"]["chunks"]["count"], 4);
-  const json part = simulated("--from 300k --to 400k");
+  const json part = simulated("--from 300k --to 900k");
   EXPECT_GT(transfers(part), part["totals"]["stores"].get<uint64_t>() / 20);
   // The same behind a warm-up.
-  const json warm = simulated("--from 200k --warm-up 100k --to 400k");
+  const json warm = simulated("--from 200k --warm-up 100k --to 900k");
   EXPECT_EQ(warm["totals"]["instructions"], part["totals"]["instructions"]);
   EXPECT_GT(transfers(warm), part["totals"]["stores"].get<uint64_t>() / 20);
   EXPECT_LE(warm["levels"][0]["misses"], part["levels"][0]["misses"]);
