@@ -15,9 +15,9 @@ using simpoint::IntervalKind;
 
 namespace {
 
-void add_executions(std::vector<uint64_t>& by_word, uint64_t word, uint64_t times) {
-  if (word >= by_word.size()) by_word.resize(2 * word + 1);
-  by_word[word] += times;
+void add(std::vector<uint64_t>& executions, uint64_t word, uint64_t times) {
+  if (word >= executions.size()) executions.resize(2 * word + 1);
+  executions[word] += times;
 }
 
 }  // namespace
@@ -49,7 +49,9 @@ void BlockProfiler::meet(Thread& thread, const channel::MergeThread& merged, cha
     if (origin.mappings) process.modules.know_all(*origin.mappings);
     process.modules.look_at(static_cast<pid_t>(merged.report.tid));
   }
-  ++process.threads;
+  if (++process.threads == 2)
+    for (Thread& first : threads_)
+      if (first.process == &process) first.before = process.executions;
   process.table = &paths;
   thread.process = &process;
   thread.name = names_.of(merged);
@@ -103,7 +105,7 @@ void BlockProfiler::take_report(Thread& thread, uint64_t retired, uint64_t next_
 PathBlocks& BlockProfiler::learn(Process& process, uint64_t word, const channel::PathCode& code) {
   if (PathBlocks* known = process.paths.find(word)) return *known;
   PathBlocks& path = process.paths.learn(word, code);
-  const simpoint::CodePlace place = process.modules.place(path.first_pc);
+  const simpoint::CodePlace place = process.modules.place(code.instructions[0].pc);
   const std::string& module = place.module;
   if (options_.kind == IntervalKind::kBarrier) {
     path.synchronisation = barriers_.at(place);
@@ -134,7 +136,8 @@ void BlockProfiler::take_slowly(Thread& thread, uint64_t word) {
   if (!begun_ && (!path.left_out || forks)) begin_interval(thread, code, 0);
   if (path.left_out) {
     interval_left_out_ += path.instructions;
-    if (forks) ++process.cut_executions[path.first_pc], ++thread.cut_executions[path.first_pc];
+    const uint64_t first_pc = code.instructions[0].pc;
+    if (forks) ++process.cut_executions[first_pc], ++thread.cut_executions[first_pc];
     thread.last.reset();
     return;
   }
@@ -149,8 +152,7 @@ void BlockProfiler::take_slowly(Thread& thread, uint64_t word) {
   end_interval();
   begin_interval(thread, code, *end);
   take_part(thread, code, *end, path.instructions);
-  add_executions(process.executions, word, 1);
-  add_executions(thread.before, word, 1);
+  add_executions(thread, word, 1);
   pass(path.instructions - *end);
 }
 
@@ -166,12 +168,12 @@ void BlockProfiler::cut(Thread& thread, uint64_t word, uint32_t instructions) {
   take_part(thread, code, 0, instructions);
   for (uint32_t i = 0; i < instructions; ++i)
     ++thread.process->cut_executions[code.instructions[i].pc], ++thread.cut_executions[code.instructions[i].pc];
-  thread.last.reset();   // what comes next is a handler
+  thread.last.reset();  // what comes next is a handler
   pass(instructions);
 }
 
 void BlockProfiler::take_part(Thread& thread, const channel::PathCode& code, uint32_t from, uint32_t to) {
-  for (uint32_t i = from; i < to; ++i) add_part(thread, thread.process->paths.block_of(code, i), 1);
+  for (uint32_t i = from; i < to; ++i) thread.parts.add(thread.process->paths.block_of(code, i), 1);
 }
 
 // Whether the thread has just left a barrier, or begins a parallel region.
@@ -236,7 +238,7 @@ uint64_t BlockProfiler::executions_of(const Process& process, uint64_t pc, const
   for (const uint64_t address : process.modules.addresses(process.modules.place(pc))) {
     for (const uint32_t word : process.paths.paths_around(address))
       if (word < words.size() && words[word] != 0) {
-        const std::vector<uint64_t>& addresses = process.paths[word].addresses;
+        const std::span<const uint64_t> addresses = process.paths.addresses(word);
         sum += words[word] * static_cast<uint64_t>(std::count(addresses.begin(), addresses.end(), address));
       }
     const auto cut = cuts.find(address);
@@ -245,32 +247,29 @@ uint64_t BlockProfiler::executions_of(const Process& process, uint64_t pc, const
   return sum;
 }
 
+// In the intervals that are over.
+void BlockProfiler::add_executions(Thread& thread, uint64_t word, uint64_t times) {
+  add(thread.process->executions, word, times);
+  if (thread.process->threads > 1) add(thread.before, word, times);
+}
+
 void BlockProfiler::flush(Thread& thread) {
-  if (thread.process == nullptr) return;
-  Process& process = *thread.process;
-  // A path and its pieces are two loads that wait for each other: asked for early.
-  constexpr size_t kPathsAhead = 16, kPiecesAhead = 8;
-  const std::vector<uint32_t>& touched = thread.touched;
-  for (size_t k = 0; k < touched.size(); ++k) {
-    if (k + kPathsAhead < touched.size()) __builtin_prefetch(process.paths.find(touched[k + kPathsAhead]));
-    if (k + kPiecesAhead < touched.size()) __builtin_prefetch(process.paths.find(touched[k + kPiecesAhead])->pieces.data());
-    const uint32_t word = touched[k];
+  thread.runs = false;
+  thread.last.reset();
+  if (thread.touched.empty() && thread.parts.empty()) return;
+  PathBlockTable& paths = thread.process->paths;
+  for (const uint32_t word : thread.touched) {
     const uint64_t times = std::exchange(thread.executions[word], 0);
-    add_executions(process.executions, word, times);
-    add_executions(thread.before, word, times);
-    for (BlockPiece& piece : process.paths.find(word)->pieces)
-      add_part(thread, process.paths.block_of(piece), times * piece.instructions);
+    add_executions(thread, word, times);
+    paths.for_each_block(*paths.find(word),
+                         [&](uint32_t block, uint32_t instructions) { thread.parts.add(block, times * instructions); });
   }
   thread.touched.clear();
-  thread.runs = false;
   name_new_blocks(thread);
-  for (const uint32_t block : thread.parts_touched) {
-    const uint64_t instructions = std::exchange(thread.parts[block], 0);
-    entries_.push_back({thread.dimensions[block], static_cast<double>(instructions)});
+  thread.parts.take([&](uint32_t block, uint64_t instructions) {
+    counts_.add(thread.dimensions[block], instructions);
     interval_.length += instructions;
-  }
-  thread.parts_touched.clear();
-  thread.last.reset();
+  });
 }
 
 // Dimensions of the blocks that the thread has executed for the first time, in the order of their addresses.
@@ -278,8 +277,9 @@ void BlockProfiler::name_new_blocks(Thread& thread) {
   const Process& process = *thread.process;
   thread.dimensions.resize(std::max(thread.dimensions.size(), thread.parts.size()));
   std::vector<std::pair<uint64_t, uint32_t>> met;
-  for (const uint32_t block : thread.parts_touched)
+  thread.parts.for_each([&](uint32_t block) {
     if (thread.dimensions[block] == 0) met.emplace_back(process.paths.address_of(block), block);
+  });
   std::sort(met.begin(), met.end());
   for (const auto& [address, block] : met) {
     profile_.blocks.push_back({process.modules.place(address), thread.index});
@@ -293,7 +293,9 @@ void BlockProfiler::end_interval() {
   for (Thread& thread : threads_) flush(thread);
   left_out_ += std::exchange(interval_left_out_, 0);
   retired_ += interval_.length;
-  std::sort(entries_.begin(), entries_.end(), [](const auto& a, const auto& b) { return a.block < b.block; });
+  counts_.take([&](uint32_t dimension, uint64_t instructions) {
+    entries_.push_back({dimension, static_cast<double>(instructions)});
+  });
   if (!entries_.empty()) on_interval_(interval_, entries_);
   begun_ = false;
   running_ = 0;

@@ -25,6 +25,7 @@
 #include "cli/phases/left_out.h"
 #include "cli/phases/path_blocks.h"
 #include "cli/phases/process_origin.h"
+#include "cli/phases/sparse_counts.h"
 #include "cli/phases/thread_names.h"
 #include "instr/channel/merge.h"
 #include "instr/channel/path_counts.h"
@@ -98,15 +99,15 @@ class BlockProfiler {
     uint32_t index = 0;
     uint64_t reported = 0;  // instructions, from counts
     std::string name;
-    bool runs = false;             // has executed something in this interval, and not ended
-    bool waits = false;            // at a barrier (kBarrier only)
-    uint32_t passed = 0;           // barriers that might have ended this interval
-    std::vector<uint64_t> before;  // executions by word, in the intervals that are over
+    bool runs = false;    // has executed something in this interval, and not ended
+    bool waits = false;   // at a barrier (kBarrier only)
+    uint32_t passed = 0;  // barriers that might have ended this interval
+    // Executions by word, in the intervals that are over. Not kept while it is the only thread of its process.
+    std::vector<uint64_t> before;
     Executions cut_executions;
     std::vector<uint64_t> executions;  // by word, in this interval
     std::vector<uint32_t> touched;
-    std::vector<uint64_t> parts;                         // by block: instructions in this interval, while it ends
-    std::vector<uint32_t> parts_touched;                 // blocks of which there are any
+    SparseCounts parts;                                  // by block: instructions in this interval, while it ends
     std::vector<uint32_t> dimensions;                    // of a block; 0: none yet
     std::optional<channel::PathCode::Instruction> last;  // executed last; only while looking for an end
   };
@@ -145,14 +146,9 @@ class BlockProfiler {
   void begin_interval(const Thread& thread, uint64_t pc, uint64_t executions_meanwhile);
   void begin_interval(const Thread& thread, const channel::PathCode& code, uint32_t at);
   void end_interval();
+  static void add_executions(Thread& thread, uint64_t word, uint64_t times);
   void flush(Thread& thread);
   void name_new_blocks(Thread& thread);
-  static void add_part(Thread& thread, uint32_t block, uint64_t instructions) {
-    if (block >= thread.parts.size()) [[unlikely]]
-      thread.parts.resize(2 * size_t{block} + 1);
-    if (thread.parts[block] == 0) thread.parts_touched.push_back(block);
-    thread.parts[block] += instructions;
-  }
   // A barrier: the others wait for the leader until one of them has passed several.
   bool may_end_at_barrier(Thread& thread) const {
     return begun_ && quiet_ == 0 && (leads(thread, overdue_) || ++thread.passed > kMostPassed);
@@ -183,6 +179,7 @@ class BlockProfiler {
   uint64_t running_ = 0;  // threads of which Thread::runs
   simpoint::Interval interval_;
   simpoint::Profile profile_;
+  SparseCounts counts_;  // by dimension, of the interval that ends
   std::vector<simpoint::Entry> entries_;
 };
 

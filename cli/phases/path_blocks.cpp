@@ -1,5 +1,7 @@
 #include "cli/phases/path_blocks.h"
 
+#include <algorithm>
+
 #include "instr/border/descriptors.h"
 
 namespace simrun::cli {
@@ -10,43 +12,52 @@ bool ends_block(const channel::PathCode::Instruction& i) { return (i.flags & bor
 
 }  // namespace
 
-void CodeLinks::grow() {
-  std::vector<Entry> old(2 * entries_.size());
-  old.swap(entries_);
-  for (const Entry& entry : old)
-    if (entry.used) entries_[place_of(entry.pc)] = entry;
-}
-
 PathBlocks& PathBlockTable::learn(uint64_t word, const channel::PathCode& code) {
-  if (word >= paths_.size()) paths_.resize(std::max<size_t>(word + 1, 2 * paths_.size()));
+  if (word >= paths_.size()) {
+    paths_.resize(std::max<size_t>(word + 1, 2 * paths_.size()));
+    places_.resize(paths_.size());
+  }
+  const auto& instructions = code.instructions;
   PathBlocks& made = paths_[word];
-  made.first_pc = made.lowest_pc = made.highest_pc = code.instructions[0].pc;
-  made.instructions = static_cast<uint32_t>(code.instructions.size());
-  for (const auto& instruction : code.instructions) made.addresses.push_back(instruction.pc);
-  const auto& last = code.instructions.back();
-  const Link behind = follow(last.pc + last.length);
-  BlockPiece piece{behind.to, 0, behind.final};
+  PathPlace& place = places_[word];
+  made.instructions = static_cast<uint32_t>(instructions.size());
+  made.first_piece = static_cast<uint32_t>(pieces_.size());
+  place = {instructions[0].pc, instructions[0].pc, addresses_.size()};
+  for (const auto& instruction : instructions) addresses_.push_back(instruction.pc);
+  const auto& last = instructions.back();
+  Link block = follow(last.pc + last.length);
+  uint32_t of_block = 0;
   uint64_t last_page = ~uint64_t{0};
-  for (auto i = code.instructions.rbegin(); i != code.instructions.rend(); ++i) {
+  for (auto i = instructions.rbegin(); i != instructions.rend(); ++i) {
     if (ends_block(*i)) {
-      if (piece.instructions != 0) made.pieces.push_back(piece);
-      piece = {i->pc, 0, true};
+      add_piece(block, of_block);
+      block = {i->pc, true};
+      of_block = 0;
     }
-    ++piece.instructions;
+    ++of_block;
     Link& link = links_[i->pc];
-    if (!link.final) link = {piece.block, piece.resolved};
-    made.lowest_pc = std::min(made.lowest_pc, i->pc);
-    made.highest_pc = std::max(made.highest_pc, i->pc);
+    if (!link.final) link = block;
+    place.lowest_pc = std::min(place.lowest_pc, i->pc);
+    place.highest_pc = std::max(place.highest_pc, i->pc);
     if (last_page == i->pc >> 12) continue;
     last_page = i->pc >> 12;
     std::vector<uint32_t>& page = pages_[last_page];
     if (page.empty() || page.back() != word) page.push_back(static_cast<uint32_t>(word));
   }
-  made.pieces.push_back(piece);
-  std::reverse(made.pieces.begin(), made.pieces.end());
-  for (BlockPiece& each : made.pieces)
-    if (each.resolved) each.index = index_of(each.block);
+  add_piece(block, of_block);
+  std::reverse(pieces_.begin() + made.first_piece, pieces_.end());
+  made.pieces = static_cast<uint16_t>(pieces_.size() - made.first_piece);
   return made;
+}
+
+void PathBlockTable::add_piece(const Link& block, uint32_t instructions) {
+  if (instructions == 0) return;
+  if (block.final) {
+    pieces_.push_back({number_of(block.to), instructions, 0});
+  } else {
+    pieces_.push_back({static_cast<uint32_t>(open_.size()), instructions, 1});
+    open_.push_back(block.to);
+  }
 }
 
 // Ends: each step leads to a higher address.
@@ -59,32 +70,39 @@ PathBlockTable::Link PathBlockTable::follow(uint64_t pc) const {
   }
 }
 
-uint32_t PathBlockTable::index_of(uint64_t block) {
-  const auto [found, is_new] = index_of_block_.emplace(block, static_cast<uint32_t>(blocks_.size()));
-  if (is_new) blocks_.push_back(block);
-  return found->second;
+uint32_t PathBlockTable::number_of(uint64_t block) {
+  uint32_t& number = number_of_block_[block];
+  if (number == 0) {
+    blocks_.push_back(block);
+    number = static_cast<uint32_t>(blocks_.size());
+  }
+  return number - 1;
 }
 
-void PathBlockTable::resolve(BlockPiece& piece) {
-  const Link end = follow(piece.block);
-  piece.block = end.to;
-  piece.index = index_of(end.to);
-  piece.resolved = end.final;
+// The block of an open piece. If its end is known now, the piece has it from now on.
+uint32_t PathBlockTable::close(BlockPiece& piece) {
+  const Link end = follow(open_[piece.block]);
+  const uint32_t number = number_of(end.to);
+  if (end.final)
+    piece.block = number, piece.open = 0;
+  else
+    open_[piece.block] = end.to;
+  return number;
 }
 
 uint32_t PathBlockTable::block_of(const channel::PathCode& code, uint32_t i) {
   for (; i < code.instructions.size(); ++i)
-    if (ends_block(code.instructions[i])) return index_of(code.instructions[i].pc);
+    if (ends_block(code.instructions[i])) return number_of(code.instructions[i].pc);
   const auto& last = code.instructions.back();
-  return index_of(follow(last.pc + last.length).to);
+  return number_of(follow(last.pc + last.length).to);
 }
 
 std::vector<uint32_t> PathBlockTable::paths_around(uint64_t pc) const {
   std::vector<uint32_t> found;
-  const auto page = pages_.find(pc >> 12);
-  if (page == pages_.end()) return found;
-  for (const uint32_t word : page->second)
-    if (paths_[word].lowest_pc <= pc && pc <= paths_[word].highest_pc) found.push_back(word);
+  const std::vector<uint32_t>* const page = pages_.find(pc >> 12);
+  if (page == nullptr) return found;
+  for (const uint32_t word : *page)
+    if (places_[word].lowest_pc <= pc && pc <= places_[word].highest_pc) found.push_back(word);
   return found;
 }
 

@@ -4,20 +4,21 @@
 // and the same, wherever the engine began or cut a superblock. (Code that is entered in its middle is the same block.)
 #pragma once
 
-#include <algorithm>
+#include <cstddef>
 #include <cstdint>
-#include <unordered_map>
+#include <span>
 #include <vector>
 
+#include "cli/phases/address_table.h"
 #include "instr/channel/path_table.h"
 
 namespace simrun::cli {
 
+// What a path executes of one basic block.
 struct BlockPiece {
-  uint64_t block = 0;         // address of the transfer that ends it; see `resolved`
-  uint32_t instructions = 0;  // of it in this path
-  bool resolved = true;       // false: the path ends before, and `block` is the address of the next instruction
-  uint32_t index = 0;         // of the block, when it is resolved (PathBlockTable)
+  uint32_t block = 0;              // its number; open: of an address (PathBlockTable::open_)
+  uint32_t instructions : 31 = 0;  // of it in this path
+  uint32_t open : 1 = 0;  // the path ends before the block does, in code of which the rest was not translated yet
 };
 
 // What a function does to the threads of a program.
@@ -27,56 +28,16 @@ enum class Synchronisation : uint8_t {
   kWait,  // a barrier: nobody leaves it before all have come
 };
 
+// Looked at for each path that runs: a quarter of a cache line.
 struct PathBlocks {
-  uint64_t first_pc = 0;
-  uint64_t lowest_pc = 0, highest_pc = 0;
-  uint32_t instructions = 0;                                 // 0: not learnt
+  uint32_t instructions = 0;  // 0: not learnt
+  uint32_t first_piece = 0;
+  uint16_t pieces = 0;
   bool left_out = false;                                     // not counted
   bool of_runtime = false;                                   // of a module that has barriers
   Synchronisation synchronisation = Synchronisation::kNone;  // of the function that starts here
-  std::vector<BlockPiece> pieces;
-  std::vector<uint64_t> addresses;  // of its instructions: the path table ends with its process
 };
-
-// Where straight-line code leads: to the transfer that ends the block, or (not `final`) to an address that was not
-// translated yet. By instruction, of which a large program has a million, so in one array: a map of nodes was a tenth
-// of a profile of povray.
-class CodeLinks {
- public:
-  struct Link {
-    uint64_t to = 0;
-    bool final = false;
-  };
-  CodeLinks() : entries_(size_t{1} << 10) {}
-  const Link* find(uint64_t pc) const {
-    const Entry& entry = entries_[place_of(pc)];
-    return entry.used ? &entry.link : nullptr;
-  }
-  // A new one leads to 0.
-  Link& operator[](uint64_t pc) {
-    if (2 * used_ >= entries_.size()) grow();
-    Entry& entry = entries_[place_of(pc)];
-    if (!entry.used) entry = {pc, {}, true}, ++used_;
-    return entry.link;
-  }
-
- private:
-  struct Entry {
-    uint64_t pc = 0;
-    Link link;
-    bool used = false;
-  };
-  // Of the entry, or of the empty one where it belongs. The size is a power of two.
-  size_t place_of(uint64_t pc) const {
-    size_t at = (pc * 0x9e3779b97f4a7c15u) >> 24 & (entries_.size() - 1);
-    while (entries_[at].used && entries_[at].pc != pc) at = (at + 1) & (entries_.size() - 1);
-    return at;
-  }
-  void grow();
-
-  std::vector<Entry> entries_;
-  size_t used_ = 0;
-};
+static_assert(sizeof(PathBlocks) == 16);
 
 class PathBlockTable {
  public:
@@ -84,34 +45,54 @@ class PathBlockTable {
   PathBlocks* find(uint64_t word) {
     return word < paths_.size() && paths_[word].instructions != 0 ? &paths_[word] : nullptr;
   }
-  const PathBlocks& operator[](uint64_t word) const { return paths_[word]; }  // learnt
   PathBlocks& learn(uint64_t word, const channel::PathCode& code);
+  // Of its instructions, in their order: the path table ends with its process. `word` is learnt.
+  std::span<const uint64_t> addresses(uint64_t word) const {
+    return {addresses_.data() + places_[word].first_address, paths_[word].instructions};
+  }
 
   // Blocks have numbers, from 0 as they are met, so that what is counted of them is in arrays and not in maps
   // by address (a twentieth of the time of a profile of povray with 1 million instructions in an interval).
-  uint32_t index_of(uint64_t block);
-  uint64_t address_of(uint32_t index) const { return blocks_[index]; }
+  uint64_t address_of(uint32_t block) const { return blocks_[block]; }
 
-  // The number of the block of a piece, and of the instruction `i` of a path, with what is known now.
-  uint32_t block_of(BlockPiece& piece) {
-    if (!piece.resolved) [[unlikely]]
-      resolve(piece);
-    return piece.index;
+  // f(number of a block, instructions of it), for each piece of a learnt path, with what is known now.
+  template <class F>
+  void for_each_block(const PathBlocks& path, F f) {
+    for (uint32_t k = path.first_piece; k < path.first_piece + path.pieces; ++k) {
+      const uint32_t block = pieces_[k].open ? close(pieces_[k]) : pieces_[k].block;
+      f(block, pieces_[k].instructions);
+    }
   }
+  // The number of the block of instruction `i` of a path.
   uint32_t block_of(const channel::PathCode& code, uint32_t i);
   // Words of the learnt paths that may execute the instruction at `pc`: all that do, and others.
   std::vector<uint32_t> paths_around(uint64_t pc) const;
 
  private:
-  std::vector<PathBlocks> paths_;  // by word
-  using Link = CodeLinks::Link;
+  // Where straight-line code leads: to the transfer that ends the block, or (not `final`) to an address that was not
+  // translated yet.
+  struct Link {
+    uint64_t to = 0;
+    bool final = false;
+  };
+  struct PathPlace {
+    uint64_t lowest_pc = 0, highest_pc = 0;
+    size_t first_address = 0;
+  };
   Link follow(uint64_t pc) const;
-  void resolve(BlockPiece& piece);
+  void add_piece(const Link& block, uint32_t instructions);
+  uint32_t number_of(uint64_t block);
+  uint32_t close(BlockPiece& piece);
 
-  CodeLinks links_;
-  std::unordered_map<uint64_t, std::vector<uint32_t>> pages_;
-  std::unordered_map<uint64_t, uint32_t> index_of_block_;
-  std::vector<uint64_t> blocks_;  // by number
+  std::vector<PathBlocks> paths_;  // by word
+  std::vector<PathPlace> places_;  // by word
+  std::vector<BlockPiece> pieces_;
+  std::vector<uint64_t> open_;       // addresses at which paths end amid a block
+  std::vector<uint64_t> addresses_;  // of the instructions of all paths
+  AddressTable<Link> links_;
+  AddressTable<std::vector<uint32_t>> pages_;  // words of paths, by page number
+  AddressTable<uint32_t> number_of_block_;     // 1 more
+  std::vector<uint64_t> blocks_;               // by number
 };
 
 // How often the first `instructions` of a path execute the instruction at `pc`.

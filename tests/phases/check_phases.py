@@ -149,6 +149,21 @@ def threads():
     assert {of[block - 1] for block in later} == {0, 1, 2}, "an interval is of all threads"
 
 
+def late_threads():
+    """What the first thread executed before there was another counts in its markers."""
+    for options in ([], ["--exact-order"]):
+        bbv("a.bb", "--interval", "300k", *options, rounds=2, threads=-2)
+        alone, later = {}, 0  # executions by pc, before the first marker that names a thread
+        for line in open("a.bb"):
+            match = re.match(r"# interval .* count (\d+) (?:thread (\S+) thread-count (\d+) )?pc (\S+) ", line)
+            if match and match[2] is None:
+                alone[match[4]] = int(match[1])
+            elif match and match[2] == "0" and match[4] in alone:
+                later += 1
+                assert alone[match[4]] < int(match[3]) <= int(match[1]), line
+        assert len(alone) >= 3 and later >= 3, (alone, later)
+
+
 def waiting_leader():
     """A shell that waits for its children gets on with none of them: intervals that it began are not as long as all of
     them together."""

@@ -1,6 +1,7 @@
 // Three phases that a profile tells apart, in the order 0 1 2 0 1 2 ...: `phases ROUNDS [THREADS [FILE]]`. Statically
 // linked and without the C library's varying start, so that two runs execute the same instructions; unless FILE holds
-// two numbers, A and B: then it does A rounds of something else first, and leaves A + B and B in FILE.
+// two numbers, A and B: then it does A rounds of something else first, and leaves A + B and B in FILE. THREADS below 0: as
+// many, and the main thread does all its work once before it creates the others.
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -56,8 +57,9 @@ static uint32_t differ(const char* name) {
 
 int main(int argc, char** argv) {
   rounds = argc > 1 ? atol(argv[1]) : 1;
-  const long threads = argc > 2 ? atol(argv[2]) : 1;
+  const long asked = argc > 2 ? atol(argv[2]) : 1, threads = labs(asked);
   for (uint32_t i = 0; i < 1 << 16; ++i) table[i] = i * 2654435761u >> 8;
+  if (asked < 0) table[0] ^= (uint32_t)(uintptr_t)work(0) & 1;
   pthread_t others[16];
   for (long i = 1; i < threads && i < 16; ++i) pthread_create(&others[i], 0, work, (void*)i);
   if (argc > 3) table[1] ^= differ(argv[3]) & 1;
