@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "cli/phases/sparse_counts.h"
-#include "instr/border/descriptors.h"
 
 namespace simrun::cli {
 namespace {
