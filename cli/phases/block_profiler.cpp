@@ -79,8 +79,7 @@ void BlockProfiler::take_counts(Thread& thread, std::span<const uint64_t> words)
   Process& process = *thread.process;
   for (const auto& [path, executions] : channel::path_counts(process.table->process(), words)) {
     if (process.paths.find(path) == nullptr) {
-      process.table->decode(path);
-      learn(process, path, process.table->code(path));
+      learn(process, path, process.table->instructions(path));
     }
     count(thread, path, executions);
   }
@@ -102,10 +101,10 @@ void BlockProfiler::take_report(Thread& thread, uint64_t retired, uint64_t next_
   if (!begun_ && next_pc != 0) begin_interval(thread, next_pc, 0);
 }
 
-PathBlocks& BlockProfiler::learn(Process& process, uint64_t word, const channel::PathCode& code) {
+PathBlocks& BlockProfiler::learn(Process& process, uint64_t word, PathInstructions code) {
   if (PathBlocks* known = process.paths.find(word)) return *known;
   PathBlocks& path = process.paths.learn(word, code);
-  const simpoint::CodePlace place = process.modules.place(code.instructions[0].pc);
+  const simpoint::CodePlace place = process.modules.place(code[0].pc);
   const std::string& module = place.module;
   if (options_.kind == IntervalKind::kBarrier) {
     path.synchronisation = barriers_.at(place);
@@ -125,7 +124,7 @@ void BlockProfiler::take_slowly(Thread& thread, uint64_t word) {
     pass(known->instructions);
     return count(thread, word);
   }
-  const channel::PathCode code = process.table->code(word);
+  const std::vector<channel::PathInstruction> code = process.table->instructions(word);
   const PathBlocks& path = learn(process, word, code);
   // Behind a barrier the interval ends where the thread goes on with code that is counted; what others do meanwhile is
   // before it. At a fork it ends at the call.
@@ -136,7 +135,7 @@ void BlockProfiler::take_slowly(Thread& thread, uint64_t word) {
   if (!begun_ && (!path.left_out || forks)) begin_interval(thread, code, 0);
   if (path.left_out) {
     interval_left_out_ += path.instructions;
-    const uint64_t first_pc = code.instructions[0].pc;
+    const uint64_t first_pc = code[0].pc;
     if (forks) ++process.cut_executions[first_pc], ++thread.cut_executions[first_pc];
     thread.last.reset();
     return;
@@ -145,7 +144,7 @@ void BlockProfiler::take_slowly(Thread& thread, uint64_t word) {
   if (!end) {
     pass(path.instructions);
     count(thread, word);
-    if (quiet_ == 0) thread.last = code.instructions.back();
+    if (quiet_ == 0) thread.last = code.back();
     return;
   }
   take_part(thread, code, 0, *end);
@@ -157,9 +156,8 @@ void BlockProfiler::take_slowly(Thread& thread, uint64_t word) {
 }
 
 void BlockProfiler::cut(Thread& thread, uint64_t word, uint32_t instructions) {
-  thread.process->table->decode(word);
-  const channel::PathCode code = thread.process->table->code(word);
-  instructions = std::min(instructions, static_cast<uint32_t>(code.instructions.size()));
+  const std::vector<channel::PathInstruction> code = thread.process->table->instructions(word);
+  instructions = std::min(instructions, static_cast<uint32_t>(code.size()));
   if (learn(*thread.process, word, code).left_out) {
     interval_left_out_ += instructions;
     return;
@@ -167,12 +165,12 @@ void BlockProfiler::cut(Thread& thread, uint64_t word, uint32_t instructions) {
   if (!begun_) begin_interval(thread, code, 0);
   take_part(thread, code, 0, instructions);
   for (uint32_t i = 0; i < instructions; ++i)
-    ++thread.process->cut_executions[code.instructions[i].pc], ++thread.cut_executions[code.instructions[i].pc];
+    ++thread.process->cut_executions[code[i].pc], ++thread.cut_executions[code[i].pc];
   thread.last.reset();  // what comes next is a handler
   pass(instructions);
 }
 
-void BlockProfiler::take_part(Thread& thread, const channel::PathCode& code, uint32_t from, uint32_t to) {
+void BlockProfiler::take_part(Thread& thread, PathInstructions code, uint32_t from, uint32_t to) {
   for (uint32_t i = from; i < to; ++i) thread.parts.add(thread.process->paths.block_of(code, i), 1);
 }
 
@@ -187,19 +185,18 @@ bool BlockProfiler::passes_barrier(Thread& thread, const PathBlocks& path) {
 }
 
 // At which instruction of a path the interval ends, before it.
-std::optional<uint32_t> BlockProfiler::end_in(const Thread& thread, const channel::PathCode& code,
+std::optional<uint32_t> BlockProfiler::end_in(const Thread& thread, PathInstructions code,
                                               uint32_t instructions) const {
   if (quiet_ >= instructions || options_.kind == IntervalKind::kBarrier) return std::nullopt;
   if (!leads(thread, overdue_)) return std::nullopt;
   if (options_.kind == IntervalKind::kFixed) return static_cast<uint32_t>(quiet_);
-  if (quiet_ == 0 && thread.last && may_end(*thread.last, code.instructions[0])) return 0;
+  if (quiet_ == 0 && thread.last && may_end(*thread.last, code[0])) return 0;
   for (auto i = static_cast<uint32_t>(std::max<uint64_t>(quiet_, 1)); i < instructions; ++i)
-    if (may_end(code.instructions[i - 1], code.instructions[i])) return i;
+    if (may_end(code[i - 1], code[i])) return i;
   return std::nullopt;
 }
 
-bool BlockProfiler::may_end(const channel::PathCode::Instruction& before,
-                            const channel::PathCode::Instruction& next) const {
+bool BlockProfiler::may_end(const channel::PathInstruction& before, const channel::PathInstruction& next) const {
   constexpr uint8_t kNoLoop = border::kCall | border::kReturn;
   if ((before.flags & border::kEndsBlock) == 0) return false;
   if (options_.kind == IntervalKind::kProcedure) return (before.flags & border::kCall) != 0;
@@ -227,8 +224,8 @@ void BlockProfiler::begin_interval(const Thread& thread, uint64_t pc, uint64_t m
 }
 
 // At instruction `at` of a path that is not counted yet.
-void BlockProfiler::begin_interval(const Thread& thread, const channel::PathCode& code, uint32_t at) {
-  const uint64_t pc = code.instructions[at].pc;
+void BlockProfiler::begin_interval(const Thread& thread, PathInstructions code, uint32_t at) {
+  const uint64_t pc = code[at].pc;
   begin_interval(thread, pc, occurrences(code, pc, at));
 }
 

@@ -107,9 +107,9 @@ class BlockProfiler {
     Executions cut_executions;
     std::vector<uint64_t> executions;  // by word, in this interval
     std::vector<uint32_t> touched;
-    SparseCounts parts;                                  // by block: instructions in this interval, while it ends
-    std::vector<uint32_t> dimensions;                    // of a block; 0: none yet
-    std::optional<channel::PathCode::Instruction> last;  // executed last; only while looking for an end
+    SparseCounts parts;                            // by block: instructions in this interval, while it ends
+    std::vector<uint32_t> dimensions;              // of a block; 0: none yet
+    std::optional<channel::PathInstruction> last;  // executed last; only while looking for an end
   };
 
   void count(Thread& thread, uint64_t word, uint64_t times = 1) {
@@ -125,11 +125,11 @@ class BlockProfiler {
   void take_counts(Thread& thread, std::span<const uint64_t> words);
   void take_end(Thread& thread);
   void take_report(Thread& thread, uint64_t retired, uint64_t next_pc);
-  PathBlocks& learn(Process& process, uint64_t word, const channel::PathCode& code);
+  PathBlocks& learn(Process& process, uint64_t word, PathInstructions code);
   void take_slowly(Thread& thread, uint64_t word);
   bool passes_barrier(Thread& thread, const PathBlocks& path);
   void cut(Thread& thread, uint64_t word, uint32_t instructions);
-  void take_part(Thread& thread, const channel::PathCode& code, uint32_t from, uint32_t to);
+  void take_part(Thread& thread, PathInstructions code, uint32_t from, uint32_t to);
   void pass(uint64_t instructions) {
     overdue_ += instructions - std::min(quiet_, instructions);
     quiet_ -= std::min(quiet_, instructions);
@@ -141,10 +141,10 @@ class BlockProfiler {
     const uint64_t others = running_ - leader_->runs;
     return options_.kind != simpoint::IntervalKind::kBarrier && overdue >= options_.length * others;
   }
-  std::optional<uint32_t> end_in(const Thread& thread, const channel::PathCode& code, uint32_t instructions) const;
-  bool may_end(const channel::PathCode::Instruction& before, const channel::PathCode::Instruction& next) const;
+  std::optional<uint32_t> end_in(const Thread& thread, PathInstructions code, uint32_t instructions) const;
+  bool may_end(const channel::PathInstruction& before, const channel::PathInstruction& next) const;
   void begin_interval(const Thread& thread, uint64_t pc, uint64_t executions_meanwhile);
-  void begin_interval(const Thread& thread, const channel::PathCode& code, uint32_t at);
+  void begin_interval(const Thread& thread, PathInstructions code, uint32_t at);
   void end_interval();
   static void add_executions(Thread& thread, uint64_t word, uint64_t times);
   void flush(Thread& thread);

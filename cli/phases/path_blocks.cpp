@@ -8,16 +8,15 @@ namespace simrun::cli {
 
 namespace {
 
-bool ends_block(const channel::PathCode::Instruction& i) { return (i.flags & border::kEndsBlock) != 0; }
+bool ends_block(const channel::PathInstruction& i) { return (i.flags & border::kEndsBlock) != 0; }
 
 }  // namespace
 
-PathBlocks& PathBlockTable::learn(uint64_t word, const channel::PathCode& code) {
+PathBlocks& PathBlockTable::learn(uint64_t word, PathInstructions instructions) {
   if (word >= paths_.size()) {
     paths_.resize(std::max<size_t>(word + 1, 2 * paths_.size()));
     places_.resize(paths_.size());
   }
-  const auto& instructions = code.instructions;
   PathBlocks& made = paths_[word];
   PathPlace& place = places_[word];
   made.instructions = static_cast<uint32_t>(instructions.size());
@@ -90,10 +89,10 @@ uint32_t PathBlockTable::close(BlockPiece& piece) {
   return number;
 }
 
-uint32_t PathBlockTable::block_of(const channel::PathCode& code, uint32_t i) {
-  for (; i < code.instructions.size(); ++i)
-    if (ends_block(code.instructions[i])) return number_of(code.instructions[i].pc);
-  const auto& last = code.instructions.back();
+uint32_t PathBlockTable::block_of(PathInstructions code, uint32_t i) {
+  for (; i < code.size(); ++i)
+    if (ends_block(code[i])) return number_of(code[i].pc);
+  const auto& last = code.back();
   return number_of(follow(last.pc + last.length).to);
 }
 
@@ -106,9 +105,9 @@ std::vector<uint32_t> PathBlockTable::paths_around(uint64_t pc) const {
   return found;
 }
 
-uint32_t occurrences(const channel::PathCode& code, uint64_t pc, uint32_t instructions) {
+uint32_t occurrences(PathInstructions code, uint64_t pc, uint32_t instructions) {
   uint32_t count = 0;
-  for (uint32_t i = 0; i < instructions && i < code.instructions.size(); ++i) count += code.instructions[i].pc == pc;
+  for (uint32_t i = 0; i < instructions && i < code.size(); ++i) count += code[i].pc == pc;
   return count;
 }
 

@@ -14,6 +14,8 @@
 
 namespace simrun::cli {
 
+using PathInstructions = std::span<const channel::PathInstruction>;
+
 // What a path executes of one basic block.
 struct BlockPiece {
   uint32_t block = 0;              // its number; open: of an address (PathBlockTable::open_)
@@ -45,7 +47,7 @@ class PathBlockTable {
   PathBlocks* find(uint64_t word) {
     return word < paths_.size() && paths_[word].instructions != 0 ? &paths_[word] : nullptr;
   }
-  PathBlocks& learn(uint64_t word, const channel::PathCode& code);
+  PathBlocks& learn(uint64_t word, PathInstructions instructions);
   // Of its instructions, in their order: the path table ends with its process. `word` is learnt.
   std::span<const uint64_t> addresses(uint64_t word) const {
     return {addresses_.data() + places_[word].first_address, paths_[word].instructions};
@@ -64,7 +66,7 @@ class PathBlockTable {
     }
   }
   // The number of the block of instruction `i` of a path.
-  uint32_t block_of(const channel::PathCode& code, uint32_t i);
+  uint32_t block_of(PathInstructions code, uint32_t i);
   // Words of the learnt paths that may execute the instruction at `pc`: all that do, and others.
   std::vector<uint32_t> paths_around(uint64_t pc) const;
 
@@ -96,6 +98,6 @@ class PathBlockTable {
 };
 
 // How often the first `instructions` of a path execute the instruction at `pc`.
-uint32_t occurrences(const channel::PathCode& code, uint64_t pc, uint32_t instructions);
+uint32_t occurrences(PathInstructions code, uint64_t pc, uint32_t instructions);
 
 }  // namespace simrun::cli

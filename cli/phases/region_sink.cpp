@@ -87,7 +87,7 @@ void RegionSink::take_cut(channel::MergeThread& merged, uint64_t word, uint64_t 
   paths.decode(word);
   if (!has_watch(merged, word, paths)) return;
   const Process& process = processes_[process_of(merged)];
-  const auto code = paths.code(word).instructions;
+  const auto code = paths.instructions(word);
   for (size_t i = 0; i < code.size() && i < instructions; ++i) count(merged, watches_at(process, code[i].pc), 1);
 }
 
@@ -138,7 +138,7 @@ bool RegionSink::learn(const channel::MergeThread& merged, uint64_t word, const 
   if (process.state[word] != 0) return process.state[word] == 2;
   std::vector<uint32_t> watches;
   if (!watches_.empty())
-    for (const auto& instruction : paths.code(word).instructions) {
+    for (const auto& instruction : paths.instructions(word)) {
       const auto here = watches_at(process, instruction.pc);
       watches.insert(watches.end(), here.begin(), here.end());
     }

@@ -76,6 +76,10 @@ size_t table_bytes(uint64_t capacity) { return (capacity + 1) * (sizeof(DecodedP
 
 [[noreturn]] void DecodedPaths::bad(uint64_t id, const std::string& what) { throw StreamError(fmt::format("path {}: {}", id, what)); }
 
+void DecodedPaths::check_length(const InstructionDescriptor& instruction, uint64_t id) {
+  if (instruction.length == 0 || instruction.length > 15) bad(id, "length of an instruction");
+}
+
 const char* DecodedPaths::problem(const OperandDescriptor& o) {
   if (o.kind > OperandKind::kNonTemporalStore) return "unknown kind of operand";
   if (o.form > OperandForm::kRegisters) return "unknown form of operand";
@@ -142,7 +146,7 @@ OwnedPath DecodedPaths::build(const PathSource& s, uint32_t instructions, uint32
   uint32_t operand = 0;
   for (uint32_t i = 0; i < instructions; ++i) {
     const InstructionDescriptor& instruction = s.instructions[i];
-    if (instruction.length == 0 || instruction.length > 15) bad(s.id, "length of an instruction");
+    check_length(instruction, s.id);
     const uint64_t pc = s.pc + static_cast<uint64_t>(static_cast<int64_t>(instruction.offset));
     add_fetches(made, pc, instruction.length, s.id);
     const uint32_t first = operand;

@@ -92,6 +92,7 @@ class DecodedPaths {
   // The first `instructions` with `words` address words. Throws StreamError.
   OwnedPath build(const PathSource& source, uint32_t instructions, uint32_t words) const;
   [[noreturn]] static void bad(uint64_t id, const std::string& what);
+  static void check_length(const border::InstructionDescriptor& instruction, uint64_t id);
   static const char* problem(const border::OperandDescriptor& operand);  // null: none
   // A whole path, which is remembered.
   const DecodedPath& keep(const PathSource& source);

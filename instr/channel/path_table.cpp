@@ -37,13 +37,22 @@ PathSource PathTable::source(uint64_t word) const {
 
 const DecodedPath& PathTable::decode(uint64_t word) { return length(word) != 0 ? (*this)[word] : keep(source(word)); }
 
+std::vector<PathInstruction> PathTable::instructions(uint64_t word) const {
+  const PathSource s = source(word);
+  std::vector<PathInstruction> made;
+  made.reserve(s.path.instructions);
+  for (const InstructionDescriptor& instruction : s.instructions.first(s.path.instructions)) {
+    check_length(instruction, word);
+    const auto offset = static_cast<uint64_t>(static_cast<int64_t>(instruction.offset));
+    made.push_back({s.pc + offset, instruction.length, instruction.flags});
+  }
+  return made;
+}
+
 PathCode PathTable::code(uint64_t word) const {
   const PathSource s = source(word);
   PathCode code;
-  for (const InstructionDescriptor& instruction : s.instructions.first(s.path.instructions)) {
-    const auto offset = static_cast<uint64_t>(static_cast<int64_t>(instruction.offset));
-    code.instructions.push_back({s.pc + offset, instruction.length, instruction.flags});
-  }
+  code.instructions = instructions(word);
   for (const OperandDescriptor& o : s.operands.first(s.path.operands))
     if (o.form == OperandForm::kRegisters) (o.lanes == 1 ? code.result_word : code.argument_words) = o.word_b;
   code.reference_instruction = build(s, s.path.instructions, s.path.words).reference_instruction;

@@ -9,14 +9,15 @@
 
 namespace simrun::channel {
 
+struct PathInstruction {
+  uint64_t pc;
+  uint8_t length;
+  uint8_t flags;  // border::InstructionFlags
+};
+
 // What the references of a path belong to, for sinks that want to know.
 struct PathCode {
-  struct Instruction {
-    uint64_t pc;
-    uint8_t length;
-    uint8_t flags;  // border::InstructionFlags
-  };
-  std::vector<Instruction> instructions;
+  std::vector<PathInstruction> instructions;
   std::vector<uint16_t> reference_instruction;  // of each of DecodedPath::references
   // Registers before the first instruction of a watched function, or before a return (border::OperandForm::kRegisters).
   // Index of the first word; border::kNoWord: none.
@@ -38,7 +39,9 @@ class PathTable final : public DecodedPaths {
   OwnedPath decode_prefix(uint64_t word, uint64_t instructions, uint64_t words,
                           std::vector<border::OperandDescriptor>* next_string) const;
 
-  // Of a path that was decoded. Slow: to be asked once for each path.
+  // Slow: to be asked once for each path. Throws StreamError, as decode does.
+  std::vector<PathInstruction> instructions(uint64_t word) const;
+  // The same of a path that was decoded.
   PathCode code(uint64_t word) const;
 
   const MappedProcess& process() const { return process_; }

@@ -88,6 +88,10 @@ OperandDescriptor& FakeTarget::operand(uint32_t index) const {
   return reinterpret_cast<OperandDescriptor*>(memory_ + header_->operands_offset)[index];
 }
 
+InstructionDescriptor& FakeTarget::instruction(uint32_t index) const {
+  return reinterpret_cast<InstructionDescriptor*>(memory_ + header_->instructions_offset)[index];
+}
+
 PathDescriptor& FakeTarget::path(uint32_t id) const {
   return reinterpret_cast<PathDescriptor*>(memory_ + header_->paths_offset)[id];
 }

@@ -45,6 +45,7 @@ class FakeTarget {
 
   // Direct access to what add_* wrote, to break it.
   border::OperandDescriptor& operand(uint32_t index) const;
+  border::InstructionDescriptor& instruction(uint32_t index) const;
   border::PathDescriptor& path(uint32_t id) const;
 
  private:

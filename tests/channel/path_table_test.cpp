@@ -79,6 +79,22 @@ TEST(PathTable, RegistersAreNoReferencesAndTellWhereTheirWordsAre) {
   EXPECT_THROW(PathTable(process, 64).decode(id), StreamError);
 }
 
+TEST(PathTable, TellsInstructionsOfPathsThatWereNotDecoded) {
+  FakeTarget target;
+  const uint32_t id = target.add_path(0x103c, {{4, {}, 0}, {2, {}, kEndsBlock}}, 0);
+  MappedProcess process(target.mapping());
+  const PathTable table(process, 64);
+  const std::vector<PathInstruction> instructions = table.instructions(id);
+  ASSERT_EQ(instructions.size(), 2u);
+  EXPECT_EQ(instructions[1].pc, 0x1040u);
+  EXPECT_EQ(instructions[1].length, 2u);
+  EXPECT_EQ(instructions[1].flags, kEndsBlock);
+  EXPECT_EQ(table.length(id), 0u);
+  EXPECT_THROW(table.instructions(id + 1), StreamError);
+  target.instruction(1).length = 0;
+  EXPECT_THROW(table.instructions(id), StreamError);
+}
+
 struct PcSink {
   static constexpr bool kWantsReferences = true, kWantsPc = true;
   std::vector<uint64_t> pcs;

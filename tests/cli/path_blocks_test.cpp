@@ -13,7 +13,7 @@
 namespace simrun::cli {
 namespace {
 
-using Instruction = channel::PathCode::Instruction;
+using Instruction = channel::PathInstruction;
 
 TEST(SparseCounts, EqualAMap) {
   std::mt19937 random(1);
@@ -79,9 +79,9 @@ class PathBlocksTest : public ::testing::Test {
     }
     return path;
   }
-  channel::PathCode code_of(const std::vector<size_t>& path) const {
-    channel::PathCode code;
-    for (const size_t k : path) code.instructions.push_back(code_[k]);
+  std::vector<Instruction> code_of(const std::vector<size_t>& path) const {
+    std::vector<Instruction> code;
+    for (const size_t k : path) code.push_back(code_[k]);
     return code;
   }
   uint64_t block(size_t k) const {
