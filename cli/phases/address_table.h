@@ -23,7 +23,7 @@ class AddressTable {
   Value& operator[](uint64_t address) {
     if (2 * used_ >= entries_.size()) grow();
     Entry& entry = entries_[place_of(address)];
-    if (entry.address == kNone) entry.address = address, ++used_;
+    if (entry.address == kNone) entry = {address, {}}, ++used_;
     return entry.value;
   }
 

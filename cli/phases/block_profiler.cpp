@@ -78,9 +78,7 @@ void BlockProfiler::event(channel::MergeThread& merged, std::span<const uint64_t
 void BlockProfiler::take_counts(Thread& thread, std::span<const uint64_t> words) {
   Process& process = *thread.process;
   for (const auto& [path, executions] : channel::path_counts(process.table->process(), words)) {
-    if (process.paths.find(path) == nullptr) {
-      learn(process, path, process.table->instructions(path));
-    }
+    if (process.paths.find(path) == nullptr) learn(process, path, process.table->instructions(path));
     count(thread, path, executions);
   }
 }

@@ -1,5 +1,5 @@
 // Counts by number, few of which are not zero. Those are marked by bits, so that they come in the order of their
-// numbers without being sorted (a tenth of the reader's part of a profile of cc1plus).
+// numbers without being sorted (a twelfth of the reader's part of a profile of cc1plus).
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace simrun::cli {
 class SparseCounts {
  public:
   bool empty() const { return !any_; }
-  // One more than the largest number that needs no more memory.
+  // All numbers that were ever added to are below it.
   size_t size() const { return counts_.size(); }
 
   void add(uint32_t number, uint64_t count) {
