@@ -20,7 +20,7 @@ uint64_t own_fs_base() { return reinterpret_cast<uint64_t>(__builtin_thread_poin
 void (*g_long_wait)(const EngineLock& lock);
 
 void EngineLock::lock() {
-  if (!mutex_.try_lock())   // the timed way asks for the time first, by a system call here
+  if (!mutex_.try_lock())  // the timed way asks for the time first, by a system call here
     while (!mutex_.try_lock_for(std::chrono::milliseconds(100)))
       if (g_long_wait != nullptr) g_long_wait(*this);
   holder_.store(own_fs_base(), std::memory_order_relaxed);
@@ -44,11 +44,22 @@ ForkLock::ForkLock(EngineLock& lock, LockRank rank) {
 }
 
 void lock_for_fork() {
-  for (EngineLock* lock : g_locks) lock->lock();
+  g_locks[0]->lock();
+  lock_with_world_stopped();
 }
 
 void unlock_after_fork() {
-  for (size_t k = kRanks; k-- > 0;) g_locks[k]->unlock();
+  unlock_with_world_stopped();
+  g_locks[0]->unlock();
+}
+
+void lock_with_world_stopped() {
+  static_assert(LockRank{} == LockRank::kSafePoints);
+  for (size_t k = 1; k < kRanks; ++k) g_locks[k]->lock();
+}
+
+void unlock_with_world_stopped() {
+  for (size_t k = kRanks; k-- > 1;) g_locks[k]->unlock();
 }
 
 }  // namespace simrun::engine

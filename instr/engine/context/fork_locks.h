@@ -37,5 +37,8 @@ struct ForkLock {
 // second also in the child of a fork.
 void lock_for_fork();
 void unlock_after_fork();
+// The same with the stop of the world in force (dispatch/safe_points.h), which is the first of them.
+void lock_with_world_stopped();
+void unlock_with_world_stopped();
 
 }  // namespace simrun::engine

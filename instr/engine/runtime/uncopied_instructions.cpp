@@ -19,7 +19,6 @@
 namespace simrun::engine {
 namespace {
 
-constexpr uint16_t kUserCode = 0x33, kUserCode32 = 0x23, kUserData = 0x2b;   // arch/x86/include/asm/segment.h
 // What iret sets at privilege level 3: all but IOPL, IF, VM and the virtual interrupt flags.
 constexpr uint64_t kIretFlags = 0x250dd5;
 constexpr uint64_t kTrapInvalidOpcode = 6, kTrapPageFault = 14;

@@ -11,6 +11,9 @@
 
 namespace simrun::engine {
 
+// Selectors (arch/x86/include/asm/segment.h), and the bit of those of a local table.
+inline constexpr uint16_t kUserCode = 0x33, kUserData = 0x2b, kUserCode32 = 0x23, kLocalTable = 4;
+
 // struct sigaction as the kernel has it (arch/x86/include/uapi/asm/signal.h).
 struct KernelAction {
   uint64_t handler;

@@ -22,11 +22,12 @@
 #include "instr/engine/instrument/ring_writer.h"
 #include "instr/engine/signals/signals.h"
 #include "instr/engine/syscalls/exec.h"
-#include "instr/engine/syscalls/kill_sharer.h"
+#include "instr/engine/syscalls/halt_sharer.h"
 #include "instr/engine/syscalls/mapping_calls.h"
 #include "instr/engine/syscalls/process_files.h"
 #include "instr/engine/syscalls/resource_limits.h"
 #include "instr/engine/syscalls/seccomp.h"
+#include "instr/engine/syscalls/traced_registers.h"
 #include "instr/engine/syscalls/user_dispatch.h"
 #include "instr/engine/syscalls/watch_mappings.h"
 #include "instr/engine/threads/follow.h"
@@ -103,7 +104,7 @@ void note_user_faults(const ThreadContext* c, uint64_t number, const uint64_t* a
 bool watched_call(ThreadContext* c, uint64_t number) {
   const uint64_t arguments[] = {c->app.gpr[kRdi], c->app.gpr[kRsi], c->app.gpr[kRdx], c->app.gpr[kR10], c->app.gpr[kR8], c->app.gpr[kR9]};
   int64_t result;
-  if (answer_mapping_call(c, number, result) || answer_limit_call(c, number, result) || answer_kill_call(c, number, result)) {
+  if (answer_mapping_call(c, number, result) || answer_limit_call(c, number, result) || answer_halting_call(c, number, result)) {
     set_result(c, result);
     report_change(c, number, arguments);
     return true;
@@ -122,6 +123,7 @@ bool watched_call(ThreadContext* c, uint64_t number) {
   note_user_faults(c, number, arguments);
   after_open_call(c, number, arguments);
   after_write_call(c, number, arguments);
+  if (number == SYS_ptrace) after_trace_call(c, arguments);
   report_change(c, number, arguments);
   return true;
 }
@@ -163,14 +165,15 @@ bool do_prctl(ThreadContext* c, uint64_t number) {
   return !signalled;
 }
 
-// A tracer must find a process as it is natively, so one that is in the engine leaves before it is traced (docs/processes.md).
+// A tracer must find a process as it is natively, so one that is in the engine leaves before it is traced, unless it shares the tracer's
+// memory: then it stays (docs/processes.md).
 bool do_ptrace(ThreadContext* c) {
   const uint64_t request = c->app.gpr[kRdi];
   if (request == PTRACE_TRACEME) {
     // Granted: before the next instruction, which makes this call.
     if (ask_simulator(border::FollowKind::kTraced, static_cast<uint64_t>(raw_syscall(SYS_getpid)))) return false;
   } else if (request == PTRACE_ATTACH || request == PTRACE_SEIZE) {
-    ask_simulator(border::FollowKind::kTraced, c->app.gpr[kRsi]);
+    if (sharer(c, c->app.gpr[kRsi]) == nullptr) ask_simulator(border::FollowKind::kTraced, c->app.gpr[kRsi]);
   }
   return watched_call(c, SYS_ptrace);
 }

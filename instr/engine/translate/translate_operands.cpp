@@ -60,7 +60,7 @@ void Translator::copy(const Instruction& i) {
 }
 
 void Translator::copy_bytes(const Instruction& i, const uint8_t* code, uint8_t length) {
-  if (i.rip_relative)
+  if (i.rip_relative && i.flow != Flow::kInterrupt)   // such a one traps before it looks
     copy_rip_relative(i, code, length, rip_target(i, code));
   else
     out_->bytes(code, length);

@@ -2,6 +2,7 @@
 #include <asm/ldt.h>
 #include <asm/prctl.h>
 #include <errno.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <sys/auxv.h>
@@ -64,6 +65,32 @@ static void local_table(void) {
   CHECK(munmap(low, 4096) == 0);
 }
 
+static volatile int loaded, taken;
+
+static void* takes_away(void* nothing) {
+  while (!loaded) continue;
+  CHECK(set_entry(3, NULL, 0) == 0);
+  taken = 1;
+  return nothing;
+}
+
+// The kernel's return to user code faults while SS holds what another thread has taken away. Not every machine notices before it is reloaded.
+static void stack_segment_taken_away(void) {
+  if (set_entry(3, NULL, 1) != 0) return;
+  pthread_t other;
+  CHECK(pthread_create(&other, NULL, takes_away, NULL) == 0);
+  if (sigsetjmp(back, 1) == 0) {
+    asm volatile("mov %0, %%ss" : : "r"((uint16_t)(3 << 3 | 7)));
+    loaded = 1;   // no system call from here on: it would load SS
+    while (!taken) continue;
+    asm volatile("mov %0, %%ss" : : "r"((uint16_t)0x2b));
+  }
+  uint16_t ss;
+  asm volatile("mov %%ss, %0" : "=r"(ss));
+  CHECK_EQUAL(ss, 0x2b);
+  CHECK(pthread_join(other, NULL) == 0);
+}
+
 static void bases(void) {
   uint64_t base = 0;
   CHECK(syscall(SYS_arch_prctl, ARCH_SET_GS, data) == 0 && syscall(SYS_arch_prctl, ARCH_GET_GS, &base) == 0 && base == (uintptr_t)data);
@@ -109,6 +136,7 @@ static void selectors(void) {
 int main(void) {
   signal(SIGSEGV, caught);
   local_table();
+  stack_segment_taken_away();
   bases();
   selectors();
   return finish();

@@ -1,5 +1,5 @@
 // What a handler finds in its frame: the resume flag of faults and not of traps, the page-fault error code of jumps to
-// where nothing may be executed. And what refuses a frame: a segment that no code may have on the way back, a handler
+// where nothing may be executed, flags that the kernel leaves alone. And what refuses a frame: a segment that no code may have on the way back, a handler
 // without a way back.
 #include <fcntl.h>
 #include <setjmp.h>
@@ -60,6 +60,26 @@ static void resume_flag(void) {
   expect("\x9c\x81\x0c\x24\x00\x01\x00\x00\x9d\x90", 10, TRAP_TRACE, 1, 0);   // the trap flag
   if (sigsetjmp(back, 1) == 0) raise(SIGUSR1);
   CHECK_EQUAL(flags & kResume, 0);
+}
+
+static uint64_t own_flags(void) {
+  uint64_t now;
+  __asm__ volatile("pushfq; pop %0" : "=r"(now));
+  return now;
+}
+
+// Neither delivery nor return touches these: not those of the frame, not the handler's, and what it changes in its frame does not count.
+static void untouched_flags(void) {
+  enum { kNested = 0x4000, kIdentification = 0x200000 };
+  for (int k = 0; k < 2; ++k) {
+    const int flag = k == 0 ? kIdentification : kNested;
+    if (sigsetjmp(back, 1) == 0)
+      __asm__ volatile("sub $128, %%rsp; pushfq; orl %0, (%%rsp); popfq; xorl %%ecx, %%ecx; movl (%%rcx), %%ecx" : : "r"(flag) : "rcx", "memory", "cc");
+    CHECK_EQUAL(flags & flag, flag);
+    CHECK_EQUAL(own_flags() & (uint64_t)flag, flag);   // the handler jumped out
+    __asm__ volatile("sub $128, %%rsp; pushfq; andl %0, (%%rsp); popfq; add $128, %%rsp" : : "r"(~flag) : "memory", "cc");
+    CHECK_EQUAL(own_flags() & (uint64_t)flag, 0);
+  }
 }
 
 static void jump_to(void* target, int wanted_code, greg_t wanted_error) {
@@ -130,6 +150,7 @@ int main(void) {
   const int numbers[] = {SIGSEGV, SIGILL, SIGFPE, SIGTRAP, SIGUSR1};
   for (int k = 0; k < 5; ++k) handle(numbers[k], note);
   resume_flag();
+  untouched_flags();
   error_codes();
   refused_segment(spoil_code, 0, 0);
   refused_segment(spoil_code, 0x13, 0x10);

@@ -1,5 +1,6 @@
 // A signal whose frame cannot be written, because the stack pointer leads nowhere, is a SIGSEGV for a handler with a stack of its own; which
-// may put the stack pointer right and go on. Where SIGSEGV is blocked, the process ends by it.
+// may put the stack pointer right and go on. Where SIGSEGV is blocked, the process ends by it; and where the alternate stack is too small for
+// the frame, which the kernel does not write below it.
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -37,6 +38,38 @@ __attribute__((noinline)) static void call_with_stack(char* stack, long pid) {
       : "rbx", "rcx", "r11", "memory");
 }
 
+static void wait_for_fault_of(pid_t child) {
+  int status;
+  CHECK(waitpid(child, &status, 0) == child);
+  CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+}
+
+static char* small_stack;
+enum { kSmallStack = 3 * 4096 };   // shared with the parent
+
+static void raise_again(int signal) {
+  char here;
+  if (&here > small_stack) raise(signal);
+}
+
+// Frames of some kilobytes into `size` bytes: none fits, or some do.
+static void overflow_alternate(size_t size) {
+  small_stack = mmap(NULL, 2 * kSmallStack, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  CHECK(small_stack != MAP_FAILED);
+  small_stack += kSmallStack;
+  const pid_t child = fork();
+  if (child == 0) {
+    const stack_t alternate = {.ss_sp = small_stack, .ss_size = size};
+    if (sigaltstack(&alternate, NULL) != 0) raise(SIGSEGV);   // some kernels refuse what has no room for a frame
+    struct sigaction again = {.sa_handler = raise_again, .sa_flags = SA_ONSTACK | SA_NODEFER};
+    CHECK(sigaction(SIGUSR1, &again, NULL) == 0 && sigaction(SIGSEGV, &again, NULL) == 0);
+    raise(SIGUSR1);
+    _exit(1);
+  }
+  wait_for_fault_of(child);
+  for (int k = -kSmallStack; k < 0; ++k) CHECK_EQUAL(small_stack[k], 0);
+}
+
 int main(void) {
   static char other_stack[64 << 10];
   const stack_t alternate = {.ss_sp = other_stack, .ss_size = sizeof other_stack};
@@ -58,8 +91,8 @@ int main(void) {
     call_with_stack(nowhere + (1 << 19), getpid());
     _exit(1);
   }
-  int status;
-  CHECK(waitpid(child, &status, 0) == child);
-  CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+  wait_for_fault_of(child);
+  overflow_alternate(2048);
+  overflow_alternate(kSmallStack);
   return finish();
 }
