@@ -54,8 +54,9 @@ void add_engine_options(CLI::App& app, ProgramOptions& o) {
   app.add_flag_callback(
          "--verify", [&o] { o.max_superblock_instructions = 1; }, "Slow and simple: superblocks of one instruction")
       ->group("Engine");
-  app.add_option("--force-safe-points", o.force_safe_points, "Take the slow path of every N-th check on average")
+  app.add_option("--force-safe-points", o.force_safe_points, "Take the slow path of every N-th check on average, N at least 2; 0: of none")
       ->type_name("N")
+      ->check([](const std::string& n) { return n == "1" ? "with 1 the program would never get anywhere: at least 2" : ""; })
       ->capture_default_str()
       ->group("Engine");
   app.add_option("--debug-engine", o.engine_log, "Log what the engine does into FILE; -: standard error (docs/diagnosis.md)")

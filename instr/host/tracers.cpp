@@ -80,7 +80,8 @@ void Family::let_go(uint32_t asker, FollowRequest& r) {
   const auto tid = static_cast<pid_t>(r.token);
   const pid_t pid = std::atoi(status_line(tid, "Tgid").c_str());
   const auto m = std::find_if(members_.begin(), members_.end(), [&](const Member& x) {
-    return x.target != nullptr && x.target->pid() == pid && x.target->running() && x.target->header().engine_state < 2;
+    return x.target != nullptr && x.target->pid() == pid && x.target->running() && x.target->header().engine_state < 2 &&
+           x.target->header().leaving != static_cast<uint32_t>(border::Leaving::kGone);   // it has left for a tracer before
   });
   if (pid <= 0 || m == members_.end() || stays_.contains(pid) || status_line(tid, "State").starts_with("T")) return reply(r, false);
   const auto index = static_cast<uint32_t>(m - members_.begin());

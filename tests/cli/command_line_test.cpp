@@ -84,6 +84,7 @@ TEST(CommandLine, UsageErrorsSayWhatIsWrong) {
   EXPECT_NE(error_of({"--mode", "trace", "--ring-size", "256MiB", "--", "ls"}).find("--ring-size"), std::string::npos);
   EXPECT_NE(error_of({"--mode", "trace", "--ring-size", "many", "--", "ls"}).find("--ring-size"), std::string::npos);
   EXPECT_NE(error_of({"--mode", "trace", "--quantum", "0", "--", "ls"}).find("--quantum"), std::string::npos);
+  EXPECT_NE(error_of({"--mode", "trace", "--force-safe-points", "1", "--", "ls"}).find("at least 2"), std::string::npos);
   EXPECT_NE(error_of({"--discard", "--mode", "sim", "-c", "m", "--", "ls"}).find("--discard"), std::string::npos);
   usage_error_of([] { config_command({}); });
   usage_error_of([] { completion_command({"bash", "zsh"}); });

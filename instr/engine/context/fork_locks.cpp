@@ -20,7 +20,7 @@ uint64_t own_fs_base() { return reinterpret_cast<uint64_t>(__builtin_thread_poin
 void (*g_long_wait)(const EngineLock& lock);
 
 void EngineLock::lock() {
-  if (!mutex_.try_lock())  // the timed way asks for the time first, by a system call here
+  if (!mutex_.try_lock())   // the timed way asks for the time first, by a system call here
     while (!mutex_.try_lock_for(std::chrono::milliseconds(100)))
       if (g_long_wait != nullptr) g_long_wait(*this);
   holder_.store(own_fs_base(), std::memory_order_relaxed);

@@ -37,7 +37,7 @@ bool traps_without_being_privileged(ZydisMnemonic m) {
     case ZYDIS_MNEMONIC_RSTORSSP:  // without shadow stacks #UD; with them the engine would have to know
     case ZYDIS_MNEMONIC_JKZD:      // of the Knights Corner coprocessor; elsewhere #UD
     case ZYDIS_MNEMONIC_JKNZD:
-    case ZYDIS_MNEMONIC_XEND:  // outside a transaction #GP, and no transaction ever starts: xbegin is not supported
+    case ZYDIS_MNEMONIC_XEND:      // outside a transaction #GP, and no transaction ever starts: xbegin is not supported
       return true;
     default:
       return false;
@@ -48,8 +48,7 @@ bool is_narrow_branch(const ZydisView& view) {
   const auto& insn = view.insn;
   if (!g_narrow_branches || insn.raw.rex.W != 0) return false;
   if (insn.meta.branch_type != ZYDIS_BRANCH_TYPE_SHORT && insn.meta.branch_type != ZYDIS_BRANCH_TYPE_NEAR) return false;
-  return std::any_of(insn.raw.prefixes, insn.raw.prefixes + insn.raw.prefix_count,
-                     [](const auto& p) { return p.value == 0x66; });
+  return std::any_of(insn.raw.prefixes, insn.raw.prefixes + insn.raw.prefix_count, [](const auto& p) { return p.value == 0x66; });
 }
 
 bool must_not_be_copied(const ZydisView& view) {

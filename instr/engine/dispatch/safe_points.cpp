@@ -12,10 +12,10 @@
 namespace simrun::engine {
 namespace {
 
-EngineLock g_stopper;  // one stop at a time; waiting for it happens with in_cache 0
+EngineLock g_stopper;                     // one stop at a time; waiting for it happens with in_cache 0
 const ForkLock g_fork_lock{g_stopper, LockRank::kSafePoints};
-std::atomic<uint32_t> g_stopping{0};    // futex: 1 while a stop is in force
-std::atomic<uint32_t> g_departures{0};  // futex: counts threads that left the code cache during a stop
+std::atomic<uint32_t> g_stopping{0};      // futex: 1 while a stop is in force
+std::atomic<uint32_t> g_departures{0};    // futex: counts threads that left the code cache during a stop
 
 // The thread that is in the engine with this FS base; null: none that has begun, or a helper of the engine's own.
 ThreadContext* thread_at(uint64_t fs_base) {
@@ -23,8 +23,7 @@ ThreadContext* thread_at(uint64_t fs_base) {
   for (uint32_t k = 0; k < slots; ++k) {
     ThreadContext* thread = g_process.slot(k);
     const auto state = static_cast<border::ThreadState>(thread->ring.state.load());
-    const bool lives = state != border::ThreadState::kFree && state != border::ThreadState::kStarting &&
-                       state != border::ThreadState::kDead;
+    const bool lives = state != border::ThreadState::kFree && state != border::ThreadState::kStarting && state != border::ThreadState::kDead;
     if (lives && thread->engine_fs_base == fs_base) return thread;
   }
   return nullptr;
@@ -46,10 +45,7 @@ void check_holder(const EngineLock& lock) {
   if (!has_ended(waiting, thread)) return;
   // Not one that gave the lock back before it ended, nor the next one with its identity.
   if (lock.holder() == holder && thread_at(holder) == thread && thread->tid == tid)
-    fail(
-        "process %u, which shares this program's memory, was killed while it held a lock of the engine; simrun cannot "
-        "go on",
-        tid);
+    fail("process %u, which shares this program's memory, was killed while it held a lock of the engine; simrun cannot go on", tid);
 }
 
 void request_stop(ThreadContext* thread) {
@@ -68,8 +64,7 @@ uint64_t milliseconds_now() {
   return static_cast<uint64_t>(now.tv_sec) * 1000 + static_cast<uint64_t>(now.tv_nsec) / 1'000'000;
 }
 
-// With the lock held. Until resume_world; false: some have not come within so many milliseconds (0: nobody is waited
-// for).
+// With the lock held. Until resume_world; false: some have not come within so many milliseconds (0: nobody is waited for).
 bool stop_others(ThreadContext* self, uint64_t milliseconds) {
   g_stopping.store(1, std::memory_order_seq_cst);
   uint64_t deadline = 0;
@@ -88,13 +83,12 @@ bool stop_others(ThreadContext* self, uint64_t milliseconds) {
       }
       // The time-out covers a thread that restored its limit just before it looked at g_stopping.
       const timespec timeout{0, 1'000'000};
-      const bool timed_out =
-          raw_syscall(SYS_futex, word(&g_departures), FUTEX_WAIT_PRIVATE, seen, word(&timeout)) == -ETIMEDOUT;
+      const bool timed_out = raw_syscall(SYS_futex, word(&g_departures), FUTEX_WAIT_PRIVATE, seen, word(&timeout)) == -ETIMEDOUT;
       // A process that shares this memory is killed alone, wherever it is.
       if (timed_out && has_ended(self, other)) other->in_cache.store(0, std::memory_order_seq_cst);
       if (milliseconds == kForEver) continue;
       if (deadline == 0) deadline = milliseconds_now() + milliseconds;
-      if (milliseconds_now() > deadline) return false;  // not by what has timed out: signals interrupt it
+      if (milliseconds_now() > deadline) return false;   // not by what has timed out: signals interrupt it
     }
   }
   return all;
@@ -112,18 +106,16 @@ bool try_stop_world(ThreadContext* self, uint64_t milliseconds) {
 }
 
 void have_others_publish(ThreadContext* self) {
-  constexpr uint64_t kPatience = 300;  // milliseconds: a full machine may let each wait for its turn
+  constexpr uint64_t kPatience = 300;   // milliseconds: a full machine may let each wait for its turn
   if (g_process.header->mode == border::Mode::kNull || !g_stopper.try_lock()) return;
   if (!stop_others(self, self->waited_in_vain != 0 ? 0 : kPatience)) self->waited_in_vain = 1;
   for (uint32_t k = 0; k < g_process.header->slots_used.load(); ++k)
-    if (ThreadContext* thread = g_process.slot(k); thread->in_cache.load() == 0)
-      thread->published.store(1, std::memory_order_release);
+    if (ThreadContext* thread = g_process.slot(k); thread->in_cache.load() == 0) thread->published.store(1, std::memory_order_release);
   resume_world();
 }
 
 void forget_published() {
-  for (uint32_t k = 0; k < g_process.header->slots_used.load(); ++k)
-    g_process.slot(k)->published.store(0, std::memory_order_relaxed);
+  for (uint32_t k = 0; k < g_process.header->slots_used.load(); ++k) g_process.slot(k)->published.store(0, std::memory_order_relaxed);
 }
 
 void resume_world() {
@@ -134,8 +126,7 @@ void resume_world() {
 
 void enter_cache_state(ThreadContext* self) {
   for (;;) {
-    // Looked at before, too: who has come out for a stop stays out all the time, and may be halted there
-    // (syscalls/halt_sharer.h).
+    // Looked at before, too: who has come out for a stop stays out all the time, and may be halted there (syscalls/halt_sharer.h).
     while (g_stopping.load(std::memory_order_seq_cst) != 0) {
       const timespec timeout{0, 100'000'000};
       raw_syscall(SYS_futex, word(&g_stopping), FUTEX_WAIT_PRIVATE, 1, word(&timeout));

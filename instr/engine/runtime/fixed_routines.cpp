@@ -21,8 +21,7 @@ constexpr uint8_t kCalleeSaved[] = {kRbx, kRbp, kR12, kR13, kR14, kR15};
 
 class FixedEmitter {
  public:
-  FixedEmitter(CodeCache& cache, uint64_t mask)
-      : a_(cache.write_pointer(cache.used(CodeCache::kHot)), cache.address(cache.used(CodeCache::kHot))), mask_(mask) {}
+  FixedEmitter(CodeCache& cache, uint64_t mask) : a_(cache.write_pointer(cache.used(CodeCache::kHot)), cache.address(cache.used(CodeCache::kHot))), mask_(mask) {}
 
   void emit() {
     align();
@@ -53,7 +52,7 @@ class FixedEmitter {
     while (a_.here() & 63) a_.byte(0xcc);
   }
   template <typename F>
-  void call(F* function) {  // the engine is far away
+  void call(F* function) {   // the engine is far away
     a_.mov_imm(kRax, reinterpret_cast<uint64_t>(function));
     a_.byte(0xff);
     a_.byte(0xd0);
@@ -70,44 +69,40 @@ class FixedEmitter {
     a_.word32(offsetof(ThreadContext, vector_state));
   }
 
-  // leave: app.gpr[*] = registers; rsp = engine_sp; app.flags = rflags; cld; fs base = engine's (the application's was
-  // kept when it
+  // leave: app.gpr[*] = registers; rsp = engine_sp; app.flags = rflags; cld; fs base = engine's (the application's was kept when it
   //        last changed, or it changed it by wrfsbase: read it); xsavec; rax = dispatch(context)
   // enter: jump_target = rax; xrstor; fs base = application's; rflags; registers; jmp jump_target
   void leave_and_enter() {
     g_routines.leave = a_.here();
     for (uint8_t r = 0; r < 16; ++r) a_.store_gs(gpr_slot(r), r);
     a_.load_gs(kRsp, offsetof(ThreadContext, engine_sp));
-    a_.byte(0x9c);  // pushfq
+    a_.byte(0x9c);                                   // pushfq
     a_.pop_gs(offsetof(ThreadContext, app.flags));
-    a_.push_imm32(2);  // all flags clear: direction, alignment check, trap
-    a_.byte(0x9d);     // popfq
+    a_.push_imm32(2);                                // all flags clear: direction, alignment check, trap
+    a_.byte(0x9d);                                   // popfq
     a_.rdfsbase(kRax);
     a_.store_gs(offsetof(ThreadContext, app_fs_base), kRax);
     a_.load_gs(kRax, offsetof(ThreadContext, engine_fs_base));
     a_.wrfsbase(kRax);
-    vector_state(0xc7, 4);  // xsavec64
+    vector_state(0xc7, 4);                           // xsavec64
     a_.ldmxcsr_gs(offsetof(ThreadContext, default_mxcsr));
     call(&dispatch);
     g_routines.enter = a_.here();
     a_.store_gs(offsetof(ThreadContext, jump_target), kRax);
-    vector_state(0xae, 5);  // xrstor64
+    vector_state(0xae, 5);                           // xrstor64
     a_.load_gs(kRax, offsetof(ThreadContext, app_fs_base));
     a_.wrfsbase(kRax);
     a_.push_gs(offsetof(ThreadContext, app.flags));
-    a_.byte(0x9d);  // popfq
+    a_.byte(0x9d);                                   // popfq
     for (uint8_t r = 0; r < 16; ++r)
       if (r != kRsp) a_.load_gs(r, gpr_slot(r));
     a_.load_gs(kRsp, gpr_slot(kRsp));
     a_.jmp_gs(offsetof(ThreadContext, jump_target));
   }
 
-  // counting: retired = handed; tracing: buffer = handed; both: handed = the application's; miss: app.pc = r11; r11,
-  // rcx = the application's; exit_id = indirect; leave
+  // counting: retired = handed; tracing: buffer = handed; both: handed = the application's; miss: app.pc = r11; r11, rcx = the application's; exit_id = indirect; leave
   void indirect_miss() {
-    const auto of = [](border::Mode mode) -> uint64_t& {
-      return g_routines.indirect_miss_of[static_cast<uint32_t>(mode)];
-    };
+    const auto of = [](border::Mode mode) -> uint64_t& { return g_routines.indirect_miss_of[static_cast<uint32_t>(mode)]; };
     of(border::Mode::kCount) = a_.here();
     a_.store_gs(offsetof(ThreadContext, retired), kHandedOn);
     uint8_t* on = a_.jmp_forward();
@@ -131,8 +126,7 @@ class FixedEmitter {
     a_.byte(0xc3);
   }
 
-  // registers = app.gpr; begin: if (pending) goto abort; instruction: syscall; app.gpr[rax] = rax; return 1; abort:
-  // return 0
+  // registers = app.gpr; begin: if (pending) goto abort; instruction: syscall; app.gpr[rax] = rax; return 1; abort: return 0
   void gate() {
     g_routines.gate = reinterpret_cast<uint64_t (*)(ThreadContext*)>(a_.here());
     save_callee_saved();
@@ -152,8 +146,7 @@ class FixedEmitter {
     restore_callee_saved_and_return();
   }
 
-  // The same for int 0x80, whose registers are others; failed: return 2. The kernel clears or keeps r8 to r11: they are
-  // not given to it.
+  // The same for int 0x80, whose registers are others; failed: return 2. The kernel clears or keeps r8 to r11: they are not given to it.
   void gate32() {
     g_routines.gate32 = reinterpret_cast<uint64_t (*)(ThreadContext*)>(a_.here());
     save_callee_saved();
@@ -194,7 +187,7 @@ class FixedEmitter {
     a_.syscall();
     a_.cmp_imm32(kRax, 0);
     uint8_t* parent = a_.jcc_forward(kNotEqual);
-    a_.byte(0x41);  // jmp r13
+    a_.byte(0x41);                                   // jmp r13
     a_.byte(0xff);
     a_.byte(0xe5);
     a_.bind(parent);
@@ -202,8 +195,7 @@ class FixedEmitter {
   }
 
   void child_starts() {
-    g_routines.thread_start =
-        a_.here();  // gs base = r12; fs base, stack = the adopted identity's; start_thread(r12); rax = dispatch; enter
+    g_routines.thread_start = a_.here();             // gs base = r12; fs base, stack = the adopted identity's; start_thread(r12); rax = dispatch; enter
     a_.wrgsbase(kR12);
     a_.load_gs(kRax, offsetof(ThreadContext, engine_fs_base));
     a_.wrfsbase(kRax);
@@ -214,7 +206,7 @@ class FixedEmitter {
     call(&dispatch);
     a_.jmp(g_routines.enter);
     align();
-    g_routines.process_start = a_.here();  // start_child_process(r12)
+    g_routines.process_start = a_.here();            // start_child_process(r12)
     a_.mov(kRdi, kR12);
     call(&start_child_process);
     a_.byte(0x0f);
@@ -239,35 +231,32 @@ class FixedEmitter {
   void exit_thread() {
     g_routines.exit_thread = reinterpret_cast<void (*)(uint64_t, uint32_t, uint32_t*, uint64_t)>(a_.here());
     a_.mov(kRax, kRcx);
-    static constexpr uint8_t kStoreEsi[] = {0x65, 0x89, 0x34, 0x25};  // mov gs:[disp32], esi
+    static constexpr uint8_t kStoreEsi[] = {0x65, 0x89, 0x34, 0x25};      // mov gs:[disp32], esi
     a_.bytes(kStoreEsi, 4);
     a_.word32(offsetof(ThreadContext, ring.state));
-    static constexpr uint8_t kStoreOne[] = {0xc7, 0x02, 1, 0, 0, 0};  // mov dword [rdx], 1
+    static constexpr uint8_t kStoreOne[] = {0xc7, 0x02, 1, 0, 0, 0};      // mov dword [rdx], 1
     a_.bytes(kStoreOne, 6);
     a_.syscall();
     a_.byte(0x0f);
     a_.byte(0x0b);
   }
 
-  // (edi, rsi, rdx as the kernel gives them, on the engine's signal stack): swap the segment bases around
-  // handle_signal. The GS base may be the application's own for one instruction (copy_gs): the context is found by the
-  // stack. It stays ours if the thread was sent elsewhere.
+  // (edi, rsi, rdx as the kernel gives them, on the engine's signal stack): swap the segment bases around handle_signal. The GS base may be
+  // the application's own for one instruction (copy_gs): the context is found by the stack. It stays ours if the thread was sent elsewhere.
   void signals() {
     g_routines.signal_entry = a_.here();
     a_.push(kRbx);
     a_.push(kRbp);
     a_.push(kR12);
-    // The kernel leaves the application's alignment check on. The other flags stay: rt_sigreturn restores neither ID
-    // nor NT.
-    static constexpr uint8_t kClearAlignmentCheck[] = {0x9c, 0x81, 0x24, 0x24, 0xff,
-                                                       0xff, 0xfb, 0xff, 0x9d};  // pushfq, and dword [rsp], popfq
-    a_.bytes(kClearAlignmentCheck, sizeof kClearAlignmentCheck);
+    // The kernel leaves the application's alignment check on. The other flags stay: rt_sigreturn restores neither ID nor NT.
+    static constexpr uint8_t kClearAlignmentCheck[] = {0x9c, 0x81, 0x24, 0x24, 0xff, 0xff, 0xfb, 0xff, 0x9d};
+    a_.bytes(kClearAlignmentCheck, sizeof kClearAlignmentCheck);   // pushfq; and dword [rsp], ~AC; popfq
     a_.rdgsbase(kRbp);
     a_.mov(kRax, kRsp);
     static constexpr uint8_t kOrEax[] = {0x48, 0x0d};
     a_.bytes(kOrEax, 2);
-    a_.word32(kSignalStackBytes - 1);  // or rax, imm32
-    a_.load(kRax, kRax, -7);           // the context, at the top of the signal stack
+    a_.word32(kSignalStackBytes - 1);                // or rax, imm32
+    a_.load(kRax, kRax, -7);                         // the context, at the top of the signal stack
     a_.wrgsbase(kRax);
     a_.rdfsbase(kRbx);
     a_.load_gs(kRax, offsetof(ThreadContext, engine_fs_base));

@@ -33,6 +33,7 @@ Form form_of(ThreadContext* c) {
     if (b == 0x67) f.address32 = true;
     if (b == 0xf2 || b == 0xf3) f.repeat = b;
   }
+  if (f.length > 0 && (code[f.length - 1] & 0xf8) == 0x48) f.wide = true;   // REX.W, which counts right before the opcode only
   f.opcode = code[f.length++];
   f.next = code[f.length];
   return f;

@@ -23,6 +23,9 @@ struct SignalActions {
 namespace {
 
 constexpr uint64_t kRestorerFlag = 0x04000000;
+constexpr uint64_t kExposeTagBits = 0x800;   // SA_EXPOSE_TAGBITS
+constexpr uint64_t kKnownFlags = SA_NOCLDSTOP | SA_NOCLDWAIT | SA_SIGINFO | SA_ONSTACK | SA_RESTART | SA_NODEFER | static_cast<uint32_t>(SA_RESETHAND) |
+                                 kExposeTagBits | kRestorerFlag;   // UAPI_SA_FLAGS
 constexpr uint64_t kPassedFlags = SA_RESTART | SA_NOCLDSTOP | SA_NOCLDWAIT;
 
 EngineLock g_lock;            // guards all tables of actions; held with all signals blocked
@@ -65,7 +68,8 @@ int64_t install(KernelAction* actions, int number, const KernelAction& action) {
   const int64_t result = set_kernel_action(number, kernel);
   if (result == 0) {
     actions[number] = action;
-    // What the kernel itself drops from a mask (kernel/signal.c, do_sigaction).
+    // What the kernel itself drops (kernel/signal.c, do_sigaction).
+    actions[number].flags &= kKnownFlags;
     actions[number].mask &= ~(1ull << (SIGKILL - 1) | 1ull << (SIGSTOP - 1));
   }
   return result;

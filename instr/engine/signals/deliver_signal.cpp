@@ -21,9 +21,9 @@ namespace simrun::engine {
 namespace {
 
 constexpr uint64_t kResumeFlag = 0x10000;
-constexpr uint64_t kClearedFlags = 0x400 | 0x100 | kResumeFlag;  // DF, TF, RF
-constexpr uint64_t kUserFlags = 0x40dd5;  // what rt_sigreturn restores: CF PF AF ZF SF TF DF OF AC (FIX_EFLAGS)
-constexpr uint64_t kSegmentInFrame = 2, kStrictSegment = 4;  // UC_SIGCONTEXT_SS, UC_STRICT_RESTORE_SS
+constexpr uint64_t kClearedFlags = 0x400 | 0x100 | kResumeFlag;   // DF, TF, RF
+constexpr uint64_t kUserFlags = 0x40dd5;             // what rt_sigreturn restores: CF PF AF ZF SF TF DF OF AC (FIX_EFLAGS)
+constexpr uint64_t kSegmentInFrame = 2, kStrictSegment = 4;      // UC_SIGCONTEXT_SS, UC_STRICT_RESTORE_SS
 constexpr uint64_t kUcFlags = 1 /* UC_FP_XSTATE */ | kSegmentInFrame | kStrictSegment;
 constexpr int kAutoDisarm = 1 << 31;
 
@@ -32,9 +32,7 @@ bool within_altstack(const ThreadContext* c, uint64_t sp) {
   return sp > base && sp - base <= c->app_altstack.ss_size;
 }
 
-bool on_altstack(const ThreadContext* c, uint64_t sp) {
-  return (c->app_altstack.ss_flags & kAutoDisarm) == 0 && within_altstack(c, sp);
-}
+bool on_altstack(const ThreadContext* c, uint64_t sp) { return (c->app_altstack.ss_flags & kAutoDisarm) == 0 && within_altstack(c, sp); }
 
 int altstack_state(const ThreadContext* c, uint64_t sp) {
   if (c->app_altstack.ss_size == 0) return SS_DISABLE;
@@ -55,7 +53,7 @@ void default_action(ThreadContext* c, int number, const siginfo_t& info, uint64_
   const auto pid = static_cast<uint64_t>(raw_syscall(SYS_getpid)), tid = static_cast<uint64_t>(raw_syscall(SYS_gettid));
   if (raw_syscall(SYS_rt_tgsigqueueinfo, pid, tid, static_cast<uint64_t>(number), word(&copy)) != 0)
     raw_syscall(SYS_tgkill, pid, tid, static_cast<uint64_t>(number));
-  set_signal_mask(mask & ~(1ull << (number - 1)));  // here it takes effect: death, or a stop that returns
+  set_signal_mask(mask & ~(1ull << (number - 1)));   // here it takes effect: death, or a stop that returns
   if (!stops) forget_published();
   if (is_fault_signal(number)) install_action(number, application_action(number));
   set_signal_mask(mask);
@@ -64,14 +62,14 @@ void default_action(ThreadContext* c, int number, const siginfo_t& info, uint64_
 // Whether the processor reports the signal with the resume flag set: an instruction that faults, not one that traps
 // (Intel SDM vol. 3, 18.3.1.1). What the kernel forces on a thread, as for a bad frame, has no trap number here.
 bool is_of_fault(const PendingSignal& p) {
-  constexpr uint64_t kDebugTrap = 1, kBreakpointTrap = 3, kOverflowTrap = 4;  // arch/x86/include/asm/trapnr.h
+  constexpr uint64_t kDebugTrap = 1, kBreakpointTrap = 3, kOverflowTrap = 4;   // arch/x86/include/asm/trapnr.h
   if (!p.fault || !is_fault_signal(p.info.si_signo)) return false;
-  if (p.trapno == 0) return p.info.si_signo == SIGFPE;  // X86_TRAP_DE
+  if (p.trapno == 0) return p.info.si_signo == SIGFPE;   // X86_TRAP_DE
   return p.trapno != kDebugTrap && p.trapno != kBreakpointTrap && p.trapno != kOverflowTrap;
 }
 
-// Where the frame goes, below the red zone or on the alternate stack if that is wanted (arch/x86/kernel/signal.c,
-// get_sigframe). False: it would not fit there.
+// Where the frame goes, below the red zone or on the alternate stack if that is wanted (arch/x86/kernel/signal.c, get_sigframe). False: it
+// would not fit there.
 bool place_frame(const ThreadContext* c, const KernelAction& action, uint64_t& fpstate, uint64_t& frame_address) {
   constexpr uint64_t kRedZone = 128;
   const uint64_t below = c->app.gpr[kRsp] - kRedZone;
@@ -84,7 +82,7 @@ bool place_frame(const ThreadContext* c, const KernelAction& action, uint64_t& f
 
 // False: no frame can be there. The kernel refuses a handler that has no way back (x64_setup_rt_frame).
 bool build_frame(ThreadContext* c, const KernelAction& action, uint64_t& frame_address) {
-  constexpr uint64_t kHasRestorer = 0x0400'0000;  // SA_RESTORER
+  constexpr uint64_t kHasRestorer = 0x0400'0000;   // SA_RESTORER
   if (!(action.flags & kHasRestorer)) return false;
   uint64_t fpstate;
   if (!place_frame(c, action, fpstate, frame_address)) return false;
@@ -113,8 +111,7 @@ void fill_frame(ThreadContext* c, KernelUcontext& u, uint64_t fpstate) {
   u.stack = c->app_altstack;
   u.stack.ss_flags = static_cast<int>(altstack_state(c, g[kRsp])) | (c->app_altstack.ss_flags & kAutoDisarm);
   u.r8 = g[8], u.r9 = g[9], u.r10 = g[10], u.r11 = g[11], u.r12 = g[12], u.r13 = g[13], u.r14 = g[14], u.r15 = g[15];
-  u.rdi = g[kRdi], u.rsi = g[kRsi], u.rbp = g[kRbp], u.rbx = g[kRbx], u.rdx = g[kRdx], u.rax = g[kRax], u.rcx = g[kRcx],
-  u.rsp = g[kRsp];
+  u.rdi = g[kRdi], u.rsi = g[kRsi], u.rbp = g[kRbp], u.rbx = g[kRbx], u.rdx = g[kRdx], u.rax = g[kRax], u.rcx = g[kRcx], u.rsp = g[kRsp];
   u.rip = c->app.pc;
   u.eflags = c->app.flags | (is_of_fault(c->pending) ? kResumeFlag : 0);
   u.cs = kUserCode;
@@ -137,8 +134,8 @@ void set_pending(ThreadContext* c, const siginfo_t& info, const Trap& trap) {
   c->pending.number.store(static_cast<uint32_t>(info.si_signo), std::memory_order_seq_cst);
 }
 
-// Where the thread has just faulted, calls may have brought it to the stack's end after the signal came, and there is
-// no room for the signal's frame: then that fault comes first, which may have a stack of its own.
+// Where the thread has just faulted, calls may have brought it to the stack's end after the signal came, and there is no room for the signal's
+// frame: then that fault comes first, which may have a stack of its own.
 bool puts_fault_first(ThreadContext* c, int number) {
   PendingSignal& f = c->fault_behind;
   if (f.number.exchange(0, std::memory_order_relaxed) == 0 || c->pending.fault) return false;
@@ -193,13 +190,12 @@ void deliver_signal(ThreadContext* c) {
   c->app.pc = action.handler;
   c->app.flags &= ~kClearedFlags;
   reset_vector_state(c);
-  // The frame has the mask from before a sigsuspend-like call, the handler runs under the call's own (kernel/signal.c,
-  // sigmask_to_save).
+  // The frame has the mask from before a sigsuspend-like call, the handler runs under the call's own (kernel/signal.c, sigmask_to_save).
   uint64_t mask = (c->has_call_mask ? c->call_mask : c->app_mask) | action.mask;
   c->has_call_mask = 0;
   if (!(action.flags & SA_NODEFER)) mask |= 1ull << (number - 1);
   c->pending.number.store(0, std::memory_order_seq_cst);
-  set_signal_mask(mask);  // from here on the next signal may come
+  set_signal_mask(mask);   // from here on the next signal may come
 }
 
 namespace {
@@ -229,8 +225,8 @@ bool refuse_frame(ThreadContext* c, uint64_t mask) {
   return true;
 }
 
-// The selector with which the processor refuses to return to user code: the general protection fault's error code; 0
-// for the null selector. (arch/x86/kernel/signal_64.c, restore_sigcontext)
+// The selector with which the processor refuses to return to user code: the general protection fault's error code; 0 for
+// the null selector. (arch/x86/kernel/signal_64.c, restore_sigcontext)
 std::optional<uint64_t> bad_selector(const KernelUcontext& u) {
   if ((u.cs | 3) != kUserCode) return u.cs & 0xfffc;
   if ((u.flags & kSegmentInFrame) && (u.flags & kStrictSegment) && (u.ss | 3) != kUserData) return u.ss & 0xfffc;
@@ -251,18 +247,15 @@ void refuse_selector(ThreadContext* c, uint64_t error) {
 // The frame lies where the handler's `ret` to the restorer left rsp.
 bool do_sigreturn(ThreadContext* c) {
   KernelUcontext u;
-  // A signal that came after the dispatcher last looked has the mask that the handler had: it must be delivered before
-  // the mask changes.
+  // A signal that came after the dispatcher last looked has the mask that the handler had: it must be delivered before the mask changes.
   const uint64_t mask = block_signals();
   if (c->pending.number.load(std::memory_order_relaxed) != 0) return false;
   if (!read_app(&u, c->app.gpr[kRsp], sizeof u)) return refuse_frame(c, mask);
   if ((u.cs | 3) == kUserCode32 || (u.cs & kLocalTable) != 0)
-    fail("a signal handler returns to code of segment %#x at %#lx; simrun runs 64-bit code of segment %#x only", u.cs,
-         u.rip, kUserCode);
+    fail("a signal handler returns to code of segment %#x at %#lx; simrun runs 64-bit code of segment %#x only", u.cs, u.rip, kUserCode);
   uint64_t* g = c->app.gpr;
   g[8] = u.r8, g[9] = u.r9, g[10] = u.r10, g[11] = u.r11, g[12] = u.r12, g[13] = u.r13, g[14] = u.r14, g[15] = u.r15;
-  g[kRdi] = u.rdi, g[kRsi] = u.rsi, g[kRbp] = u.rbp, g[kRbx] = u.rbx, g[kRdx] = u.rdx, g[kRax] = u.rax, g[kRcx] = u.rcx,
-  g[kRsp] = u.rsp;
+  g[kRdi] = u.rdi, g[kRsi] = u.rsi, g[kRbp] = u.rbp, g[kRbx] = u.rbx, g[kRdx] = u.rdx, g[kRax] = u.rax, g[kRcx] = u.rcx, g[kRsp] = u.rsp;
   c->app.pc = u.rip;
   c->app.flags = (c->app.flags & ~kUserFlags) | (u.eflags & kUserFlags);
   if (!restore_vector_state(c, u.fpstate)) return refuse_frame(c, u.mask);
@@ -362,12 +355,12 @@ void raise_general_protection(ThreadContext* c, uint64_t error) {
   siginfo_t info{};
   info.si_signo = SIGSEGV;
   info.si_code = SI_KERNEL;
-  raise_signal(c, info, {13, error, 0});  // X86_TRAP_GP
+  raise_signal(c, info, {13, error, 0});   // X86_TRAP_GP
 }
 
 void raise_not_executable(ThreadContext* c) {
   uint32_t executable, readable;
-  bool mapped;  // the first byte that is not executable
+  bool mapped;   // the first byte that is not executable
   {
     const std::lock_guard lock(g_translation_lock);
     const AppAddress pc{c->app.pc};
@@ -380,12 +373,11 @@ void raise_not_executable(ThreadContext* c) {
   Instruction instruction;
   const bool read = readable == 0 || read_app(code, c->app.pc, readable);
   const bool valid = read && decode(code, 15, AppAddress{c->app.pc}, instruction);
-  if (valid && instruction.length <= readable) return;  // somebody has put it there meanwhile
-  if (readable < executable)
-    return raise(c, SIGBUS, BUS_ADRERR, c->app.pc + readable);  // beyond the end of the mapped file
+  if (valid && instruction.length <= readable) return;   // somebody has put it there meanwhile
+  if (readable < executable) return raise(c, SIGBUS, BUS_ADRERR, c->app.pc + readable);   // beyond the end of the mapped file
   if (executable == 15 && is_too_long(code, executable)) return raise_general_protection(c, 0);
   if (is_kernel_address(c->app.pc)) return raise(c, SIGSEGV, SEGV_MAPERR, c->app.pc);
-  if (c->app.pc >> 47 != 0) return raise_general_protection(c, 0);  // by the transfer to there, natively
+  if (c->app.pc >> 47 != 0) return raise_general_protection(c, 0);   // by the transfer to there, natively
   if (executable == 15 || (executable > 0 && !valid)) return raise(c, SIGILL, ILL_ILLOPN, c->app.pc);
   raise(c, SIGSEGV, mapped ? SEGV_ACCERR : SEGV_MAPERR, c->app.pc + executable);
 }

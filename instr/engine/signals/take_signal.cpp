@@ -1,5 +1,5 @@
-// From the kernel to the pending signal: the kernel-level handler. It never touches application memory and never
-// delivers: it records, and arranges that the thread comes to the dispatcher.
+// From the kernel to the pending signal: the kernel-level handler. It never touches application memory and never delivers: it
+// records, and arranges that the thread comes to the dispatcher.
 #include <linux/perf_event.h>
 
 #include <cstring>
@@ -33,8 +33,7 @@ void set_register(KernelUcontext& u, uint8_t r, uint64_t value) {
 }
 
 uint64_t register_value(const KernelUcontext& u, uint8_t r) {
-  const uint64_t by_number[16] = {u.rax, u.rcx, u.rdx, u.rbx, u.rsp, u.rbp, u.rsi, u.rdi,
-                                  u.r8,  u.r9,  u.r10, u.r11, u.r12, u.r13, u.r14, u.r15};
+  const uint64_t by_number[16] = {u.rax, u.rcx, u.rdx, u.rbx, u.rsp, u.rbp, u.rsi, u.rdi, u.r8, u.r9, u.r10, u.r11, u.r12, u.r13, u.r14, u.r15};
   return by_number[r];
 }
 
@@ -66,26 +65,24 @@ void go_back_to_trap(Recovery& r) {
 
 // Of a performance counter (perf_event_attr::sigtrap); its si_addr is the counter's.
 bool is_counter_trap(int number, const siginfo_t& info) {
-  constexpr int kTrapPerf = 6;  // include/uapi/asm-generic/siginfo.h: TRAP_PERF
+  constexpr int kTrapPerf = 6;   // include/uapi/asm-generic/siginfo.h: TRAP_PERF
   return number == SIGTRAP && info.si_code == kTrapPerf;
 }
 
 // Then it is behind the instruction that did it; other counters stop wherever they overflow.
 bool is_breakpoint(const siginfo_t& info) {
-  constexpr size_t kTypeOffset = 32;  // include/uapi/asm-generic/siginfo.h: si_perf_type
+  constexpr size_t kTypeOffset = 32;   // include/uapi/asm-generic/siginfo.h: si_perf_type
   uint32_t type;
   std::memcpy(&type, reinterpret_cast<const char*>(&info) + kTypeOffset, sizeof type);
   return type == PERF_TYPE_BREAKPOINT;
 }
 
 void queue_again(const ThreadContext* c, int number, siginfo_t* info) {
-  raw_syscall(SYS_rt_tgsigqueueinfo, static_cast<uint64_t>(raw_syscall(SYS_getpid)), c->tid,
-              static_cast<uint64_t>(number), word(info));
+  raw_syscall(SYS_rt_tgsigqueueinfo, static_cast<uint64_t>(raw_syscall(SYS_getpid)), c->tid, static_cast<uint64_t>(number), word(info));
 }
 
-// A counter's trap is of an instruction that is done and will not trap again. It goes before the signal that waits,
-// which the kernel gets back and gives again when the trap's handler has its mask: the order in which the kernel
-// delivers two that it has.
+// A counter's trap is of an instruction that is done and will not trap again. It goes before the signal that waits, which the kernel gets back
+// and gives again when the trap's handler has its mask: the order in which the kernel delivers two that it has.
 void record_before_pending(ThreadContext* c, int number, const siginfo_t* info, KernelUcontext* u) {
   queue_again(c, static_cast<int>(c->pending.number.load()), &c->pending.info);
   g_process.header->statistics.signals.fetch_sub(1, std::memory_order_relaxed);
@@ -101,24 +98,21 @@ Recovery recovery_at(uint64_t code) {
 
 // The application's registers, from what a superblock has of them in other places.
 void make_exact(ThreadContext* c, const Recovery& r, KernelUcontext* u) {
-  if (r.pointer_register != kNoRegister && g_process.counting())
-    c->retired.store(register_value(*u, r.pointer_register));
+  if (r.pointer_register != kNoRegister && g_process.counting()) c->retired.store(register_value(*u, r.pointer_register));
   if (g_process.tracing()) {
-    const uint64_t buffer =
-        r.pointer_register != kNoRegister ? register_value(*u, r.pointer_register) : c->lent_pointer;
-    c->buffer.store(buffer - 8u * r.moved, std::memory_order_relaxed);  // where this execution's words begin
+    const uint64_t buffer = r.pointer_register != kNoRegister ? register_value(*u, r.pointer_register) : c->lent_pointer;
+    c->buffer.store(buffer - 8u * r.moved, std::memory_order_relaxed);   // where this execution's words begin
   }
   for (uint8_t k = 0; k < 16; ++k)
     if (r.in_spill & bit(k)) set_register(*u, k, c->spill[k]);
 }
 
-// A data segment that has been taken out of the local table since it was loaded: with it in SS nobody returns to user
-// code.
+// Not one that has been taken out of the local table since it was loaded: with it in SS nobody returns to user code.
 bool is_usable_stack(uint16_t selector) {
+  constexpr uint32_t kPresent = 1 << 15, kWritable = 1 << 9;
   uint32_t rights;
   bool valid;
   asm("lar %2, %0" : "=r"(rights), "=@ccz"(valid) : "r"(uint32_t{selector}));
-  constexpr uint32_t kPresent = 1 << 15, kWritable = 1 << 9;
   return valid && (rights & kPresent) != 0 && (rights & kWritable) != 0;
 }
 
@@ -135,18 +129,16 @@ void leave_amid(ThreadContext* c, const Recovery& r, KernelUcontext* u) {
 bool take_fault(ThreadContext* c, int number, siginfo_t* info, KernelUcontext* u) {
   Recovery r = recovery_at(u->rip);
   if (!r.found) return false;
-  if (r.stale != 0) {  // code that cannot be read any more is code that has changed; its new translation ends where it
-                       // cannot be read
+  if (r.stale != 0) {   // code that cannot be read any more is code that has changed; its new translation ends where it cannot be read
     u->rip = r.stale;
     return true;
   }
   make_exact(c, r, u);
   // si_addr is the instruction's own address for these (arch/x86/kernel/traps.c).
-  if (number == SIGILL || number == SIGFPE ||
-      (number == SIGTRAP && info->si_code != SI_KERNEL && !is_counter_trap(number, *info)))
+  if (number == SIGILL || number == SIGFPE || (number == SIGTRAP && info->si_code != SI_KERNEL && !is_counter_trap(number, *info)))
     info->si_addr = reinterpret_cast<void*>(raw(r.pc));
-  // If a signal waits already, it goes first: the instruction faults again when its handler has returned. A trap (int3,
-  // int1) is behind its instruction, and so goes back to it.
+  // If a signal waits already, it goes first: the instruction faults again when its handler has returned. A trap (int3, int1) is behind its
+  // instruction, and so goes back to it.
   if (c->pending.number.load() == 0) {
     record(c, number, info, u, true);
   } else if (is_counter_trap(number, *info)) {
@@ -169,9 +161,8 @@ bool is_copy_at(uint64_t code, AppAddress pc) {
          std::memcmp(reinterpret_cast<const void*>(code), bytes, i.length) == 0;
 }
 
-// Where pages are brought by the program itself (userfaultfd) a thread may wait for one amid a superblock, and who
-// would bring it may wait for this signal's handler: so not to the next safe point, but out of the code cache at once,
-// as at a fault.
+// Where pages are brought by the program itself (userfaultfd) a thread may wait for one amid a superblock, and who would bring it may wait
+// for this signal's handler: so not to the next safe point, but out of the code cache at once, as at a fault.
 bool leave_where_it_waits(ThreadContext* c, KernelUcontext* u) {
   if (!g_process.user_faults || !g_code_cache.contains(u->rip)) return false;
   const Recovery r = recovery_at(u->rip);
@@ -181,21 +172,20 @@ bool leave_where_it_waits(ThreadContext* c, KernelUcontext* u) {
   return true;
 }
 
-// Not by a fault, whatever its code says: a siginfo that the program handed on to itself, the SIGILL of a call that
-// punishes its caller. Such signals come when a call of the program returns, or when the mask changes.
+// Not by a fault, whatever its code says: a siginfo that the program handed on to itself, the SIGILL of a call that punishes its caller. Such
+// signals come when a call of the program returns, or when the mask changes.
 bool was_sent(int number, const siginfo_t* info, const KernelUcontext* u) {
   constexpr uint64_t kSyscallBytes = 2, kInt80Bytes = 2;
-  if (is_counter_trap(number, *info) && (!is_breakpoint(*info) || !g_code_cache.contains(u->rip)))
-    return true;  // anywhere; the engine was counted
-  return info->si_code <= 0 || u->rip == g_routines.gate_instruction + kSyscallBytes ||
-         u->rip == g_routines.gate32_instruction + kInt80Bytes || is_behind_mask_change(u->rip);
+  if (is_counter_trap(number, *info) && (!is_breakpoint(*info) || !g_code_cache.contains(u->rip))) return true;   // anywhere; the engine was counted
+  return info->si_code <= 0 || u->rip == g_routines.gate_instruction + kSyscallBytes || u->rip == g_routines.gate32_instruction + kInt80Bytes ||
+         is_behind_mask_change(u->rip);
 }
 
 [[noreturn]] void engine_fault(int number, const siginfo_t* info, const KernelUcontext* u) {
   const bool in_cache = g_code_cache.contains(u->rip);
   fail_inside("signal %d, code %d, at %#lx (%s%#lx), address %p, stack pointer %#lx", number, info->si_code, u->rip,
-              in_cache ? "code cache +" : "outside the code cache at ",
-              in_cache ? g_code_cache.offset_of(u->rip) : g_code_cache.execute_base(), info->si_addr, u->rsp);
+              in_cache ? "code cache +" : "outside the code cache at ", in_cache ? g_code_cache.offset_of(u->rip) : g_code_cache.execute_base(),
+              info->si_addr, u->rsp);
 }
 
 }  // namespace
@@ -211,12 +201,9 @@ uint64_t handle_signal(int number, siginfo_t* info, KernelUcontext* u) {
       u->rip = g_routines.gate32_failed;
       return 1;
     }
-    // The mapping is sparse: its pages come when they are touched, and there may be none left (mm/shmem.c,
-    // shmem_fault).
-    if (number == SIGBUS &&
-        word(static_cast<char*>(info->si_addr)) - word(g_process.base) < g_process.header->mapping_bytes)
-      fail(
-          "no memory left for the memory that simrun shares with the program; free some, or try a smaller --ring-size");
+    // The mapping is sparse: its pages come when they are touched, and there may be none left (mm/shmem.c, shmem_fault).
+    if (number == SIGBUS && word(static_cast<char*>(info->si_addr)) - word(g_process.base) < g_process.header->mapping_bytes)
+      fail("no memory left for the memory that simrun shares with the program; free some, or try a smaller --ring-size");
     g_process.header->statistics.faults.fetch_add(1, std::memory_order_relaxed);
     if (g_code_cache.contains(u->rip) && take_fault(c, number, info, u)) return 1;
     engine_fault(number, info, u);

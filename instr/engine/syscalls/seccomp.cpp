@@ -19,6 +19,7 @@ namespace simrun::engine {
 // One filter; the older ones hang behind it, as in the kernel. Never freed: threads share the tails.
 struct FilterChain {
   FilterProgram program;
+  bool listens;   // a supervisor is asked where it says so (SECCOMP_RET_USER_NOTIF)
   const FilterChain* older;
 };
 
@@ -51,22 +52,29 @@ std::vector<uint64_t> application_calls() {
 }
 
 // kernel/seccomp.c, __seccomp_filter: the most severe action; of equals, that of the newest filter.
-uint32_t run_filters(const ThreadContext* c, uint64_t number) {
+Verdict run_filters(const ThreadContext* c, uint64_t number) {
   const uint64_t* g = c->app.gpr;
   const seccomp_data data{
       static_cast<int>(number), AUDIT_ARCH_X86_64, c->app.pc, {g[kRdi], g[kRsi], g[kRdx], g[kR10], g[kR8], g[kR9]}};
   const auto action = [](uint32_t value) { return static_cast<int32_t>(value & SECCOMP_RET_ACTION_FULL); };
   uint32_t result = SECCOMP_RET_ALLOW;
+  bool listens = false;
   for (const FilterChain* f = c->filters; f != nullptr; f = f->older) {
     const uint32_t value = run_filter(f->program, data);
-    if (action(value) < action(result)) result = value;
+    if (action(value) < action(result)) result = value, listens = f->listens;
   }
-  return result & SECCOMP_RET_ACTION_FULL;
+  switch (result & SECCOMP_RET_ACTION_FULL) {
+    case SECCOMP_RET_ALLOW:
+    case SECCOMP_RET_LOG: return Verdict::kAllowed;
+    // The gate and the clone routine are where it is asked. It may say that the call is to be made, so that it must not be made as it is.
+    case SECCOMP_RET_USER_NOTIF: return listens ? Verdict::kAllowed : Verdict::kKernelDecides;
+    default: return Verdict::kKernelDecides;
+  }
 }
 
 // Adds the filter to the chain of this thread; with TSYNC all threads have this chain now.
 void note_filter(ThreadContext* c, FilterProgram program, uint64_t flags) {
-  const auto* chain = new FilterChain{std::move(program), c->filters};
+  const auto* chain = new FilterChain{std::move(program), (flags & SECCOMP_FILTER_FLAG_NEW_LISTENER) != 0, c->filters};
   c->filters = chain;
   if (!(flags & SECCOMP_FILTER_FLAG_TSYNC)) return;
   const uint32_t slots = g_process.header->slots_used.load();
@@ -125,9 +133,7 @@ Verdict judge_call(const ThreadContext* c, uint64_t number) {
     const bool allowed = number == SYS_read || number == SYS_write || number == SYS_exit || number == SYS_rt_sigreturn;
     return allowed ? Verdict::kAllowed : Verdict::kKilled;
   }
-  if (c->filters == nullptr) return Verdict::kAllowed;
-  const uint32_t action = run_filters(c, number);
-  return action == SECCOMP_RET_ALLOW || action == SECCOMP_RET_LOG ? Verdict::kAllowed : Verdict::kKernelDecides;
+  return c->filters == nullptr ? Verdict::kAllowed : run_filters(c, number);
 }
 
 bool answer_seccomp_call(ThreadContext* c, uint64_t number, int64_t& result, bool& signalled) {

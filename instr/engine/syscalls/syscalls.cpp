@@ -4,6 +4,8 @@
 #include <linux/prctl.h>
 #include <linux/ptrace.h>
 #include <linux/sched.h>
+#include <linux/userfaultfd.h>
+#include <sys/ioctl.h>
 
 #include <atomic>
 #include <cerrno>
@@ -100,11 +102,23 @@ void note_user_faults(const ThreadContext* c, uint64_t number, const uint64_t* a
   if (asks && static_cast<int64_t>(c->app.gpr[kRax]) >= 0) g_process.user_faults = true;
 }
 
+// A fork would wait, with all locks of the engine, until somebody has read of it. So events of forks are refused as for who may not trace
+// (fs/userfaultfd.c, userfaultfd_api).
+bool refuse_fork_events(uint64_t number, const uint64_t* a, int64_t& result) {
+  uffdio_api api;
+  if (number != SYS_ioctl || !g_process.user_faults || a[1] != UFFDIO_API || !read_app(&api, a[2], sizeof api)) return false;
+  if (api.api != UFFD_API || !(api.features & UFFD_FEATURE_EVENT_FORK)) return false;
+  api = {};
+  result = write_app(a[2], &api, sizeof api) ? -EPERM : -EFAULT;
+  return true;
+}
+
 // A call through the gate, and what the engine does about it. False: a signal came first.
 bool watched_call(ThreadContext* c, uint64_t number) {
   const uint64_t arguments[] = {c->app.gpr[kRdi], c->app.gpr[kRsi], c->app.gpr[kRdx], c->app.gpr[kR10], c->app.gpr[kR8], c->app.gpr[kR9]};
   int64_t result;
-  if (answer_mapping_call(c, number, result) || answer_limit_call(c, number, result) || answer_halting_call(c, number, result)) {
+  if (answer_mapping_call(c, number, result) || answer_limit_call(c, number, result) || answer_halting_call(c, number, result) ||
+      refuse_fork_events(number, arguments, result)) {
     set_result(c, result);
     report_change(c, number, arguments);
     return true;

@@ -64,6 +64,19 @@ static void flags_on_stack(void) {
   CHECK_EQUAL(pushed & TRAP_FLAG, TRAP_FLAG);
 }
 
+// REX.W counts for more than the prefix 66, right before the opcode; elsewhere it does not count.
+static void widths_of_popf(void) {
+  uint64_t before, after;
+  asm volatile("mov %%rsp, %0; sub $256, %%rsp; pushfq; orq $0x100, (%%rsp); .byte 0x66, 0x48, 0x9d; nop\n"
+               "pushfq; andq $~0x100, (%%rsp); .byte 0x66, 0x48, 0x9d; add $256, %%rsp; mov %%rsp, %1"
+               : "=&r"(before), "=&r"(after) : : "memory", "cc");
+  CHECK_EQUAL(before, after);
+  asm volatile("mov %%rsp, %0; sub $256, %%rsp; pushfw; orw $0x100, (%%rsp); .byte 0x48, 0x66, 0x9d; nop\n"
+               "pushfw; andw $~0x100, (%%rsp); .byte 0x48, 0x66, 0x9d; add $256, %%rsp; mov %%rsp, %1"
+               : "=&r"(before), "=&r"(after) : : "memory", "cc");
+  CHECK_EQUAL(before, after);
+}
+
 static void system_calls(void) {
   steps = 0;
   STEPPED("mov $39, %%eax; syscall; mov %%rax, %%rdx; nop");
@@ -113,6 +126,7 @@ int main(void) {
   straight();
   transfers();
   flags_on_stack();
+  widths_of_popf();
   system_calls();
   fault_inside();
   through_library();

@@ -1,5 +1,6 @@
 // build: -pthread
 // userfaultfd: a page of data, then a page of code that another thread brings when it is first touched.
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <poll.h>
@@ -69,6 +70,14 @@ static void interrupted(void) {
   CHECK_EQUAL((long)result, 7);
 }
 
+// Who gets it has his forks wait until somebody has read of them. Who does not, without privileges or under simrun, hears so.
+static void ask_for_forks(void) {
+  const int other = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
+  struct uffdio_api api = {.api = UFFD_API, .features = UFFD_FEATURE_EVENT_FORK};
+  CHECK(other < 0 || ioctl(other, UFFDIO_API, &api) == 0 || (errno == EPERM && api.api == 0 && api.features == 0));
+  close(other);
+}
+
 int main(void) {
   faults = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
   struct uffdio_api api = {.api = UFFD_API};
@@ -76,6 +85,7 @@ int main(void) {
     puts("SKIPPED: no userfaultfd");
     return 0;
   }
+  ask_for_forks();
   char* pages = mmap(NULL, 16384, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   struct uffdio_register range = {.range = {(unsigned long)pages, 16384}, .mode = UFFDIO_REGISTER_MODE_MISSING};
   CHECK_EQUAL(ioctl(faults, UFFDIO_REGISTER, &range), 0);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/user.h>
@@ -88,6 +89,13 @@ static void* turn(void* nothing) {
   return nothing;
 }
 
+static volatile pid_t* shared_tid;
+
+static void* tell_and_turn(void* nothing) {
+  *shared_tid = (pid_t)syscall(SYS_gettid);
+  return turn(nothing);
+}
+
 static void attach(int seize, int threads) {
   const pid_t pid = fork();
   if (pid == 0) {
@@ -110,6 +118,35 @@ static void attach(int seize, int threads) {
   ptrace(PTRACE_POKEDATA, pid, (void*)&stop, 1L);
   ptrace(PTRACE_DETACH, pid, 0, 0);
   say("detached", wait_for(pid));
+}
+
+// One thread after the other, and again, as a debugger does.
+static void attach_to_each(void) {
+  volatile pid_t* const other_tid = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  CHECK(other_tid != MAP_FAILED);
+  const pid_t pid = fork();
+  if (pid == 0) {
+    pthread_t other;
+    shared_tid = other_tid;
+    pthread_create(&other, NULL, tell_and_turn, NULL);
+    turn(NULL);
+    pthread_join(other, NULL);
+    _exit(7);
+  }
+  while (*other_tid == 0) usleep(1000);
+  const pid_t tids[] = {pid, *other_tid};
+  struct user_regs_struct r;
+  for (int round = 0; round < 2; ++round) {
+    for (int k = 0; k < 2; ++k) {
+      CHECK(ptrace(PTRACE_ATTACH, tids[k], 0, 0) == 0);
+      say("each", wait_for(tids[k]));
+      CHECK(ptrace(PTRACE_GETREGS, tids[k], 0, &r) == 0);
+      printf("in the %s\n", where(r.rip));
+    }
+    if (round == 1) ptrace(PTRACE_POKEDATA, pid, (void*)&stop, 1L);
+    for (int k = 0; k < 2; ++k) CHECK(ptrace(PTRACE_DETACH, tids[k], 0, 0) == 0);
+  }
+  say("each", wait_for(pid));
 }
 
 static void attach_to_waiting(void) {
@@ -139,6 +176,7 @@ int main(int argc, char** argv) {
   attach(0, 0);
   attach(1, 0);
   attach(1, 1);
+  attach_to_each();
   attach_to_waiting();
   return finish();
 }

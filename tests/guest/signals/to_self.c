@@ -91,6 +91,9 @@ static void blocking(void) {
   CHECK(sigaction(SIGUSR1, NULL, &now) == 0 && now.sa_handler == SIG_DFL && calls == 2);
   install(SIGUSR1, count, SA_RESTART);
   CHECK(sigaction(SIGUSR1, NULL, &now) == 0 && now.sa_handler == count && (now.sa_flags & SA_RESTART));
+  // Flags that the kernel does not know are not given back (sigaction(2), since Linux 5.11).
+  now.sa_flags |= 0x400;
+  CHECK(sigaction(SIGUSR1, &now, NULL) == 0 && sigaction(SIGUSR1, NULL, &now) == 0 && (now.sa_flags & 0x400) == 0 && (now.sa_flags & SA_RESTART));
 }
 
 static void queueing(void) {
