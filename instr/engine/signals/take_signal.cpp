@@ -107,22 +107,12 @@ void make_exact(ThreadContext* c, const Recovery& r, KernelUcontext* u) {
     if (r.in_spill & bit(k)) set_register(*u, k, c->spill[k]);
 }
 
-// Not one that has been taken out of the local table since it was loaded: with it in SS nobody returns to user code.
-bool is_usable_stack(uint16_t selector) {
-  constexpr uint32_t kPresent = 1 << 15, kWritable = 1 << 9;
-  uint32_t rights;
-  bool valid;
-  asm("lar %2, %0" : "=r"(rights), "=@ccz"(valid) : "r"(uint32_t{selector}));
-  return valid && (rights & kPresent) != 0 && (rights & kWritable) != 0;
-}
-
 // Out of the code cache, in the middle of a superblock: publish_fault says later what of it has happened.
 void leave_amid(ThreadContext* c, const Recovery& r, KernelUcontext* u) {
   t_cut = r;
   c->app.pc = raw(r.pc);
   c->exit_id = kExitFault;
   u->rip = g_routines.leave;
-  if (!is_usable_stack(u->ss)) u->ss = kUserData;
 }
 
 // A fault at an instruction of the application, in the code cache: make the registers exact and leave.
@@ -181,6 +171,17 @@ bool was_sent(int number, const siginfo_t* info, const KernelUcontext* u) {
          is_behind_mask_change(u->rip);
 }
 
+// A segment in SS that another thread has taken out of the local table since it was loaded: the kernel cannot return to user code, wherever
+// that is, so the fault comes between two instructions as other signals do.
+bool has_lost_stack_segment(int number, const siginfo_t& info, const KernelUcontext& u) {
+  constexpr uint32_t kPresent = 1 << 15, kWritable = 1 << 9;
+  if (number != SIGSEGV || info.si_code != SI_KERNEL || (u.ss & kLocalTable) == 0) return false;
+  uint32_t rights;
+  bool valid;
+  asm("lar %2, %0" : "=r"(rights), "=@ccz"(valid) : "r"(uint32_t{u.ss}));
+  return !valid || (rights & kPresent) == 0 || (rights & kWritable) == 0;
+}
+
 [[noreturn]] void engine_fault(int number, const siginfo_t* info, const KernelUcontext* u) {
   const bool in_cache = g_code_cache.contains(u->rip);
   fail_inside("signal %d, code %d, at %#lx (%s%#lx), address %p, stack pointer %#lx", number, info->si_code, u->rip,
@@ -192,7 +193,9 @@ bool was_sent(int number, const siginfo_t* info, const KernelUcontext* u) {
 
 uint64_t handle_signal(int number, siginfo_t* info, KernelUcontext* u) {
   ThreadContext* c = current_context();
-  if (is_fault_signal(number) && !was_sent(number, info, u)) {
+  const bool lost_stack_segment = has_lost_stack_segment(number, *info, *u);
+  if (lost_stack_segment) u->ss = kUserData;
+  if (is_fault_signal(number) && !was_sent(number, info, u) && !lost_stack_segment) {
     if (u->rip == g_routines.copy_instruction) {
       u->rip = g_routines.copy_failed;
       return 1;
@@ -216,7 +219,7 @@ uint64_t handle_signal(int number, siginfo_t* info, KernelUcontext* u) {
     return 0;
   }
   g_process.header->statistics.signals.fetch_add(1, std::memory_order_relaxed);
-  record(c, number, info, u, number == SIGSYS && info->si_code > 0);
+  record(c, number, info, u, lost_stack_segment || (number == SIGSYS && info->si_code > 0));
   // A seccomp filter's signal: where the call was made (SYS_SECCOMP).
   if (number == SIGSYS && info->si_code == 1) c->pending.info.si_call_addr = reinterpret_cast<void*>(c->app.pc);
   request_stop(c);

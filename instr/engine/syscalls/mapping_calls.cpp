@@ -53,6 +53,11 @@ std::vector<TakenOut> take_out_locked(uint64_t from, uint64_t bytes) {
   return take_out(AppAddress{from}, bytes);
 }
 
+AppAddress begin_of_protection_locked(AppAddress from, uint64_t protection) {
+  const std::lock_guard lock(g_translation_lock);
+  return begin_of_protection(from, protection);
+}
+
 // --- Limits (mm/mmap.c, mm/mremap.c, mm/mprotect.c)
 // -------------------------------------------------------------------------
 
@@ -156,6 +161,11 @@ int64_t protect_up_to(ThreadContext* c, uint64_t number, const uint64_t* a, uint
     after_change(c, a[0], size, [&] { note_protected(AppAddress{a[0]}, size, a[2]); });
   }
   return -ENOMEM;
+}
+
+// What was there is gone, and read again from the file, or zero.
+bool drops_contents(uint64_t advice) {
+  return advice == MADV_DONTNEED || advice == MADV_FREE || advice == MADV_REMOVE || advice == MADV_DONTNEED_LOCKED;
 }
 
 // These go on behind holes and report them at the end.
@@ -348,8 +358,11 @@ void after_mapping_call(ThreadContext* c, uint64_t number, const uint64_t* a) {
     case SYS_munmap:
       return after_change(c, a[0], bytes, [] {});
     case SYS_mprotect:
-    case SYS_pkey_mprotect:
-      return after_change(c, a[0], bytes, [&] { note_protected(from, bytes, a[2]); });
+    case SYS_pkey_mprotect: {
+      const AppAddress begin = begin_of_protection_locked(from, a[2]);
+      const uint64_t whole = raw(from) + bytes - raw(begin);
+      return after_change(c, raw(begin), whole, [&] { note_protected(begin, whole, a[2]); });
+    }
     case SYS_mremap:
       if (!taken_out.empty()) {
         TakenOut moved = taken_out.front();
@@ -382,6 +395,9 @@ void after_mapping_call(ThreadContext* c, uint64_t number, const uint64_t* a) {
     case SYS_shmdt:
       if (t_detached != 0) flush_if_translated(c, from, from + t_detached);
       t_detached = 0;
+      return;
+    case SYS_madvise:
+      if (drops_contents(a[2])) flush_if_translated(c, from, from + bytes);
       return;
     case SYS_remap_file_pages:
       return after_change(c, a[0], bytes, [] {});

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "instr/engine/context/engine_memory.h"
+#include "instr/engine/context/raw_syscall.h"
 
 namespace simrun::engine {
 namespace {
@@ -40,6 +41,31 @@ Mappings::iterator find(uint64_t address) {
   if (after == g_mappings.begin()) return g_mappings.end();
   --after;
   return address < after->second.end ? after : g_mappings.end();
+}
+
+constexpr uint64_t kPage = 4096;
+
+// Whether all pages from one to the other are mapped. Asks without touching them, which would make a stack grow, and without a descriptor.
+bool is_mapped(uint64_t from, uint64_t to) {
+  constexpr uint64_t kPages = 1024;
+  unsigned char resident[kPages];
+  for (; from < to; from += kPages * kPage) {
+    const uint64_t bytes = std::min(to - from, kPages * kPage);
+    if (raw_syscall(SYS_mincore, from, bytes, word(resident)) != 0) return false;
+  }
+  return true;
+}
+
+// The mapping that holds `address`, or end(). A stack grows without a call: what lies below one, and nobody has mapped, is its.
+Mappings::iterator find_grown(uint64_t address) {
+  const auto known = find(address);
+  if (known != g_mappings.end()) return known;
+  const auto above = g_mappings.upper_bound(address);
+  const uint64_t page = address & ~(kPage - 1);
+  if (above == g_mappings.end() || !above->second.stack || !is_mapped(page, above->first)) return g_mappings.end();
+  const Mapping whole = above->second;
+  g_mappings.erase(above);
+  return g_mappings.emplace(page, whole).first;
 }
 
 // Makes `at` a border between mappings if one spans it.
@@ -160,7 +186,7 @@ MappedBytes mapped_bytes() {
 }
 
 uint32_t executable_bytes(AppAddress pc, uint32_t wanted) {
-  auto m = find(raw(pc));
+  auto m = find_grown(raw(pc));
   uint64_t end = raw(pc);
   for (; m != g_mappings.end() && m->second.executable && end < raw(pc) + wanted && m->first <= end; ++m) end = m->second.end;
   const uint64_t available = end - raw(pc);
@@ -168,7 +194,7 @@ uint32_t executable_bytes(AppAddress pc, uint32_t wanted) {
 }
 
 bool code_may_change(AppAddress pc) {
-  const auto m = find(raw(pc));
+  const auto m = find_grown(raw(pc));
   return m != g_mappings.end() && m->second.executable &&
          (m->second.writable || m->second.shared || m->second.file_changes);
 }
@@ -218,7 +244,18 @@ void put_back(const std::vector<TakenOut>& parts) {
   for (const TakenOut& p : parts) add(p.from, {p.to, p.executable, p.writable, p.shared, p.stack, p.file_changes});
 }
 
+AppAddress begin_of_protection(AppAddress from, uint64_t protection) {
+  const auto m = find_grown(raw(from));
+  if ((protection & PROT_GROWSDOWN) == 0 || m == g_mappings.end() || !m->second.stack) return from;
+  const uint64_t end = m->second.end;
+  uint64_t begin = m->first;
+  for (auto lower = find_grown(begin - kPage); lower != g_mappings.end() && lower->second.end == end; lower = find_grown(begin - kPage))
+    begin = lower->first;
+  return AppAddress{begin};
+}
+
 void note_protected(AppAddress from, uint64_t bytes, uint64_t protection) {
+  find_grown(raw(from));
   const uint64_t to = raw(from) + bytes;
   split(raw(from));
   split(to);

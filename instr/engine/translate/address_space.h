@@ -48,6 +48,8 @@ std::vector<TakenOut> take_out(AppAddress from, uint64_t bytes);
 void put_back(const std::vector<TakenOut>& parts);
 
 void note_protected(AppAddress from, uint64_t bytes, uint64_t protection);
+// Where a change of protection from there on begins: with PROT_GROWSDOWN at the beginning of the stack (mm/mprotect.c).
+AppAddress begin_of_protection(AppAddress from, uint64_t protection);
 // `stays`: MREMAP_DONTUNMAP, the old range is still mapped.
 void note_moved(AppAddress from, uint64_t old_bytes, AppAddress to, uint64_t new_bytes, bool stays);
 

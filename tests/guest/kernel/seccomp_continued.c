@@ -69,6 +69,7 @@ int main(int argc, char** argv) {
   // With this process's descriptors.
   const pid_t supervisor = (pid_t)syscall(SYS_clone, CLONE_FILES | SIGCHLD, 0, 0, 0, 0);
   if (supervisor == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     while (*listener == -1) sched_yield();
     supervise(*listener);
   }
