@@ -11,6 +11,7 @@
 #include "instr/engine/syscalls/resource_limits.h"
 #include "instr/engine/syscalls/syscalls.h"
 #include "instr/engine/threads/follow.h"
+#include "instr/engine/threads/vfork_wait.h"
 
 namespace simrun::engine {
 namespace {

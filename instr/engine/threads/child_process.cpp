@@ -26,6 +26,7 @@ namespace simrun::engine {
 namespace {
 
 [[noreturn]] void leave(ChildProcess* child) {
+  if (!child->shares_memory) release_waiting_parent();
   give_process_back(child->clears_handlers);
   go_native(child->native);
 }
@@ -109,6 +110,7 @@ void move_in(int mapping, int code, const ThreadContext& thread) {
 void start_child_process(ChildProcess* child) {
   if (!child->shares_memory) {
     unlock_after_fork();   // the copies: there is no other thread here
+    note_waiting_parent(child->parent_waits);
     if (child->clears_handlers) note_cleared_handlers();
   }
   if (child->token == 0) leave(child);

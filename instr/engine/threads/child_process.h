@@ -7,6 +7,7 @@
 
 #include "instr/engine/context/thread_context.h"
 #include "instr/engine/threads/go_native.h"
+#include "instr/engine/threads/vfork_wait.h"
 
 namespace simrun::engine {
 
@@ -15,6 +16,7 @@ struct ChildProcess {
   uint64_t token;                      // 0: not to be followed
   bool shares_memory;                  // vfork
   bool clears_handlers;                // CLONE_CLEAR_SIGHAND
+  ChildHasGoneOn* parent_waits;        // or null
   uint64_t stack[8192];
   NativeState native;
   alignas(64) uint8_t context[sizeof(ThreadContext)];   // of the forking thread, with the child's registers

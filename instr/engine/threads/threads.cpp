@@ -26,6 +26,7 @@
 #include "instr/engine/signals/vector_frame.h"
 #include "instr/engine/threads/child_process.h"
 #include "instr/engine/threads/identity.h"
+#include "instr/engine/threads/vfork_wait.h"
 
 namespace simrun::engine {
 namespace {
@@ -79,6 +80,13 @@ struct CloneRequest {
   uint64_t stack;            // the child's stack pointer; 0: as the parent's
   uint64_t tls;
 
+  void clear(uint64_t flag) {
+    flags &= ~flag;
+    if (is_clone3())
+      arguments.flags &= ~flag;
+    else
+      registers[1] &= ~flag;
+  }
   bool is_clone3() const { return registers[0] == SYS_clone3; }
   // The kernel starts the child on a stack of ours.
   void set_stack(uint64_t top) {
@@ -169,12 +177,20 @@ int64_t clone_process(ThreadContext* c, CloneRequest& request, uint64_t mask) {
   if (memory == MAP_FAILED) return -ENOMEM;
   auto* child = static_cast<ChildProcess*>(memory);
   prepare_child(c, request, mask, *child);
+  if ((request.flags & CLONE_VFORK) && !child->shares_memory && child->token != 0) {
+    child->parent_waits = prepare_vfork_wait();
+    if (child->parent_waits != nullptr) request.clear(CLONE_VFORK);
+  }
   request.set_stack(word(std::end(child->stack)) & ~63ull);
   // With vfork the parent sleeps here until the child has gone on to a program of its own or ended: it must hold no lock.
   if (!child->shares_memory) lock_for_fork();
   const int64_t result = g_routines.clone(request.registers, g_routines.process_start, child);
   if (!child->shares_memory) unlock_after_fork();
   if (result > 0) append_event(c, border::Event::kProcessFork, {static_cast<uint64_t>(result), child->token});
+  if (child->parent_waits != nullptr) {
+    set_thread_state(c, border::ThreadState::kInKernel);   // it has been told
+    wait_for_child(child->parent_waits, result);
+  }
   unmap_engine_memory(memory, sizeof(ChildProcess));
   return result;
 }
