@@ -6,8 +6,9 @@ lackey counts instructions that never ran. The two definitions differ in two way
 counts a repeated string instruction once per iteration and once more, and two loads for a locked read-modify-write (its
 source says how many: `// lackey: locked=N`). What remains must be equal, or with `tolerance=N` within N
 ten-thousandths. With `subtract=1`, what is compared is a run with the argument 2 minus one with 1. Each of lackey's
-counts is the median of five runs: of 520 runs under Valgrind the C library's reading of GLIBC_TUNABLES took 487
-instructions fewer in 3, a few more in about one of fifteen. Exit status 77: no valgrind.
+counts is the median of five runs: the C library's reading of GLIBC_TUNABLES goes by the kernel's random bytes too, which
+simrun makes the same ones in every run; of 520 runs under Valgrind it took 487 instructions fewer in 3, a few more in about
+one of fifteen. Exit status 77: no valgrind.
 """
 
 import argparse
