@@ -6,9 +6,12 @@
 #include <sys/user.h>
 
 #include <algorithm>
+#include <cstddef>
 
 #include "instr/engine/context/app_memory.h"
+#include "instr/engine/context/fixed_routines.h"
 #include "instr/engine/context/process.h"
+#include "instr/engine/context/raw_syscall.h"
 #include "instr/engine/signals/signals.h"
 #include "instr/engine/syscalls/halt_sharer.h"
 
@@ -17,6 +20,15 @@ namespace {
 
 constexpr uint64_t kFxsaveBytes = 512, kSoftwareBytesAt = 464;  // of the legacy region, the last 48 are the kernel's
 constexpr uint64_t kResumeFlag = 1 << 16;
+
+// In a system call of the application's, as the kernel sees it.
+bool is_in_call(const ThreadContext* thread) {
+  constexpr uint64_t kCallBytes = 2;   // syscall, int 0x80
+  uint64_t at = 0;
+  raw_syscall(SYS_ptrace, PTRACE_PEEKUSER, thread->tid, offsetof(user_regs_struct, rip), word(&at));
+  return at == g_routines.gate_instruction + kCallBytes || at == g_routines.gate32_instruction + kCallBytes ||
+         at == g_routines.clone_instruction + kCallBytes;
+}
 
 // Selectors stay as the kernel gave them, and in a system call what it says of the call.
 void put_application(const ThreadContext* thread, user_regs_struct& r) {
@@ -27,7 +39,7 @@ void put_application(const ThreadContext* thread, user_regs_struct& r) {
   r.eflags = (r.eflags & kResumeFlag) | thread->app.flags;
   r.fs_base = thread->app_fs_base;
   r.gs_base = thread->app_gs_base;
-  if (static_cast<border::ThreadState>(thread->ring.state.load()) == border::ThreadState::kInKernel) return;
+  if (is_in_call(thread)) return;
   r.rax = g[kRax];
   r.orig_rax = ~0ull;
 }
