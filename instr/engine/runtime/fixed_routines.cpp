@@ -206,7 +206,9 @@ class FixedEmitter {
     call(&dispatch);
     a_.jmp(g_routines.enter);
     align();
-    g_routines.process_start = a_.here();            // start_child_process(r12)
+    g_routines.process_start = a_.here();            // fs base of the parent's thread, for CLONE_SETTLS has set it; start_child_process(r12)
+    a_.load_gs(kRax, offsetof(ThreadContext, engine_fs_base));
+    a_.wrfsbase(kRax);
     a_.mov(kRdi, kR12);
     call(&start_child_process);
     a_.byte(0x0f);

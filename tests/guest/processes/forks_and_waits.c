@@ -1,7 +1,9 @@
-// CLONE_VFORK without CLONE_VM: a fork whose parent waits until the child executes a program or ends, by whatever means.
+// CLONE_VFORK without CLONE_VM: a fork whose parent waits until the child executes a program or ends, by whatever means. And a fork with
+// CLONE_SETTLS, whose child has thread-local storage of its own.
 #include <linux/sched.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -28,8 +30,32 @@ static int wait_for(pid_t pid) {
   return status;
 }
 
+// The child has another FS base at once, and must not touch memory around it.
+static void fork_with_storage(unsigned long flags) {
+  enum { kBytes = 1 << 16 };
+  static char storage[kBytes] __attribute__((aligned(4096)));
+  memset(storage, 0x5a, kBytes);
+  const long pid = syscall(SYS_clone, CLONE_SETTLS | SIGCHLD | flags, 0, 0, 0, storage + kBytes / 2);
+  if (pid == 0) {
+    // No call of the C library here.
+    unsigned long base, changed = 0;
+    __asm__ volatile("rdfsbase %0" : "=r"(base));
+    for (int k = 0; k < kBytes; ++k) changed += storage[k] != 0x5a;
+    const long status = base == (unsigned long)(storage + kBytes / 2) && changed == 0 ? 7 : 8;
+    __asm__ volatile("syscall" : : "a"(SYS_exit_group), "D"(status) : "rcx", "r11", "memory");
+  }
+  CHECK(pid > 0);
+  CHECK_EQUAL(WEXITSTATUS(wait_for((pid_t)pid)), 7);
+  // Not an address: nothing is made.
+  CHECK(syscall(SYS_clone, CLONE_SETTLS | SIGCHLD | flags, 0, 0, 0, 1ul << 63) == -1);
+}
+
 int main(int argc, char** argv) {
   if (argc > 1) return 9;
+  if ((getauxval(AT_HWCAP2) & 2) != 0) {   // FSGSBASE
+    fork_with_storage(0);
+    fork_with_storage(CLONE_VFORK);
+  }
   shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   CHECK(shared != MAP_FAILED);
   for (int three = 0; three < 2; ++three) {
