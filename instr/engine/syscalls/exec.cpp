@@ -1,7 +1,11 @@
 #include "instr/engine/syscalls/exec.h"
 
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <sys/stat.h>
+
+#include <atomic>
+#include <ctime>
 
 #include "instr/engine/context/process.h"
 #include "instr/engine/context/raw_syscall.h"
@@ -28,6 +32,33 @@ bool can_be_followed(const ThreadContext* c) {
   return (s.st_mode & (S_ISUID | S_ISGID)) == 0 || raw_syscall(SYS_geteuid) == 0;
 }
 
+// One thread of a process at a time is traced for its exec: to seize a second one the kernel would wait for the first one's exec, which waits
+// until the simulator, busy with that, has seen the end of a third (kernel/ptrace.c, cred_guard_mutex; fs/exec.c, de_thread). The exec of a
+// thread that waits here is made when the other's has failed; otherwise there is nobody left to make it.
+class OneExec {
+ public:
+  explicit OneExec(bool wanted) : wanted_(wanted) {
+    if (!wanted_) return;
+    const auto self = static_cast<uint32_t>(raw_syscall(SYS_getpid));
+    for (uint32_t who = 0; !executing_.compare_exchange_strong(who, self); who = who == self ? 0 : who) {
+      const timespec patience{0, 100'000'000};
+      // Another process's number is what a fork has copied: of a thread that is not here.
+      if (who == self) raw_syscall(SYS_futex, word(&executing_), FUTEX_WAIT_PRIVATE, who, word(&patience));
+    }
+  }
+  ~OneExec() {
+    if (!wanted_) return;
+    executing_.store(0);
+    raw_syscall(SYS_futex, word(&executing_), FUTEX_WAKE_PRIVATE, 1);
+  }
+  OneExec(const OneExec&) = delete;
+  OneExec& operator=(const OneExec&) = delete;
+
+ private:
+  static inline std::atomic<uint32_t> executing_{0};   // the process of the one; 0: nobody
+  bool wanted_;
+};
+
 }  // namespace
 
 bool do_exec(ThreadContext* c) {
@@ -35,6 +66,7 @@ bool do_exec(ThreadContext* c) {
   const bool can_follow = g_process.header->follow_children != 0 && can_be_followed(c);
   const bool borrows = borrows_memory();   // the others go on in this memory
   const bool as_child = can_follow && borrows;
+  const OneExec one(can_follow && !borrows);
   const uint64_t token = as_child ? g_process.header->last_token.fetch_add(1) + 1 : 0;
   const bool followed = can_follow && ask_simulator(as_child ? FollowKind::kVforked : FollowKind::kExec, token);
   if (as_child)
