@@ -26,6 +26,9 @@ struct FixedRoutines {
   // A clone-like call with the arguments {rax, rdi, rsi, rdx, r10, r8, r9} of `arguments`; the child jumps to `child` with r12 = `value`.
   int64_t (*clone)(const uint64_t* arguments, uint64_t child, void* value);
   uint64_t clone_instruction;
+  // The same where seccomp filters let everything pass: they have allowed the program's call, which is not quite this one.
+  int64_t (*judged_clone)(const uint64_t* arguments, uint64_t child, void* value);
+  uint64_t judged_clone_instruction;
   uint64_t thread_start;    // child of a thread-like clone: r12 = its ThreadContext
   uint64_t process_start;   // child that is a process: r12 = ChildProcess
 

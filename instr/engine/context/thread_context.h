@@ -105,6 +105,7 @@ struct ThreadContext : border::ThreadSlot {
   SignalActions* actions;      // shared with whoever was made with CLONE_SIGHAND
   const FilterChain* filters;  // seccomp filters, the newest first; children inherit them
   uint32_t strict;             // seccomp's strict mode
+  uint32_t call_allowed;       // the filters allow the call that is being made, as the program makes it
   uint32_t tsc_refused;        // prctl(PR_SET_TSC, PR_TSC_SIGSEGV); threads inherit it
   UserDispatch user_dispatch;
   Step step;                   // the thread is in the code of one instruction, for a step

@@ -33,7 +33,8 @@ class FixedEmitter {
     align();
     gate32();
     align();
-    clone();
+    g_routines.clone_instruction = clone(g_routines.clone);
+    g_routines.judged_clone_instruction = clone(g_routines.judged_clone);
     align();
     child_starts();
     align();
@@ -172,8 +173,9 @@ class FixedEmitter {
   }
 
   // r12 = value, r13 = child; registers = arguments; syscall; if (rax == 0) jmp r13; return rax
-  void clone() {
-    g_routines.clone = reinterpret_cast<int64_t (*)(const uint64_t*, uint64_t, void*)>(a_.here());
+  // Returns where its system call instruction is.
+  uint64_t clone(int64_t (*&routine)(const uint64_t*, uint64_t, void*)) {
+    routine = reinterpret_cast<int64_t (*)(const uint64_t*, uint64_t, void*)>(a_.here());
     save_callee_saved();
     a_.mov(kR14, kRdi);
     a_.mov(kR13, kRsi);
@@ -183,7 +185,7 @@ class FixedEmitter {
       a_.load(r, kR14, at);
       at += 8;
     }
-    g_routines.clone_instruction = a_.here();
+    const uint64_t instruction = a_.here();
     a_.syscall();
     a_.cmp_imm32(kRax, 0);
     uint8_t* parent = a_.jcc_forward(kNotEqual);
@@ -192,6 +194,7 @@ class FixedEmitter {
     a_.byte(0xe5);
     a_.bind(parent);
     restore_callee_saved_and_return();
+    return instruction;
   }
 
   void child_starts() {

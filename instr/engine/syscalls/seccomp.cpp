@@ -66,8 +66,8 @@ Verdict run_filters(const ThreadContext* c, uint64_t number) {
   switch (result & SECCOMP_RET_ACTION_FULL) {
     case SECCOMP_RET_ALLOW:
     case SECCOMP_RET_LOG: return Verdict::kAllowed;
-    // The gate and the clone routine are where it is asked. It may say that the call is to be made, so that it must not be made as it is.
-    case SECCOMP_RET_USER_NOTIF: return listens ? Verdict::kAllowed : Verdict::kKernelDecides;
+    // It may say that the call is to be made, so that it must not be made as it is.
+    case SECCOMP_RET_USER_NOTIF: return listens ? Verdict::kAsked : Verdict::kKernelDecides;
     default: return Verdict::kKernelDecides;
   }
 }

@@ -10,6 +10,7 @@ namespace simrun::engine {
 
 enum class Verdict {
   kAllowed,
+  kAsked,          // a supervisor is to be asked, at the gate or by the clone routine
   kKernelDecides,  // a filter has something to say: the call goes to the kernel as it is
   kKilled,         // strict mode: the thread ends
 };

@@ -258,12 +258,14 @@ void do_syscall(ThreadContext* c) {
   if (c->user_dispatch.on != 0 && dispatch_to_user(c, number)) return;
   const Verdict verdict = judge_call(c, number);
   if (verdict == Verdict::kKilled) kill_thread(c);
-  if (verdict == Verdict::kAllowed && leave_engine(c, number)) return;
+  c->call_allowed = verdict == Verdict::kAllowed;
+  const bool is_ours = verdict == Verdict::kAllowed || verdict == Verdict::kAsked;
+  if (is_ours && leave_engine(c, number)) return;
   if (number == SYS_exit_group) prepare_end_of_process(c);
   const bool blocks = may_block(c, number);
   append_event(c, border::Event::kSyscallEnter, {number, blocks ? 1ull : 0ull});
   if (blocks) set_thread_state(c, border::ThreadState::kInKernel);
-  const bool done = verdict == Verdict::kAllowed ? perform(c, number) : pass_through(c);
+  const bool done = is_ours ? perform(c, number) : pass_through(c);
   if (number == SYS_exit_group) survives_end_of_process(c, done);
   if (blocks) set_thread_state(c, border::ThreadState::kRunning);
   append_event(c, border::Event::kSyscallExit, {number, g[kRax]});

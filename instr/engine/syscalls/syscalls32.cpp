@@ -83,8 +83,10 @@ bool perform(ThreadContext* c, uint64_t number) {
   const auto narrow = [](uint64_t value) { return value & 0xffffffff; };
   switch (number) {
     case 2:
+      c->call_allowed = 0;
       return with_arguments(c, SYS_fork, 0, [&] { return do_fork(c, 0); });
     case 190:
+      c->call_allowed = 0;
       return with_arguments(c, SYS_vfork, 0, [&] { return do_fork(c, CLONE_VFORK | CLONE_VM); });
     case 252:
       prepare_end_of_process(c);

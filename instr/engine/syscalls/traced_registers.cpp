@@ -27,7 +27,7 @@ bool is_in_call(const ThreadContext* thread) {
   uint64_t at = 0;
   raw_syscall(SYS_ptrace, PTRACE_PEEKUSER, thread->tid, offsetof(user_regs_struct, rip), word(&at));
   return at == g_routines.gate_instruction + kCallBytes || at == g_routines.gate32_instruction + kCallBytes ||
-         at == g_routines.clone_instruction + kCallBytes;
+         at == g_routines.clone_instruction + kCallBytes || at == g_routines.judged_clone_instruction + kCallBytes;
 }
 
 // Selectors stay as the kernel gave them, and in a system call what it says of the call.

@@ -107,6 +107,10 @@ bool give_actions(ThreadContext* child, const ThreadContext* parent, uint64_t fl
   return child->actions != nullptr;
 }
 
+int64_t make_clone(const ThreadContext* c, const CloneRequest& request, uint64_t start, void* child) {
+  return (c->call_allowed != 0 ? g_routines.judged_clone : g_routines.clone)(request.registers, start, child);
+}
+
 // A child in the same address space, running under the engine: a thread, or a process that shares memory.
 int64_t clone_thread(ThreadContext* c, CloneRequest& request, uint64_t mask) {
   ThreadContext* child = take_slot();
@@ -135,7 +139,7 @@ int64_t clone_thread(ThreadContext* c, CloneRequest& request, uint64_t mask) {
   child->begins_process = (request.flags & CLONE_THREAD) == 0;
   child->pid_namespace = c->pid_namespace;
   request.set_stack(identity->stack_top);
-  const int64_t result = g_routines.clone(request.registers, g_routines.thread_start, child);
+  const int64_t result = make_clone(c, request, g_routines.thread_start, child);
   if (result < 0) {
     __atomic_store_n(&identity->released, 1u, __ATOMIC_RELEASE);
     release_actions(child->actions);
@@ -184,7 +188,7 @@ int64_t clone_process(ThreadContext* c, CloneRequest& request, uint64_t mask) {
   request.set_stack(word(std::end(child->stack)) & ~63ull);
   // With vfork the parent sleeps here until the child has gone on to a program of its own or ended: it must hold no lock.
   if (!child->shares_memory) lock_for_fork();
-  const int64_t result = g_routines.clone(request.registers, g_routines.process_start, child);
+  const int64_t result = make_clone(c, request, g_routines.process_start, child);
   if (!child->shares_memory) unlock_after_fork();
   if (result > 0) append_event(c, border::Event::kProcessFork, {static_cast<uint64_t>(result), child->token});
   if (child->parent_waits != nullptr) {
