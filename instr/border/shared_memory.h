@@ -121,7 +121,7 @@ struct FollowRequest {
   std::atomic<uint32_t> state;         // FollowState; a futex
   FollowKind kind;
   uint32_t pid, tid;                   // of the requester, in its own namespace
-  uint32_t descriptor;                 // kForked: of a memory file, in the requester's table
+  uint32_t descriptor;                 // kForked: of a memory file, in the requester's table; kTraced: the token of that child of its own, or 0
   uint32_t spare;
   uint64_t token;                      // kForked, kVforked: as in the parent's kProcessFork; kTraced: whom
 };

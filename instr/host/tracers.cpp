@@ -74,6 +74,12 @@ bool Family::may_trace(Member& member) {
   return *member.may_trace;
 }
 
+// A child of the asker's own that is alive and has not yet asked to be followed.
+bool Family::is_young(uint32_t asker, const FollowRequest& r) const {
+  const std::string state = status_line(static_cast<pid_t>(r.token), "State");
+  return r.descriptor != 0 && !children_.contains({asker, r.descriptor}) && (state.starts_with("R") || state.starts_with("S") || state.starts_with("D"));
+}
+
 // A process that asks for itself is answered at once and leaves before its next instruction; another one has left when the answer comes.
 // Stopped ones stay, and the program that was launched, whose end is waited for here.
 void Family::let_go(uint32_t asker, FollowRequest& r) {
@@ -83,6 +89,10 @@ void Family::let_go(uint32_t asker, FollowRequest& r) {
     return x.target != nullptr && x.target->pid() == pid && x.target->running() && x.target->header().engine_state < 2 &&
            x.target->header().leaving != static_cast<uint32_t>(border::Leaving::kGone);   // it has left for a tracer before
   });
+  if (pid > 0 && m == members_.end() && is_young(asker, r)) {
+    members_[asker].target->header().requests_posted.fetch_add(1);   // to be looked at again
+    return;
+  }
   if (pid <= 0 || m == members_.end() || stays_.contains(pid) || status_line(tid, "State").starts_with("T")) return reply(r, false);
   const auto index = static_cast<uint32_t>(m - members_.begin());
   if (!attached_ && index == main_) return reply(r, false);

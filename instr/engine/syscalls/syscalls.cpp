@@ -187,7 +187,8 @@ bool do_ptrace(ThreadContext* c) {
     // Granted: before the next instruction, which makes this call.
     if (ask_simulator(border::FollowKind::kTraced, static_cast<uint64_t>(raw_syscall(SYS_getpid)))) return false;
   } else if (request == PTRACE_ATTACH || request == PTRACE_SEIZE) {
-    if (sharer(c, c->app.gpr[kRsi]) == nullptr) ask_simulator(border::FollowKind::kTraced, c->app.gpr[kRsi]);
+    const uint64_t whom = c->app.gpr[kRsi];
+    if (sharer(c, whom) == nullptr) ask_simulator(border::FollowKind::kTraced, whom, token_of_child(whom));
   }
   return watched_call(c, SYS_ptrace);
 }

@@ -111,6 +111,7 @@ void start_child_process(ChildProcess* child) {
   if (!child->shares_memory) {
     unlock_after_fork();   // the copies: there is no other thread here
     note_waiting_parent(child->parent_waits);
+    forget_children();
     if (child->clears_handlers) note_cleared_handlers();
   }
   if (child->token == 0) leave(child);

@@ -69,4 +69,22 @@ bool ask_simulator(border::FollowKind kind, uint64_t token, uint32_t descriptor)
   return answer == FollowState::kGranted;
 }
 
+namespace {
+
+constexpr uint32_t kRemembered = 64;
+std::atomic<uint64_t> g_children[kRemembered];   // number and token, each 32 bits; by number
+
+}  // namespace
+
+void note_child(uint64_t pid, uint64_t token) { g_children[pid % kRemembered] = pid << 32 | static_cast<uint32_t>(token); }
+
+uint32_t token_of_child(uint64_t pid) {
+  const uint64_t child = g_children[pid % kRemembered];
+  return child >> 32 == pid ? static_cast<uint32_t>(child) : 0;
+}
+
+void forget_children() {
+  for (auto& child : g_children) child = 0;
+}
+
 }  // namespace simrun::engine

@@ -25,6 +25,7 @@
 #include "instr/engine/signals/actions.h"
 #include "instr/engine/signals/vector_frame.h"
 #include "instr/engine/threads/child_process.h"
+#include "instr/engine/threads/follow.h"
 #include "instr/engine/threads/identity.h"
 #include "instr/engine/threads/vfork_wait.h"
 
@@ -190,7 +191,10 @@ int64_t clone_process(ThreadContext* c, CloneRequest& request, uint64_t mask) {
   if (!child->shares_memory) lock_for_fork();
   const int64_t result = make_clone(c, request, g_routines.process_start, child);
   if (!child->shares_memory) unlock_after_fork();
-  if (result > 0) append_event(c, border::Event::kProcessFork, {static_cast<uint64_t>(result), child->token});
+  if (result > 0) {
+    note_child(static_cast<uint64_t>(result), child->token);
+    append_event(c, border::Event::kProcessFork, {static_cast<uint64_t>(result), child->token});
+  }
   if (child->parent_waits != nullptr) {
     set_thread_state(c, border::ThreadState::kInKernel);   // it has been told
     wait_for_child(child->parent_waits, result);

@@ -120,6 +120,40 @@ static void attach(int seize, int threads) {
   say("detached", wait_for(pid));
 }
 
+// At once after the fork: the fault that the tracer sees is the program's.
+static void attach_to_young(void) {
+  enum { kChildren = 20 };
+  int faults = 0;
+  for (int k = 0; k < kChildren; ++k) {
+    int ends[2];
+    CHECK(pipe(ends) == 0);
+    const pid_t pid = fork();
+    if (pid == 0) {
+      char c;
+      if (read(ends[0], &c, 1) != 1) _exit(1);
+      __asm__ volatile("movb $1, (%0)" : : "r"(8L) : "memory");
+      _exit(2);
+    }
+    CHECK(ptrace(PTRACE_ATTACH, pid, 0, 0) == 0);
+    int status = wait_for(pid);
+    CHECK(WIFSTOPPED(status) && WSTOPSIG(status) == SIGSTOP);
+    CHECK(write(ends[1], "x", 1) == 1);
+    ptrace(PTRACE_CONT, pid, 0, 0);
+    status = wait_for(pid);
+    siginfo_t info;
+    struct user_regs_struct r;
+    CHECK(WIFSTOPPED(status) && WSTOPSIG(status) == SIGSEGV && ptrace(PTRACE_GETSIGINFO, pid, 0, &info) == 0);
+    CHECK(ptrace(PTRACE_GETREGS, pid, 0, &r) == 0);
+    faults += info.si_addr == (void*)8 && r.rip >= (unsigned long)&__executable_start && r.rip < (unsigned long)&etext;
+    ptrace(PTRACE_CONT, pid, 0, SIGSEGV);
+    status = wait_for(pid);
+    CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+    close(ends[0]);
+    close(ends[1]);
+  }
+  printf("young: %d faults\n", faults);
+}
+
 // One thread after the other, and again, as a debugger does.
 static void attach_to_each(void) {
   volatile pid_t* const other_tid = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -177,6 +211,7 @@ int main(int argc, char** argv) {
   attach(1, 0);
   attach(1, 1);
   attach_to_each();
+  attach_to_young();
   attach_to_waiting();
   return finish();
 }
