@@ -222,7 +222,8 @@ TEST(Reuse, DistancesAndReplacementMissesAsAListHasThem) {
     }
     list.insert(list.begin(), line);
   }
-  const CacheDetails& c = *d.model.statistics().levels[0].details;
+  const Statistics statistics = d.model.statistics();
+  const CacheDetails& c = *statistics.levels[0].details;
   EXPECT_TRUE(c.reuse == expected);
   EXPECT_EQ(c.classes.conflict, lost_within_size);
   EXPECT_EQ(c.classes.capacity, lost_beyond);
