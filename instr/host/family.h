@@ -102,6 +102,7 @@ class Family {
   bool watch_vforked(pid_t pid, pid_t tid, const Birth& birth);
   void unwatch_failed_exec(pid_t tid);
   void let_go(uint32_t asker, border::FollowRequest& request);
+  void look_again(uint32_t asker);
   bool is_young(uint32_t asker, const border::FollowRequest& request) const;
   void finish_departures();
   bool may_trace(Member& member);

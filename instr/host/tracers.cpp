@@ -74,6 +74,9 @@ bool Family::may_trace(Member& member) {
   return *member.may_trace;
 }
 
+// At the request that stays posted.
+void Family::look_again(uint32_t asker) { members_[asker].target->header().requests_posted.fetch_add(1); }
+
 // A child of the asker's own that is alive and has not yet asked to be followed.
 bool Family::is_young(uint32_t asker, const FollowRequest& r) const {
   const std::string state = status_line(static_cast<pid_t>(r.token), "State");
@@ -85,20 +88,28 @@ bool Family::is_young(uint32_t asker, const FollowRequest& r) const {
 void Family::let_go(uint32_t asker, FollowRequest& r) {
   const auto tid = static_cast<pid_t>(r.token);
   const pid_t pid = std::atoi(status_line(tid, "Tgid").c_str());
+  const auto leaves = std::find_if(departures_.begin(), departures_.end(), [&](const Departure& d) {
+    return members_[d.member].target != nullptr && members_[d.member].target->pid() == pid;
+  });
+  if (leaves != departures_.end()) {
+    if (leaves->member == asker) return reply(r, true);
+    // Answered when it has left: until then simrun is its tracer.
+    if (leaves->request != &r) look_again(asker);
+    return;
+  }
   const auto m = std::find_if(members_.begin(), members_.end(), [&](const Member& x) {
     return x.target != nullptr && x.target->pid() == pid && x.target->running() && x.target->header().engine_state < 2 &&
            x.target->header().leaving != static_cast<uint32_t>(border::Leaving::kGone);   // it has left for a tracer before
   });
   if (pid > 0 && m == members_.end() && is_young(asker, r)) {
-    members_[asker].target->header().requests_posted.fetch_add(1);   // to be looked at again
+    look_again(asker);
     return;
   }
   if (pid <= 0 || m == members_.end() || stays_.contains(pid) || status_line(tid, "State").starts_with("T")) return reply(r, false);
   const auto index = static_cast<uint32_t>(m - members_.begin());
   if (!attached_ && index == main_) return reply(r, false);
   const bool itself = index == asker;
-  const bool leaves = std::any_of(departures_.begin(), departures_.end(), [&](const Departure& d) { return d.member == index; });
-  if (leaves || leaving_) return reply(r, itself);
+  if (leaving_) return reply(r, itself);
   Target* const target = m->target.get();
   target->header().leaving = static_cast<uint32_t>(border::Leaving::kPark);
   auto left = std::make_unique<std::atomic<int>>(0);

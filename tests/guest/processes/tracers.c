@@ -120,6 +120,46 @@ static void attach(int seize, int threads) {
   say("detached", wait_for(pid));
 }
 
+static volatile int forking;
+
+static void* forks(void* nothing) {
+  while (forking) {
+    const pid_t pid = fork();
+    if (pid == 0) _exit(0);
+    wait_for(pid);
+  }
+  return nothing;
+}
+
+// While another thread makes processes, each of which asks to be followed.
+static void attach_beside_forks(void) {
+  pthread_t other;
+  forking = 1;
+  CHECK(pthread_create(&other, NULL, forks, NULL) == 0);
+  int exits = 0;
+  for (int k = 0; k < 8; ++k) {
+    int ends[2];
+    CHECK(pipe(ends) == 0);
+    const pid_t pid = fork();
+    if (pid == 0) {
+      char c;
+      _exit(read(ends[0], &c, 1) == 1 ? 7 : 1);
+    }
+    usleep(20000);
+    CHECK(ptrace(PTRACE_ATTACH, pid, 0, 0) == 0);
+    wait_for(pid);
+    CHECK(write(ends[1], "x", 1) == 1);
+    ptrace(PTRACE_CONT, pid, 0, 0);
+    const int status = wait_for(pid);
+    exits += WIFEXITED(status) && WEXITSTATUS(status) == 7;
+    close(ends[0]);
+    close(ends[1]);
+  }
+  forking = 0;
+  CHECK(pthread_join(other, NULL) == 0);
+  printf("beside forks: %d exits\n", exits);
+}
+
 // At once after the fork: the fault that the tracer sees is the program's.
 static void attach_to_young(void) {
   enum { kChildren = 20 };
@@ -212,6 +252,7 @@ int main(int argc, char** argv) {
   attach(1, 1);
   attach_to_each();
   attach_to_young();
+  attach_beside_forks();
   attach_to_waiting();
   return finish();
 }
