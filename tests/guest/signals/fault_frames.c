@@ -1,6 +1,6 @@
 // What a handler finds in its frame: the resume flag of faults and not of traps, the page-fault error code of jumps to
-// where nothing may be executed, flags that the kernel leaves alone. And what refuses a frame: a segment that no code may have on the way back, a handler
-// without a way back.
+// where nothing may be executed, flags that the kernel leaves alone. And what refuses a frame: a segment that no code may
+// have on the way back, a handler without a way back.
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -68,11 +68,23 @@ static uint64_t own_flags(void) {
   return now;
 }
 
+enum { kNested = 0x4000, kIdentification = 0x200000 };
+static uint64_t in_handler;
+
+// Goes behind `movl (%rcx), %ecx`, with the flag changed in its frame.
+static void skip_and_change(int number, siginfo_t* info, void* context) {
+  greg_t* const g = ((ucontext_t*)context)->uc_mcontext.gregs;
+  (void)number, (void)info;
+  in_handler = own_flags();
+  g[REG_EFL] ^= kIdentification;
+  g[REG_RIP] += 2;
+}
+
 // Neither delivery nor return touches these: not those of the frame, not the handler's, and what it changes in its frame does not count.
 static void untouched_flags(void) {
-  enum { kNested = 0x4000, kIdentification = 0x200000 };
-  for (int k = 0; k < 2; ++k) {
-    const int flag = k == 0 ? kIdentification : kNested;
+  for (volatile int k = 0; k < 2; ++k) {
+    static volatile int flag;
+    flag = k == 0 ? kIdentification : kNested;
     if (sigsetjmp(back, 1) == 0)
       __asm__ volatile("sub $128, %%rsp; pushfq; orl %0, (%%rsp); popfq; xorl %%ecx, %%ecx; movl (%%rcx), %%ecx" : : "r"(flag) : "rcx", "memory", "cc");
     CHECK_EQUAL(flags & flag, flag);
@@ -80,6 +92,14 @@ static void untouched_flags(void) {
     __asm__ volatile("sub $128, %%rsp; pushfq; andl %0, (%%rsp); popfq; add $128, %%rsp" : : "r"(~flag) : "memory", "cc");
     CHECK_EQUAL(own_flags() & (uint64_t)flag, 0);
   }
+  handle(SIGSEGV, skip_and_change);
+  uint64_t after;
+  __asm__ volatile("sub $128, %%rsp; pushfq; orl %1, (%%rsp); popfq; xorl %%ecx, %%ecx; movl (%%rcx), %%ecx\n"
+                   "pushfq; pop %0; pushfq; andl %2, (%%rsp); popfq; add $128, %%rsp"
+                   : "=&r"(after) : "r"(kIdentification), "r"(~kIdentification) : "rcx", "memory", "cc");
+  CHECK_EQUAL(in_handler & kIdentification, kIdentification);
+  CHECK_EQUAL(after & kIdentification, kIdentification);
+  handle(SIGSEGV, note);
 }
 
 static void jump_to(void* target, int wanted_code, greg_t wanted_error) {
