@@ -131,10 +131,10 @@ class BasicModelSink {
     }
     return true;
   }
-  // Iterations of a string instruction that stay in lines which level 1 has: all are hits, and no time matters but that
-  // of the last.
-  uint64_t iterations(uint32_t handle, std::span<const channel::StringReference> first, int64_t step, uint64_t most)
-      requires HasHits<Model>;
+  // Iterations of a string instruction that stay in lines which level 1 has, and in pages that the TLB has: all are hits, no
+  // time matters but that of the last, and a stride prefetcher learns nothing from them that it does not know.
+  uint64_t iterations(uint32_t handle, std::span<const channel::StringReference> first, int64_t step, uint64_t most,
+                      uint64_t pc) requires HasHits<Model>;
   template <class Thread>
   void words(Thread&, const uint64_t*, const uint64_t*, uint64_t /*paths*/, uint64_t instructions) {
     if (watch_ != nullptr) watch_->advance(instructions);
@@ -391,10 +391,10 @@ class BasicModelSink<Model>::ShortWay {
 
 template <class Model>
 uint64_t BasicModelSink<Model>::iterations(uint32_t handle, std::span<const channel::StringReference> first,
-                                           int64_t step, uint64_t most) requires HasHits<Model> {
+                                           int64_t step, uint64_t most, uint64_t pc) requires HasHits<Model> {
   using Kind = channel::ReferenceKind;
   look_at_hits(handle);
-  if (!hits_.usable() || hits_.sees_all()) return 0;
+  if (!hits_.usable()) return 0;
   const uint64_t line_bytes = hits_.line_bytes();
   for (const channel::StringReference& r : first) {
     const uint64_t place = r.address & (line_bytes - 1);
@@ -414,10 +414,13 @@ uint64_t BasicModelSink<Model>::iterations(uint32_t handle, std::span<const chan
     }
     lines[i] = name >> hits_.line_shift();
     if (!hits_.data().has_line(lines[i], writes)) return 0;
+    if (hits_.has_tlb() && !hits_.data().has_page(hits_.page_of(lines[i]))) return 0;
   }
+  if (!hits_.data().stays_at({lines.data(), first.size()}, pc)) return 0;
   for (size_t i = 0; i < first.size(); ++i) {
     const channel::StringReference& r = first[i];
     hits_.data().answers(lines[i], r.kind >= Kind::kStore);
+    if (hits_.has_tlb()) hits_.data().use_page(hits_.page_of(lines[i]));
     hits_.count(0, r.kind == Kind::kLoad ? most : 0, r.kind == Kind::kStore ? most : 0,
                 r.kind == Kind::kReadModifyWrite ? most : 0);
   }

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -77,7 +78,14 @@ class Hierarchy {
       bool answers(uint64_t line, bool write) const { return find(lines, line, write); }
       // The same without making the reference.
       bool has_line(uint64_t line, bool write) const { return lines.find(line).answers(line, write); }
+      bool has_page(uint64_t page) const { return pages.find(page).answers(page, false); }
+      // The page is there.
+      void use_page(uint64_t page) const { pages.find(page).used = ++*pages.clock; }
       bool notes(uint64_t line, uint64_t pc) const { return stride == nullptr || stride->notes(line, pc); }
+      // Of references to these lines (one or two) in turns, however many, notes() would be true and change nothing.
+      bool stays_at(std::span<const uint64_t> turns, uint64_t pc) const {
+        return stride == nullptr || stride->stays_at(turns, pc);
+      }
     };
     const Side& fetches() const { return fetches_; }
     const Side& data() const { return data_; }

@@ -48,8 +48,8 @@ class StateArchive {
     array(v.data(), v.size());
   }
   // Of any size.
-  template <class T>
-  void list(std::vector<T>& v) {
+  template <class T, class Allocator>
+  void list(std::vector<T, Allocator>& v) {
     uint64_t size = v.size();
     value(size);
     if (reads_ && size > (bytes_.size() - at_) / sizeof(T)) throw UserError("a stored cache state is cut short");

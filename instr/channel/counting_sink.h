@@ -25,7 +25,8 @@ class CountingSink final {
   // The latter is called after the references of a path that no fault cut short.
   void data(uint32_t /*handle*/, ReferenceKind /*kind*/, uint64_t /*address*/, uint32_t /*bytes*/) {}
   // All iterations of a repeated string instruction at once (replay.h, TakesIterations).
-  uint64_t iterations(uint32_t /*handle*/, std::span<const StringReference> /*first*/, int64_t /*step*/, uint64_t most) {
+  uint64_t iterations(uint32_t /*handle*/, std::span<const StringReference> /*first*/, int64_t /*step*/, uint64_t most,
+                      uint64_t /*pc*/) {
     return most;
   }
   // Many paths at once (replay.h, TakesTogether): only the thread's statistics are wanted.

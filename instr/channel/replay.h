@@ -74,12 +74,12 @@ void replay_plain(const DecodedPath& path, uint32_t from, uint32_t to, const uin
 }
 
 // A sink that knows at once what many iterations of a repeated string instruction come to:
-//   uint64_t iterations(uint32_t handle, std::span<const StringReference> first, int64_t step, uint64_t most)
-//       takes up to `most` iterations, of which the first makes the references `first` and each next one those `step`
-//       bytes further; returns how many it took, which may be none
+//   uint64_t iterations(uint32_t handle, std::span<const StringReference> first, int64_t step, uint64_t most, uint64_t pc)
+//       takes up to `most` iterations of the instruction at `pc`, of which the first makes the references `first` and each
+//       next one those `step` bytes further; returns how many it took, which may be none
 template <class Sink>
 concept TakesIterations = requires(Sink& s, std::span<const StringReference> first) {
-  { s.iterations(0u, first, int64_t{}, uint64_t{}) } -> std::same_as<uint64_t>;
+  { s.iterations(0u, first, int64_t{}, uint64_t{}, uint64_t{}) } -> std::same_as<uint64_t>;
 };
 
 // A repeated string instruction, for such a sink. Returns its iterations.
@@ -96,7 +96,8 @@ uint64_t replay_string(const SpecialOperand* special, const uint64_t* words, Rep
     }
     const bool wraps = (special->operand.flags & border::kAddress32) != 0;
     const std::span<const StringReference> all(references.data(), operands);
-    uint64_t taken = wraps ? 0 : sink.iterations(thread.handle, all, run.step, run.iterations - i);
+    uint64_t taken =
+        wraps ? 0 : sink.iterations(thread.handle, all, run.step, run.iterations - i, special->pc);
     if (taken == 0) {
       for (const StringReference& r : all) put_data(sink, thread.handle, r.kind, r.address, r.bytes, special->pc);
       taken = 1;

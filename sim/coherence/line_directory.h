@@ -3,17 +3,20 @@
 // entry lives as long as one of them holds the line; its number does not move, so that caches remember it like a slot.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <vector>
 
 #include "sim/cache/cache.h"
+#include "sim/cache/huge_pages.h"
 
 namespace simrun::sim {
 
 class LineDirectory {
  public:
   // `children`: number of caches directly nearer the core.
-  explicit LineDirectory(uint32_t children) : words_((children + 63) / 64) {}
+  explicit LineDirectory(uint32_t children) : words_((children + 63) / 64) { CHECK(children < kNoChild); }
 
   // The entry of `line`, made when there is none: without sharers and data, not exclusive.
   Slot open(uint64_t line);
@@ -24,7 +27,9 @@ class LineDirectory {
 
   uint32_t sharer_words() const { return words_; }
   uint64_t line(Slot slot) const { return entries_[slot].line; }
-  uint64_t sharers(Slot slot, uint32_t word) const { return sharers_[size_t{slot} * words_ + word]; }
+  uint64_t sharers(Slot slot, uint32_t word) const {
+    return word == 0 ? entries_[slot].sharers : more_sharers_[size_t{slot} * (words_ - 1) + word - 1];
+  }
   void add_sharer(Slot slot, uint32_t child) { word_of(slot, child) |= uint64_t{1} << (child % 64); }
   void remove_sharer(Slot slot, uint32_t child) { word_of(slot, child) &= ~(uint64_t{1} << (child % 64)); }
   // The only sharer holds the line Exclusive or Modified.
@@ -43,58 +48,61 @@ class LineDirectory {
   Slot data(Slot slot) const { return entries_[slot].data; }
   void set_data(Slot slot, Slot data) { entries_[slot].data = data; }
   // MESIF at memory: the sharer that answers for the line, or kNoChild.
-  static constexpr uint32_t kNoChild = ~uint32_t{0};
+  static constexpr uint32_t kNoChild = 0xffff;
   uint32_t forwarder(Slot slot) const { return entries_[slot].forwarder; }
-  void set_forwarder(Slot slot, uint32_t child) { entries_[slot].forwarder = child; }
+  void set_forwarder(Slot slot, uint32_t child) { entries_[slot].forwarder = static_cast<uint16_t>(child); }
 
   void archive(StateArchive& a) {
     a.list(entries_);
-    a.list(sharers_);
-    a.list(free_);
-    if (!a.reads()) return;
-    places_.clear();
-    open_ = 0;
-    for (Slot slot = 0; slot < entries_.size(); ++slot)
-      if (entries_[slot].line != kNoLine) place_for(entries_[slot].line) = {entries_[slot].line, slot};
+    a.list(more_sharers_);
+    a.value(first_free_);
+    a.value(open_);
+    if (a.reads()) chain_anew(most_heads_for(entries_.size()));
   }
 
   size_t open_entries() const { return open_; }
   template <class F>
   void for_each(F f) const {
-    for (const Place& place : places_)
-      if (place.slot != kNoSlot) f(place.slot);
+    for (Slot slot = 0; slot < entries_.size(); ++slot)
+      if (entries_[slot].line != kNoLine) f(slot);
   }
 
  private:
-  struct Entry {
+  // All of an entry lies in one line of the host: a miss of a streaming program looks at four that were last used long ago.
+  struct alignas(32) Entry {
     uint64_t line = kNoLine;
+    uint64_t sharers = 0;  // of children 0 to 63
+    Slot next = kNoSlot;   // of the same head; of one that is not open: the next such
     Slot parent_slot = kNoSlot, data = kNoSlot;
-    uint32_t forwarder = kNoChild;
-    bool owned = false, dirty_child = false, exclusive = false;
+    uint16_t forwarder = kNoChild;
+    bool owned : 1 = false, dirty_child : 1 = false, exclusive : 1 = false;
   };
-  // Found by a hash table with linear probing, a quarter to a half full. 16 lines in a row have places in a row, four
-  // lines of the host in a row (triad on amd_ryzen_7950x and intel_xeon_8462y 0.9 of its time with 4 lines; gzip as before).
-  struct Place {
-    uint64_t line = kNoLine;
-    Slot slot = kNoSlot;  // none: empty
-  };
-  static constexpr uint64_t kLinesTogether = 16, kFewestPlaces = 64;
-  uint64_t home_of(uint64_t line) const {
-    const uint64_t hash = line / kLinesTogether * 0x9e3779b97f4a7c15u >> shift_;
-    return (hash * kLinesTogether + line % kLinesTogether) & (places_.size() - 1);
-  }
-  Place& place_for(uint64_t line);
-  void resize(size_t places);
+  static_assert(sizeof(Entry) == 32);
 
-  uint64_t& word_of(Slot slot, uint32_t child) { return sharers_[size_t{slot} * words_ + child / 64]; }
+  // Found by heads of chains, at least kHeadsPerEntry for each open entry. 16 lines in a row have heads in a row, in one line of the host.
+  static constexpr uint64_t kLinesTogether = 16, kFewestHeads = 64, kHeadsPerEntry = 2;
+  uint64_t head_of(uint64_t line) const {
+    const uint64_t hash = line / kLinesTogether * 0x9e3779b97f4a7c15u >> shift_;
+    return (hash * kLinesTogether + line % kLinesTogether) & (heads_.size() - 1);
+  }
+  static size_t most_heads_for(size_t entries) {
+    return std::max<size_t>(kFewestHeads, std::bit_ceil(kHeadsPerEntry * entries));
+  }
+  void chain_anew(size_t heads);
+
+  uint64_t& word_of(Slot slot, uint32_t child) {
+    if (child < 64) [[likely]]
+      return entries_[slot].sharers;
+    return more_sharers_[size_t{slot} * (words_ - 1) + child / 64 - 1];
+  }
 
   uint32_t words_;
-  std::vector<Place> places_;  // a power of two, or none
-  uint32_t shift_ = 0;         // of a hash: what is left has a number for each kLinesTogether of them
-  size_t open_ = 0;
-  std::vector<Entry> entries_;
-  std::vector<uint64_t> sharers_;
-  std::vector<Slot> free_;
+  std::vector<Slot, HugePages<Slot>> heads_;  // a power of two, or none
+  uint32_t shift_ = 0;                        // of a hash: what is left has a number for each kLinesTogether of them
+  uint64_t open_ = 0;
+  std::vector<Entry, HugePages<Entry>> entries_;
+  std::vector<uint64_t> more_sharers_;  // of children 64 and on
+  Slot first_free_ = kNoSlot;
 };
 
 }  // namespace simrun::sim

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "sim/build/machine_config.h"
@@ -27,6 +28,12 @@ class Stride {
   bool knows(uint64_t line, uint64_t pc) const {
     const Entry& e = entries_[place_of(pc)];
     return ((e.pc ^ pc) | (e.line ^ line)) == 0;
+  }
+  // Of these lines (one or two) in turns, again and again, notes() would be true and change nothing in the end.
+  bool stays_at(std::span<const uint64_t> turns, uint64_t pc) const {
+    const Entry& e = entries_[place_of(pc)];
+    const uint64_t first = turns.front(), last = turns.back();
+    return e.pc == pc && e.line == last && (first == last || e.next == 2 * last - first);
   }
   // observe(), if that wants nothing; else false, and nothing has changed.
   bool notes(uint64_t line, uint64_t pc) {

@@ -41,7 +41,8 @@ struct TogetherSink {
     take(way);
     return true;
   }
-  uint64_t iterations(uint32_t handle, std::span<const StringReference> first, int64_t step, uint64_t most) {
+  uint64_t iterations(uint32_t handle, std::span<const StringReference> first, int64_t step, uint64_t most,
+                      uint64_t /*pc*/) {
     if (first[0].address % 3 == 0) return 0;
     const uint64_t taken = std::min<uint64_t>(most, 5);
     for (uint64_t i = 0; i < taken; ++i)

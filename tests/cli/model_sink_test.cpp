@@ -88,6 +88,7 @@ struct StringInstruction {
   std::vector<channel::StringReference> first;
   int64_t step;
   uint64_t iterations;
+  uint64_t pc;
 };
 
 StringInstruction random_string(std::mt19937_64& random) {
@@ -95,6 +96,7 @@ StringInstruction random_string(std::mt19937_64& random) {
   const uint32_t bytes = 1u << random() % 4;
   s.step = random() % 2 == 0 ? bytes : -static_cast<int64_t>(bytes);
   s.iterations = random() % 200;
+  s.pc = 4096 + random() % 4 * 256;  // they share places of a table of 256
   const auto kind = random() % 2 == 0 ? ReferenceKind::kLoad : ReferenceKind::kStore;
   s.first.push_back({kind, 4096 + random_base(random), bytes});
   if (random() % 2 == 0) s.first.push_back({ReferenceKind::kStore, 4096 + random_base(random), bytes});
@@ -102,14 +104,15 @@ StringInstruction random_string(std::mt19937_64& random) {
 }
 
 // `at_once`: by iterations(), where that takes any. Returns how many it took.
-uint64_t make_string(ModelSink& sink, uint32_t handle, StringInstruction s, bool at_once) {
+template <class Sink>
+uint64_t make_string(Sink& sink, uint32_t handle, StringInstruction s, bool at_once) {
   uint64_t sum = 0;
   while (s.iterations != 0) {
-    uint64_t taken = at_once ? sink.iterations(handle, s.first, s.step, s.iterations) : 0;
+    uint64_t taken = at_once ? sink.iterations(handle, s.first, s.step, s.iterations, s.pc) : 0;
     EXPECT_LE(taken, s.iterations);
     sum += taken;
     if (taken == 0) {
-      for (const channel::StringReference& r : s.first) sink.data(handle, r.kind, r.address, r.bytes);
+      for (const channel::StringReference& r : s.first) channel::put_data(sink, handle, r.kind, r.address, r.bytes, s.pc);
       taken = 1;
     }
     s.iterations -= taken;
@@ -118,31 +121,46 @@ uint64_t make_string(ModelSink& sink, uint32_t handle, StringInstruction s, bool
   return sum;
 }
 
-TEST(ModelSink, IterationsOfStringsCountAsTheirReferences) {
+// Returns how many iterations were taken at once.
+template <class Sink>
+uint64_t expect_equal_strings(const sim::MachineConfig& machine, std::mt19937_64& random) {
+  sim::Hierarchy at_once(machine), one_by_one(machine);
+  Sink strings(at_once), references(one_by_one);
   uint64_t taken = 0;
-  for (uint64_t seed = 1; seed <= 200; ++seed) {
-    std::mt19937_64 random(seed);
-    const sim::MachineConfig machine = sim::random_machine_with_policies(random);
-    SCOPED_TRACE("seed " + std::to_string(seed) + ", " + sim::describe(machine));
-    sim::Hierarchy at_once(machine), one_by_one(machine);
-    ModelSink strings(at_once), references(one_by_one);
-    for (uint32_t turn = 0; turn < 30; ++turn) {
-      channel::ThreadReport thread;
-      thread.index = turn % 5, thread.core = static_cast<uint32_t>(random() % machine.cores);
-      thread.process = turn % 7 == 0;
-      const uint32_t handle = strings.run_on(thread);
-      ASSERT_EQ(references.run_on(thread), handle);
-      for (uint64_t left = random() % 10; left != 0; --left) {
-        const StringInstruction s = random_string(random);
-        taken += make_string(strings, handle, s, true);
-        make_string(references, handle, s, false);
-      }
+  for (uint32_t turn = 0; turn < 30; ++turn) {
+    channel::ThreadReport thread;
+    thread.index = turn % 5, thread.core = static_cast<uint32_t>(random() % machine.cores);
+    thread.process = turn % 7 == 0;
+    const uint32_t handle = strings.run_on(thread);
+    EXPECT_EQ(references.run_on(thread), handle);
+    for (uint64_t left = random() % 10; left != 0; --left) {
+      const StringInstruction s = random_string(random);
+      taken += make_string(strings, handle, s, true);
+      make_string(references, handle, s, false);
     }
-    ASSERT_TRUE(at_once.statistics() == one_by_one.statistics());
-    std::string why;
-    ASSERT_TRUE(at_once.check_invariants(&why)) << why;
+  }
+  EXPECT_TRUE(at_once.statistics() == one_by_one.statistics());
+  std::string why;
+  EXPECT_TRUE(at_once.check_invariants(&why)) << why;
+  return taken;
+}
+
+TEST(ModelSink, IterationsOfStringsCountAsTheirReferences) {
+  uint64_t taken = 0, taken_by_watched = 0;
+  for (uint64_t seed = 1; seed <= 400; ++seed) {
+    std::mt19937_64 random(seed);
+    const sim::MachineConfig machine =
+        seed % 2 == 0 ? sim::random_machine_with_policies(random) : sim::random_machine_with_everything(random);
+    SCOPED_TRACE("seed " + std::to_string(seed) + ", " + sim::describe(machine));
+    const sim::Hierarchy model(machine);
+    if (model.wants_pc())
+      taken_by_watched += expect_equal_strings<PcModelSink<sim::Hierarchy>>(machine, random);
+    else
+      taken += expect_equal_strings<ModelSink>(machine, random);
+    if (testing::Test::HasFailure()) return;
   }
   EXPECT_GT(taken, 100000u);
+  EXPECT_GT(taken_by_watched, 10000u);
 }
 
 TEST(ModelSink, PathsCountAsTheirReferences) {
