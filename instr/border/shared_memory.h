@@ -183,7 +183,7 @@ struct ProcessHeader {
   int32_t simulator_pid;               // of who empties the rings; who takes over from one that was killed writes its own
   uint64_t app_pc, app_sp;             // the application's first instruction (its dynamic loader, if it has one) and stack pointer
   uint64_t app_flags;                  // rflags at start
-  uint32_t added_personality;          // bits of personality(2) that the launcher set and the application should not see
+  uint32_t added_personality;          // bits of personality(2) that the launcher set and the application should not see; 0 when it has set them itself
 
   // Inaccessible mappings that keep the engine out of the application's mmap area while it is loaded; the engine unmaps them before the
   // application's first instruction. 0 bytes: none. The gaps are smaller holes above the blanket, usually none.
@@ -194,8 +194,10 @@ struct ProcessHeader {
   uint64_t app_mappings_offset;
   uint32_t app_mappings;
   uint64_t engine_stack_base, engine_stack_bytes;   // the stack that the engine's main runs on
-  // Limits of the application before the launcher made room for the engine: {soft, hard} as getrlimit is to report them.
+  // Limits of the application, without room for the engine: {soft, hard} as getrlimit is to report them; kept up to date by the engine. And
+  // what the kernel was told for the last child that went on natively, in which the engine's memory still is.
   uint64_t app_limit_address_space[2], app_limit_data[2];
+  uint64_t native_limit_address_space[2], native_limit_data[2];
 
   // Layout, written by the launcher: offsets from the start of the mapping, capacities in entries.
   uint64_t slots_offset, slot_bytes;   // slot i: ThreadContext of the engine first, at a page boundary (engine_context.h)

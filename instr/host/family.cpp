@@ -371,6 +371,7 @@ bool Family::take_image(Watched& w) {
   const pid_t pid = w.pid;
   Birth birth = w.birth;
   const bool replaces = birth.kind == Birth::Kind::kExecuted && !w.through;
+  const Target* const executor = members_[birth.parent].target.get();
   Target* before = replaces ? members_[birth.parent].target.get() : nullptr;
   const bool was_main = pid == main_pid_;
   bool taken = false;
@@ -384,7 +385,8 @@ bool Family::take_image(Watched& w) {
       LaunchOptions options = options_;
       options.mode_switches.clear();  // they are for the image that was launched
       if (members_.size() > 1 && options.count_interval_threads != 0) options.count_interval = options.count_interval_threads;
-      TakenOver image = take_over_image(pid, options);
+      if (birth.kind == Birth::Kind::kForked && !w.through && executor != nullptr) take_room_back(pid, executor->header());
+      TakenOver image = take_over_image(pid, options, w.through || executor == nullptr ? nullptr : &executor->header());
       if (w.through) birth = {Birth::Kind::kLaunched, birth.parent, 0, 0};
       if (was_main && before != nullptr) before->replace();
       add(std::make_unique<Target>(pid, std::move(image.mapping), was_main ? Target::Relation::kChild : Target::Relation::kStranger), birth,

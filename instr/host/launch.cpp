@@ -33,13 +33,13 @@ void fix_random_bytes(RemoteProcess& process) {
 }
 
 // Everything between the exec stop and the first instruction of the private loader.
-TakenOver take_over(pid_t pid, const LaunchOptions& options, const std::string& engine) {
+TakenOver take_over(pid_t pid, const LaunchOptions& options, const std::string& engine, uint32_t added_personality) {
   const LimitsBefore limits = make_room_in(pid, options);
   std::vector<border::MappedFile> files = mapped_files(pid);
   RemoteProcess process(pid);
   Blanket blanket{};
   try {
-    Injected injected = inject(process, options, engine, limits, &blanket, added_personality(options));
+    Injected injected = inject(process, options, engine, limits, &blanket, added_personality);
     if (!options.aslr) fix_random_bytes(process);
     start_engine(process, injected, false);
     return {std::move(injected.mapping), std::move(files)};
@@ -52,7 +52,9 @@ TakenOver take_over(pid_t pid, const LaunchOptions& options, const std::string& 
 
 }  // namespace
 
-TakenOver take_over_image(pid_t pid, const LaunchOptions& options) { return take_over(pid, options, find_engine(options.engine_path)); }
+TakenOver take_over_image(pid_t pid, const LaunchOptions& options, const border::ProcessHeader* before) {
+  return take_over(pid, options, find_engine(options.engine_path), before != nullptr ? before->added_personality : added_personality(options));
+}
 
 Launched launch(const LaunchOptions& options) {
   mapping_bytes(options);  // refuses senseless options before anything runs
@@ -61,7 +63,7 @@ Launched launch(const LaunchOptions& options) {
   const std::string engine = find_engine(options.engine_path);
   const ExecStop stop = start_stopped(program, options.aslr);
   ChildGuard child(stop.pid);
-  TakenOver taken = take_over(stop.pid, options, engine);
+  TakenOver taken = take_over(stop.pid, options, engine, added_personality(options));
   Launched launched{stop.pid, std::move(taken.mapping), {}, std::move(taken.files)};
   if (stop.randomisation_refused)
     launched.warnings.push_back("address-space randomisation could not be switched off (a sandbox forbids it): addresses differ from run to run");

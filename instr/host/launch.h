@@ -64,6 +64,7 @@ Launched launch(const LaunchOptions& options);
 
 // Puts the engine into process `pid`, which is in its PTRACE_EVENT_EXEC stop and traced by the calling thread, and lets it go. Throws
 // UserError; then the process is still stopped and traced, and as it was but for some address space.
-TakenOver take_over_image(pid_t pid, const LaunchOptions& options);
+// `before`: header of the process, or of its parent, that executed it; null: not known.
+TakenOver take_over_image(pid_t pid, const LaunchOptions& options, const border::ProcessHeader* before);
 
 }  // namespace simrun::host

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -145,6 +147,29 @@ void append_strings(std::vector<uint64_t>& words, StackBuilder& stack, const std
 
 }  // namespace
 
+namespace {
+
+// Not of a file on a file system that is mounted noexec.
+bool may_map_code(const RemoteProcess& process, int64_t descriptor) {
+  const FileDescriptor file(open(fmt::format("/proc/{}/fd/{}", process.pid(), descriptor).c_str(), O_PATH | O_CLOEXEC));
+  struct statvfs s;
+  return file && fstatvfs(file.get(), &s) == 0 && (s.f_flag & ST_NOEXEC) == 0;
+}
+
+// Whether its /proc is one that knows it: ours, or it can be opened there.
+bool sees_itself(RemoteProcess& process, uint64_t scratch) {
+  struct stat here, there;
+  if (stat("/proc", &here) == 0 && stat(fmt::format("/proc/{}/root/proc", process.pid()).c_str(), &there) == 0 && here.st_dev == there.st_dev) return true;
+  constexpr char kMaps[] = "/proc/thread-self/maps";
+  process.write(scratch, kMaps, sizeof kMaps);
+  const int64_t descriptor = process.call(SYS_openat, {static_cast<uint64_t>(AT_FDCWD), scratch, O_RDONLY | O_CLOEXEC});
+  if (descriptor < 0) return false;
+  process.must_call("close a descriptor", SYS_close, {static_cast<uint64_t>(descriptor)});
+  return true;
+}
+
+}  // namespace
+
 border::AddressRange map_engine_stack(RemoteProcess& process) {
   const uint64_t base =
       process.must_call("map the engine's stack", SYS_mmap, {0, kEngineStackBytes, PROT_READ | PROT_WRITE,
@@ -159,8 +184,10 @@ EntryPoint prepare_engine(RemoteProcess& process, const std::string& engine_path
   const ElfFile loader = read_x86_64(engine.interpreter);
   const int64_t own_engine = open_same(process, engine_path, stack.base);
   int64_t descriptor = own_engine < 0 ? own_engine : open_same(process, engine.interpreter, stack.base);
-  const bool lends = descriptor < 0;
+  const bool lends = descriptor < 0 || !may_map_code(process, own_engine) || !may_map_code(process, descriptor) ||
+                      !sees_itself(process, stack.base);
   if (own_engine >= 0) process.must_call("close a descriptor", SYS_close, {static_cast<uint64_t>(own_engine)});
+  if (lends && descriptor >= 0) process.must_call("close a descriptor", SYS_close, {static_cast<uint64_t>(descriptor)});
   if (lends) descriptor = static_cast<int64_t>(lend_file(process, engine.interpreter, stack.base));
   const uint64_t base = map_loader(process, loader, static_cast<uint64_t>(descriptor));
   process.must_call("close a descriptor", SYS_close, {static_cast<uint64_t>(descriptor)});

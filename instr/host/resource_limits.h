@@ -7,11 +7,17 @@
 
 #include <cstdint>
 
+#include "instr/border/shared_memory.h"
+
 namespace simrun::host {
 
 // Raises the soft limit `resource` (RLIMIT_AS, RLIMIT_DATA) of process `pid` (0: this one) by `bytes`, the hard limit too where that is needed
 // and permitted. Returns the limit as it was. Throws UserError when there cannot be enough room.
 rlimit make_room(pid_t pid, __rlimit_resource resource, uint64_t bytes);
+
+// Of a process that has executed a program behind a child of `parent`'s that went on natively: its limits are the parent's again, without
+// the room that the child had, unless it has changed them.
+void take_room_back(pid_t pid, const border::ProcessHeader& parent);
 
 // ftruncate, for which the kernel applies the file-size limit of this process (RLIMIT_FSIZE, with SIGXFSZ) to memory files as well.
 // The limit is raised for the call only. Throws UserError.

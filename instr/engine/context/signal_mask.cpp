@@ -32,6 +32,14 @@ struct HeldBack {
 };
 thread_local HeldBack t_held;
 
+// Whether the kernel's mask is the engine's and not the program's; read and changed by the handler too, on the same thread.
+struct Blocked {
+  std::atomic<uint32_t> depth = 0;
+  std::atomic<bool> ends = false;      // by the change under way: behind it the mask is the program's again
+  std::atomic<uint64_t> deferred = 0;  // signals for which the handler has changed the mask since the last change here began
+};
+thread_local Blocked t_blocked;
+
 constexpr int kHeld[2] = {SIGSEGV, SIGBUS};
 constexpr uint64_t bit_of(int number) { return 1ull << (number - 1); }
 
@@ -43,27 +51,65 @@ uint64_t change(uint64_t how, uint64_t mask) {
 
 }  // namespace
 
-uint64_t set_signal_mask(uint64_t mask) { return change(SIG_SETMASK, mask); }
-uint64_t block_signals() { return change(SIG_BLOCK, kAllSignals); }
+uint64_t set_signal_mask(uint64_t mask) {
+  t_blocked.deferred.store(0, std::memory_order_seq_cst);
+  const uint32_t depth = t_blocked.depth.load(std::memory_order_seq_cst);
+  t_blocked.ends.store(depth == 1, std::memory_order_seq_cst);
+  const uint64_t old = change(SIG_SETMASK, mask);
+  t_blocked.ends.store(false, std::memory_order_seq_cst);
+  if (depth == 0) return old;
+  t_blocked.depth.store(depth - 1, std::memory_order_seq_cst);
+  if (const uint64_t late = t_blocked.deferred.exchange(0, std::memory_order_seq_cst) & ~mask)
+    change(SIG_UNBLOCK, late);  // one came between the last two
+  return old;
+}
+
+uint64_t block_signals() {
+  t_blocked.deferred.store(0, std::memory_order_seq_cst);
+  t_blocked.depth.fetch_add(1, std::memory_order_seq_cst);
+  const uint64_t old = change(SIG_BLOCK, kAllSignals);
+  return own_mask(old);  // one may have come between the last two
+}
+
+uint64_t own_mask(uint64_t mask) { return mask & ~t_blocked.deferred.load(std::memory_order_seq_cst); }
+
+void note_blocked() { t_blocked.depth.store(1, std::memory_order_seq_cst); }
+
+bool defer(int number, uint64_t pc, uint64_t& mask) {
+  if (t_blocked.depth.load(std::memory_order_seq_cst) == 0) return false;
+  if (t_blocked.ends.load(std::memory_order_seq_cst) && is_behind_mask_change(pc)) return false;
+  t_blocked.deferred.fetch_or(bit_of(number), std::memory_order_seq_cst);
+  mask |= bit_of(number);
+  return true;
+}
 
 bool is_behind_mask_change(uint64_t pc) { return pc == reinterpret_cast<uint64_t>(simrun_mask_changed); }
 
+// One to the process stays that: among a thread's own the kernel takes one with a fault's code first, though it be blocked
+// (kernel/signal.c, dequeue_synchronous_signal).
+void send_again(int number, const siginfo_t& info) {
+  const auto pid = static_cast<uint64_t>(raw_syscall(SYS_getpid)), signal = static_cast<uint64_t>(number);
+  if (info.si_code == SI_USER || info.si_code == SI_QUEUE)
+    raw_syscall(SYS_rt_sigqueueinfo, pid, signal, word(&info));
+  else
+    raw_syscall(SYS_rt_tgsigqueueinfo, pid, static_cast<uint64_t>(raw_syscall(SYS_gettid)), signal, word(&info));
+}
+
 FaultsAllowed::FaultsAllowed() {
   t_held.allowed.store(true, std::memory_order_seq_cst);
-  mask_ = set_signal_mask(~(bit_of(SIGSEGV) | bit_of(SIGBUS)));
+  mask_ = change(SIG_SETMASK, ~(bit_of(SIGSEGV) | bit_of(SIGBUS)));
 }
 
 FaultsAllowed::~FaultsAllowed() {
   // Sent again while all is blocked: they come, or go on waiting, with the mask.
-  set_signal_mask(~0ull);
+  change(SIG_SETMASK, ~0ull);
   t_held.allowed.store(false, std::memory_order_seq_cst);
   for (int k = 0; k < 2; ++k) {
     if (!t_held.has[k]) continue;
     t_held.has[k] = false;
-    raw_syscall(SYS_rt_tgsigqueueinfo, static_cast<uint64_t>(raw_syscall(SYS_getpid)),
-                static_cast<uint64_t>(raw_syscall(SYS_gettid)), static_cast<uint64_t>(kHeld[k]), word(&t_held.info[k]));
+    send_again(kHeld[k], t_held.info[k]);
   }
-  set_signal_mask(mask_);
+  change(SIG_SETMASK, mask_);
 }
 
 bool hold_back(int number, const siginfo_t& info) {

@@ -16,11 +16,20 @@ inline constexpr uint64_t kAllSignals = ~(1ull << (SIGSEGV - 1) | 1ull << (SIGBU
 
 // Both return the old mask.
 uint64_t set_signal_mask(uint64_t mask);
-// Adds kAllSignals: what the program blocks itself, a SIGSEGV that was sent too, goes on waiting.
+// Adds kAllSignals, until the next set_signal_mask: what the program blocks itself, a SIGSEGV that was sent too, goes on waiting.
 uint64_t block_signals();
+// All is blocked already, by the handler.
+void note_blocked();
+// For the handler: true when all is blocked by the engine, so that this signal, which was sent, must come later. `pc`, `mask`: of the frame.
+bool defer(int number, uint64_t pc, uint64_t& mask);
+// For the handler: of the frame's mask, without what defer() has put there since the mask was changed last.
+uint64_t own_mask(uint64_t mask);
 
 // Does the instruction at `pc` follow a change of the mask? There nothing faults: a signal was sent, and waited.
 bool is_behind_mask_change(uint64_t pc);
+
+// The kernel is to give a signal again that this thread took.
+void send_again(int number, const siginfo_t& info);
 
 // While it lives only faults come: a SIGSEGV or SIGBUS that was sent waits until its end.
 class FaultsAllowed {

@@ -221,4 +221,22 @@ bool is_too_long(const uint8_t* code, uint32_t available) {
   return ZydisDecoderDecodeInstruction(&kDecoder, &context, code, available, &insn) == ZYDIS_STATUS_INSTRUCTION_TOO_LONG;
 }
 
+bool is_cut_off(const uint8_t* code, uint32_t available) {
+  // Zydis refuses some prefixes before it has seen what follows; the processor wants an opcode and a ModRM byte behind VEX and EVEX.
+  constexpr uint8_t kVex2 = 0xc5, kVex3 = 0xc4, kEvex = 0x62;
+  const auto is_prefix = [](uint8_t byte) {
+    return (byte & 0xf0) == 0x40 || (byte & 0xe7) == 0x26 || (byte >= 0x64 && byte <= 0x67) || byte == 0xf0 || byte == 0xf2 || byte == 0xf3;
+  };
+  uint32_t at = 0;
+  while (at < available && is_prefix(code[at])) ++at;
+  const uint32_t rest = available - at;
+  if (rest != 0 && (code[at] == kVex2 || code[at] == kVex3 || code[at] == kEvex)) {
+    const uint32_t prefix = code[at] == kVex2 ? 2 : code[at] == kVex3 ? 3 : 4;
+    if (rest < prefix + 2) return true;
+  }
+  ZydisDecodedInstruction insn;
+  ZydisDecoderContext context;
+  return ZydisDecoderDecodeInstruction(&kDecoder, &context, code, available, &insn) == ZYDIS_STATUS_NO_MORE_DATA;
+}
+
 }  // namespace simrun::engine

@@ -34,8 +34,11 @@ SignalActions g_first;        // of the thread with which the engine started; ne
 
 KernelAction* mine() { return current_context()->actions->of; }
 
+// Faults' signals too: one that was sent would come before the handler's first instruction, and find our mask for the program's.
+constexpr uint64_t kAllInHandler = ~uint64_t{0};
+
 KernelAction engine_action(uint64_t flags) {
-  return {g_routines.signal_entry, SA_SIGINFO | SA_ONSTACK | kRestorerFlag | (flags & kPassedFlags), g_routines.signal_restorer, kAllSignals};
+  return {g_routines.signal_entry, SA_SIGINFO | SA_ONSTACK | kRestorerFlag | (flags & kPassedFlags), g_routines.signal_restorer, kAllInHandler};
 }
 
 // A fault's signal that somebody sends and the program ignores interrupts no call (nor one whose default action is nothing: there is none).
@@ -164,7 +167,8 @@ KernelAction take_action(int number) {
 
 // rt_sigaction(signum, act, oldact, sigsetsize)
 int64_t do_sigaction(ThreadContext* c) {
-  const uint64_t number = c->app.gpr[kRdi], act = c->app.gpr[kRsi], old = c->app.gpr[kRdx];
+  const auto number = static_cast<int32_t>(c->app.gpr[kRdi]);
+  const uint64_t act = c->app.gpr[kRsi], old = c->app.gpr[kRdx];
   if (c->app.gpr[kR10] != 8) return -EINVAL;
   KernelAction action{};
   if (act != 0 && !read_app(&action, act, sizeof action)) return -EFAULT;
@@ -174,7 +178,7 @@ int64_t do_sigaction(ThreadContext* c) {
     const Locked locked;
     previous = mine()[number];
     if (act != 0) {
-      const int64_t result = install(mine(), static_cast<int>(number), action);
+      const int64_t result = install(mine(), number, action);
       if (result != 0) return result;
     }
   }

@@ -155,6 +155,12 @@ void raise_for_frame(ThreadContext* c, int number) {
   set_pending(c, info, {0, 0, 0});
 }
 
+// The kernel goes on blocking what it blocked for it.
+void end_pending(ThreadContext* c) {
+  note_blocked();
+  c->pending.number.store(0, std::memory_order_seq_cst);
+}
+
 }  // namespace
 
 void deliver_signal(ThreadContext* c) {
@@ -165,11 +171,11 @@ void deliver_signal(ThreadContext* c) {
   const bool fault = c->pending.fault;
   const bool blocked = (c->app_mask >> (number - 1) & 1) != 0;
   if (action.handler == kSigDefault || (fault && (blocked || action.handler == kSigIgnore))) {
-    c->pending.number.store(0, std::memory_order_relaxed);
+    end_pending(c);
     return default_action(c, number, info, fault ? c->app_mask & ~(1ull << (number - 1)) : c->app_mask);
   }
   if (action.handler == kSigIgnore) {
-    c->pending.number.store(0, std::memory_order_relaxed);
+    end_pending(c);
     set_signal_mask(c->app_mask);
     return;
   }
@@ -194,7 +200,7 @@ void deliver_signal(ThreadContext* c) {
   uint64_t mask = (c->has_call_mask ? c->call_mask : c->app_mask) | action.mask;
   c->has_call_mask = 0;
   if (!(action.flags & SA_NODEFER)) mask |= 1ull << (number - 1);
-  c->pending.number.store(0, std::memory_order_seq_cst);
+  end_pending(c);
   set_signal_mask(mask);   // from here on the next signal may come
 }
 
@@ -326,12 +332,11 @@ namespace {
 // The kernel says of them all that something is mapped there (arch/x86/mm/fault.c, sanitize_error_code).
 bool is_kernel_address(uint64_t address) { return address >> 47 == 0x1ffff; }
 
-// Whether there is a page that only may not be executed; one that was never touched, or that may not be touched, is not
-// there.
+// Whether there is a page that only may not be executed, not one that may not be touched. One that never was comes first, as for a read
+// (arch/x86/mm/fault.c, access_error).
 bool page_is_there(uint64_t address) {
-  uint8_t resident = 0, byte;
-  if (raw_syscall(SYS_mincore, address & ~4095ull, 1, word(&resident)) != 0) return false;
-  return (resident & 1) != 0 && read_app(&byte, address, 1);
+  uint8_t byte;
+  return read_app(&byte, address, 1);
 }
 
 void raise(ThreadContext* c, int number, int code, uint64_t address) {
@@ -374,11 +379,19 @@ void raise_not_executable(ThreadContext* c) {
   const bool read = readable == 0 || read_app(code, c->app.pc, readable);
   const bool valid = read && decode(code, 15, AppAddress{c->app.pc}, instruction);
   if (valid && instruction.length <= readable) return;   // somebody has put it there meanwhile
-  if (readable < executable) return raise(c, SIGBUS, BUS_ADRERR, c->app.pc + readable);   // beyond the end of the mapped file
+  if (readable < executable) {
+    // Beyond the end of the mapped file, or of memory that is a guard now, or not this process's.
+    const uint64_t address = c->app.pc + readable;
+    uint8_t byte;
+    const bool is_missing = !direct_copy(&byte, reinterpret_cast<const void*>(address), 1) && last_copy_fault().code == SEGV_MAPERR &&
+                            last_copy_fault().number == SIGSEGV;
+    return is_missing ? raise(c, SIGSEGV, SEGV_MAPERR, address) : raise(c, SIGBUS, BUS_ADRERR, address);
+  }
   if (executable == 15 && is_too_long(code, executable)) return raise_general_protection(c, 0);
   if (is_kernel_address(c->app.pc)) return raise(c, SIGSEGV, SEGV_MAPERR, c->app.pc);
   if (c->app.pc >> 47 != 0) return raise_general_protection(c, 0);   // by the transfer to there, natively
-  if (executable == 15 || (executable > 0 && !valid)) return raise(c, SIGILL, ILL_ILLOPN, c->app.pc);
+  const bool fetches_more = valid || (executable < 15 && read && is_cut_off(code, executable));
+  if (executable == 15 || (executable > 0 && !fetches_more)) return raise(c, SIGILL, ILL_ILLOPN, c->app.pc);
   raise(c, SIGSEGV, mapped ? SEGV_ACCERR : SEGV_MAPERR, c->app.pc + executable);
 }
 

@@ -56,6 +56,13 @@ uint64_t handle_signal(int number, siginfo_t* info, KernelUcontext* context);
 
 // The fault that the handler found has been turned into a departure: ends the stream of the cut superblock.
 void publish_fault(ThreadContext* context);
+
+// What came of the thread's last careful copy that failed (context/app_memory.h).
+struct CopyFault {
+  int number = 0, code = 0;
+};
+CopyFault last_copy_fault();
+
 // Gives the pending signal to the application: frame, handler, mask; or its default action.
 void deliver_signal(ThreadContext* context);
 

@@ -25,6 +25,7 @@ namespace {
 
 // Of the superblock that the last fault cut, for publish_fault.
 thread_local Recovery t_cut;
+thread_local CopyFault t_copy_fault;
 
 void set_register(KernelUcontext& u, uint8_t r, uint64_t value) {
   uint64_t* const by_number[16] = {&u.rax, &u.rcx, &u.rdx, &u.rbx, &u.rsp, &u.rbp, &u.rsi, &u.rdi,
@@ -49,7 +50,7 @@ void describe(PendingSignal& p, const siginfo_t& info, const KernelUcontext& u, 
 void record(ThreadContext* c, int number, const siginfo_t* info, KernelUcontext* u, bool fault) {
   CHECK(c->pending.number.load() == 0);
   describe(c->pending, *info, *u, fault);
-  c->app_mask = u->mask;
+  c->app_mask = own_mask(u->mask);
   u->mask |= kAllSignals;
   c->pending.number.store(static_cast<uint32_t>(number), std::memory_order_seq_cst);
   remember(c, kSignalEvents + static_cast<uint64_t>(number), u->rip);
@@ -77,14 +78,10 @@ bool is_breakpoint(const siginfo_t& info) {
   return type == PERF_TYPE_BREAKPOINT;
 }
 
-void queue_again(const ThreadContext* c, int number, siginfo_t* info) {
-  raw_syscall(SYS_rt_tgsigqueueinfo, static_cast<uint64_t>(raw_syscall(SYS_getpid)), c->tid, static_cast<uint64_t>(number), word(info));
-}
-
 // A counter's trap is of an instruction that is done and will not trap again. It goes before the signal that waits, which the kernel gets back
 // and gives again when the trap's handler has its mask: the order in which the kernel delivers two that it has.
 void record_before_pending(ThreadContext* c, int number, const siginfo_t* info, KernelUcontext* u) {
-  queue_again(c, static_cast<int>(c->pending.number.load()), &c->pending.info);
+  send_again(static_cast<int>(c->pending.number.load()), c->pending.info);
   g_process.header->statistics.signals.fetch_sub(1, std::memory_order_relaxed);
   c->pending.number.store(0);
   u->mask = c->app_mask;
@@ -162,12 +159,23 @@ bool leave_where_it_waits(ThreadContext* c, KernelUcontext* u) {
   return true;
 }
 
-// Not by a fault, whatever its code says: a siginfo that the program handed on to itself, the SIGILL of a call that punishes its caller. Such
-// signals come when a call of the program returns, or when the mask changes.
+// The end of a child may be any signal (clone's exit signal), with codes of SIGCHLD and its process where a fault has an address.
+bool is_end_of_child(int number, const siginfo_t& info, const KernelUcontext& u) {
+  constexpr uint32_t kPageFault = 14, kAlignmentCheck = 17;   // arch/x86/include/asm/trapnr.h
+  if (info.si_code < CLD_EXITED || info.si_code > CLD_CONTINUED) return false;
+  const uint64_t address = word(static_cast<char*>(info.si_addr));
+  if (number == SIGSEGV) return u.trapno != kPageFault || address != u.cr2;
+  if (number == SIGBUS)
+    return !(u.trapno == kPageFault && address == u.cr2) && u.trapno != kAlignmentCheck && info.si_code != BUS_MCEERR_AR && info.si_code != BUS_MCEERR_AO;
+  return address != u.rip && !is_counter_trap(number, info);
+}
+
+// Not by a fault, whatever its code says: a siginfo that the program handed on to itself, the SIGILL of a call that punishes its caller, the
+// end of a child. The former come when a call of the program returns, or when the mask changes.
 bool was_sent(int number, const siginfo_t* info, const KernelUcontext* u) {
   constexpr uint64_t kSyscallBytes = 2, kInt80Bytes = 2;
   if (is_counter_trap(number, *info) && (!is_breakpoint(*info) || !g_code_cache.contains(u->rip))) return true;   // anywhere; the engine was counted
-  return info->si_code <= 0 || u->rip == g_routines.gate_instruction + kSyscallBytes || u->rip == g_routines.gate32_instruction + kInt80Bytes ||
+  return info->si_code <= 0 || is_end_of_child(number, *info, *u) || u->rip == g_routines.gate_instruction + kSyscallBytes || u->rip == g_routines.gate32_instruction + kInt80Bytes ||
          is_behind_mask_change(u->rip);
 }
 
@@ -197,6 +205,7 @@ uint64_t handle_signal(int number, siginfo_t* info, KernelUcontext* u) {
   if (lost_stack_segment) u->ss = kUserData;
   if (is_fault_signal(number) && !was_sent(number, info, u) && !lost_stack_segment) {
     if (u->rip == g_routines.copy_instruction) {
+      t_copy_fault = {number, info->si_code};
       u->rip = g_routines.copy_failed;
       return 1;
     }
@@ -212,10 +221,11 @@ uint64_t handle_signal(int number, siginfo_t* info, KernelUcontext* u) {
     engine_fault(number, info, u);
   }
   if (is_fault_signal(number) && hold_back(number, *info)) return 0;
-  if (c->pending.number.load() != 0) {
-    // Only a fault's signal that somebody sent gets here: they are never blocked by the engine. Later, then.
-    u->mask |= 1ull << (number - 1);
-    queue_again(c, number, info);
+  // Only a fault's signal that somebody sent gets here: they are never blocked by the engine. Later, then.
+  const bool waits = c->pending.number.load() != 0;
+  if (waits) u->mask |= 1ull << (number - 1);
+  if (waits || (is_fault_signal(number) && defer(number, u->rip, u->mask))) {
+    send_again(number, *info);
     return 0;
   }
   g_process.header->statistics.signals.fetch_add(1, std::memory_order_relaxed);
@@ -228,6 +238,8 @@ uint64_t handle_signal(int number, siginfo_t* info, KernelUcontext* u) {
   if (u->rip >= g_routines.gate_begin && u->rip <= g_routines.gate_instruction) u->rip = g_routines.gate_abort;
   return leave_where_it_waits(c, u);
 }
+
+CopyFault last_copy_fault() { return t_copy_fault; }
 
 void publish_fault(ThreadContext* c) {
   const Recovery& r = t_cut;

@@ -24,7 +24,7 @@ namespace {
 // ignores set-user-ID bits (security/commoncap.c): such a program runs natively, as it must.
 bool can_be_followed(const ThreadContext* c) {
   const uint64_t* g = c->app.gpr;
-  const bool at = g[kRax] == SYS_execveat;
+  const bool at = (g[kRax] & 0xffffffff) == SYS_execveat;
   struct stat s;
   const uint64_t directory = at ? g[kRdi] : static_cast<uint64_t>(AT_FDCWD), path = at ? g[kRsi] : g[kRdi];
   const uint64_t flags = at ? g[kR8] & (AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW) : 0;

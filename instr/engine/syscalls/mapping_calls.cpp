@@ -1,5 +1,6 @@
 #include "instr/engine/syscalls/mapping_calls.h"
 
+#include <cpuid.h>
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <sys/mman.h>
@@ -30,8 +31,8 @@ constexpr bool is_error(uint64_t result) { return result > static_cast<uint64_t>
 
 uint64_t g_heap_end;                      // under the translation lock, like the view of the mappings
 std::map<uint64_t, uint64_t> g_attached;  // System V segments by address: bytes; under the translation lock
-bool g_lock_future;                       // MCL_FUTURE
-uint32_t g_hidden_personality;            // set by the launcher, not by the application or who started it
+uint64_t g_lock_future;                   // flags of mlockall: 0, MCL_FUTURE, with MCL_ONFAULT
+int64_t g_locking_process;                // whose they are: no child's (fork(2))
 
 // A mapping call changed [from, from + bytes): translations of what was there are void. That comes after the call: code
 // that runs in a range while another thread unmaps it is a race of the application's own.
@@ -141,7 +142,16 @@ int64_t for_each_own_part(uint64_t from, uint64_t bytes, Part&& part) {
   return result;
 }
 
+// The end of user space (TASK_SIZE), or more.
+uint64_t end_of_user_space() {
+  constexpr uint32_t kFiveLevels = 1 << 16;   // CPUID 7, ECX: LA57
+  uint32_t a, b, c = 0, d;
+  __get_cpuid_count(7, 0, &a, &b, &c, &d);
+  return (1ull << ((c & kFiveLevels) != 0 ? 56 : 47)) - 4096;
+}
+
 int64_t unmap_around(ThreadContext* c, uint64_t from, uint64_t bytes) {
+  if (from + bytes > end_of_user_space()) return -EINVAL;   // nothing is done (mm/vma.c, do_vmi_munmap)
   return for_each_own_part(from, bytes, [&](uint64_t at, uint64_t size) {
     const std::vector<TakenOut> there = take_out_locked(at, size);
     const int64_t result = raw_syscall(SYS_munmap, at, size);
@@ -165,7 +175,8 @@ int64_t protect_up_to(ThreadContext* c, uint64_t number, const uint64_t* a, uint
 
 // What was there is gone, and read again from the file, or zero.
 bool drops_contents(uint64_t advice) {
-  return advice == MADV_DONTNEED || advice == MADV_FREE || advice == MADV_REMOVE || advice == MADV_DONTNEED_LOCKED;
+  constexpr uint64_t kGuardInstall = 102;   // MADV_GUARD_INSTALL, Linux 6.13
+  return advice == kGuardInstall || advice == MADV_DONTNEED || advice == MADV_FREE || advice == MADV_REMOVE || advice == MADV_DONTNEED_LOCKED;
 }
 
 // These go on behind holes and report them at the end.
@@ -265,18 +276,57 @@ int64_t lock_all(uint64_t flags) {
   for (const border::AddressRange& r : ranges) all += r.base < kUserEnd ? r.bytes : 0;
   if (limit.soft == 0 && !has_capability(CAP_IPC_LOCK)) return -EPERM;
   if ((flags & MCL_CURRENT) && all > limit.soft && !has_capability(CAP_IPC_LOCK)) return -ENOMEM;
-  g_lock_future = (flags & MCL_FUTURE) != 0;
+  g_lock_future = (flags & MCL_FUTURE) != 0 ? flags & (MCL_FUTURE | MCL_ONFAULT) : 0;
+  g_locking_process = g_process.pid;
   if (!(flags & MCL_CURRENT)) return 0;
   for (const border::AddressRange& r : ranges)  // what cannot come into memory is no error
     if (r.base < kUserEnd) raw_syscall(SYS_mlock2, r.base, r.bytes, (flags & MCL_ONFAULT) ? MLOCK_ONFAULT : 0);
   return 0;
 }
 
+int64_t lock_as_all(uint64_t from, uint64_t bytes) {
+  return raw_syscall(SYS_mlock2, from, bytes, (g_lock_future & MCL_ONFAULT) ? MLOCK_ONFAULT : 0);
+}
+
+// MAP_LOCKED would bring all of it into memory.
+int64_t map_locked(const uint64_t* a, uint64_t offset) {
+  if (!(g_lock_future & MCL_ONFAULT)) return raw_syscall(SYS_mmap, a[0], a[1], a[2], a[3] | MAP_LOCKED, a[4], offset);
+  const int64_t result = raw_syscall(SYS_mmap, a[0], a[1], a[2], a[3], a[4], offset);
+  if (result < 0 || lock_as_all(static_cast<uint64_t>(result), a[1]) == 0) return result;
+  raw_syscall(SYS_munmap, static_cast<uint64_t>(result), a[1]);
+  return -EAGAIN;
+}
+
+int64_t set_locked_heap_end(uint64_t end) {
+  const int64_t result = raw_syscall(SYS_brk, end);
+  const uint64_t before = whole_pages(g_heap_end), now = whole_pages(static_cast<uint64_t>(result));
+  if (now <= before || lock_as_all(before, now - before) == 0) return result;
+  return raw_syscall(SYS_brk, g_heap_end);
+}
+
+// A range whose mappings this call does not allow: it has changed those before the first such (mm/mprotect.c), which is found by calls that do
+// that again.
+void note_protected_in_part(ThreadContext* c, uint64_t number, const uint64_t* a) {
+  uint64_t done = 0, failing = whole_pages(a[1]) >> 12;   // pages from the beginning
+  while (failing - done > 1) {
+    const uint64_t pages = done + (failing - done) / 2;
+    (raw_syscall(static_cast<int64_t>(number), a[0], pages << 12, a[2], a[3]) == 0 ? done : failing) = pages;
+  }
+  if (done != 0) after_change(c, a[0], done << 12, [&] { note_protected(AppAddress{a[0]}, done << 12, a[2]); });
+}
+
+// What a call that failed has done all the same.
+void after_failed_call(ThreadContext* c, uint64_t number, const uint64_t* a) {
+  const auto error = static_cast<int64_t>(c->app.gpr[kRax]);
+  const bool may_be_done = error == -ENOMEM || error == -EACCES || error == -EPERM;
+  if ((number == SYS_mprotect || number == SYS_pkey_mprotect) && may_be_done && (a[2] & PROT_GROWSDOWN) == 0) note_protected_in_part(c, number, a);
+  if (number == SYS_madvise && error != -EINVAL && drops_contents(a[2] & 0xffffffff)) flush_if_translated(c, AppAddress{a[0]}, AppAddress{a[0] + whole_pages(a[1])});
+}
+
 }  // namespace
 
 void start_mapping_calls() {
   g_heap_end = static_cast<uint64_t>(raw_syscall(SYS_brk, 0));
-  g_hidden_personality = g_process.header->added_personality;
   note_read_implies_exec((raw_syscall(SYS_personality, 0xffffffff) & READ_IMPLIES_EXEC) != 0);
 }
 
@@ -288,13 +338,14 @@ bool answer_mapping_call(ThreadContext* c, uint64_t number, int64_t& result) {
       result = lock_all(a[0]);
       return true;
     case SYS_mmap:
-      if (!g_lock_future || exceeds_limit(number, a, result) || meets_engine_memory(c, number, a, result)) break;
-      result = raw_syscall(SYS_mmap, a[0], a[1], a[2], a[3] | MAP_LOCKED, a[4], g[kR9]);
+    case SYS_brk:
+      if (g_lock_future == 0 || g_locking_process != g_process.pid || exceeds_limit(number, a, result) || meets_engine_memory(c, number, a, result)) break;
+      result = number == SYS_mmap ? map_locked(a, g[kR9]) : set_locked_heap_end(a[0]);
       c->app.gpr[kRax] = static_cast<uint64_t>(result);
       after_mapping_call(c, number, a);
       return true;
     case SYS_munlockall:
-      g_lock_future = false;
+      g_lock_future = 0;
       return false;
     default:
       break;
@@ -345,7 +396,10 @@ void undo_before_mapping_call(uint64_t number, const uint64_t* a) {
 
 void after_mapping_call(ThreadContext* c, uint64_t number, const uint64_t* a) {
   const uint64_t result = c->app.gpr[kRax];
-  if (is_error(result)) return undo_before_mapping_call(number, a);
+  if (is_error(result)) {
+    undo_before_mapping_call(number, a);
+    return after_failed_call(c, number, a);
+  }
   const std::vector<TakenOut> taken_out = std::exchange(t_taken_out, {});
   const uint64_t bytes = whole_pages(a[1]);
   const AppAddress from{a[0]}, to{result};
@@ -365,10 +419,7 @@ void after_mapping_call(ThreadContext* c, uint64_t number, const uint64_t* a) {
     }
     case SYS_mremap:
       if (!taken_out.empty()) {
-        TakenOut moved = taken_out.front();
-        moved.from = result;
-        moved.to = result + whole_pages(a[2]);
-        return after_change(c, result, whole_pages(a[2]), [&] { put_back({moved}); });
+        return after_change(c, result, whole_pages(a[2]), [&] { put_moved(taken_out, from, bytes, to, whole_pages(a[2])); });
       }
       after_change(c, a[0], bytes,
                    [&] { note_moved(from, bytes, to, whole_pages(a[2]), (a[3] & MREMAP_DONTUNMAP) != 0); });
@@ -397,15 +448,16 @@ void after_mapping_call(ThreadContext* c, uint64_t number, const uint64_t* a) {
       t_detached = 0;
       return;
     case SYS_madvise:
-      if (drops_contents(a[2])) flush_if_translated(c, from, from + bytes);
+      if (drops_contents(a[2] & 0xffffffff)) flush_if_translated(c, from, from + bytes);
       return;
     case SYS_remap_file_pages:
       return after_change(c, a[0], bytes, [] {});
     case SYS_personality: {
       const std::lock_guard lock(g_translation_lock);
-      c->app.gpr[kRax] &= ~uint64_t{g_hidden_personality};
+      uint32_t& hidden = g_process.header->added_personality;   // by the launcher, not by the application or who started it
+      c->app.gpr[kRax] &= ~uint64_t{hidden};
       if ((a[0] & 0xffffffff) == 0xffffffff) return;
-      g_hidden_personality = 0;
+      hidden = 0;   // in the next image too
       return note_read_implies_exec((a[0] & READ_IMPLIES_EXEC) != 0);
     }
     default:

@@ -35,8 +35,10 @@ namespace {
 
 // A helper process makes the view and holds it in a memory file. It shares our memory but not our descriptors: so none
 // of the application's numbers is taken for a moment, and it works when they are all in use. The application gets the
-// file by opening /proc/HELPER/fd/N.
+// file by opening /proc/HELPER/fd/N. Where no process may be made (RLIMIT_NPROC), or it would be the first of a new namespace, the thread
+// makes the file itself, and for a moment another one can see its number.
 struct Helper {
+  bool is_process = true;
   char path[256];
   std::string text;             // of the kernel's file if the caller has read it; then the view's
   std::string_view before;      // an earlier view of the same file, when the helper reads it
@@ -58,11 +60,11 @@ void go_to(std::atomic<uint32_t>& stage, uint32_t value) {
   raw_syscall(SYS_futex, word(&stage), FUTEX_WAKE, 1);
 }
 
-// A descriptor, also when the table is full: in a helper it is a copy.
+// A descriptor, also when the table is full: in a helper process it is a copy.
 template <typename Open>
-int64_t open_with_room(Open&& open) {
+int64_t open_with_room(const Helper& helper, Open&& open) {
   const int64_t fd = open();
-  if (fd != -EMFILE) return fd;
+  if (fd != -EMFILE || !helper.is_process) return fd;
   raw_syscall(SYS_close_range, 0, 2, 0);
   return open();
 }
@@ -92,17 +94,19 @@ bool write_all(int64_t fd, std::string_view text) {
 int64_t make_file(Helper& helper) {
   const char* const name = std::strrchr(helper.path, '/') + 1;
   if (!helper.before.empty()) {
-    const int64_t source = open_with_room([&] {
+    const int64_t source = open_with_room(helper, [&] {
       return raw_syscall(SYS_openat, static_cast<uint64_t>(AT_FDCWD), word(helper.path), O_RDONLY | O_CLOEXEC);
     });
     if (source < 0) return source;
-    if (!read_all(source, helper.text)) return -EIO;
+    const bool read = read_all(source, helper.text);
+    raw_syscall(SYS_close, static_cast<uint64_t>(source));
+    if (!read) return -EIO;
     keep_state_of_reader(name, helper.before, helper.text);
   }
   rewrite_process_file(name, helper.text);
-  const int64_t fd = open_with_room([&] { return raw_syscall(SYS_memfd_create, word(name), MFD_CLOEXEC); });
+  const int64_t fd = open_with_room(helper, [&] { return raw_syscall(SYS_memfd_create, word(name), MFD_CLOEXEC); });
   if (fd < 0) return fd;
-  if (!write_all(fd, helper.text)) return -EIO;
+  if (!write_all(fd, helper.text)) return raw_syscall(SYS_close, static_cast<uint64_t>(fd)), -EIO;
   raw_syscall(SYS_fchmod, static_cast<uint64_t>(fd), 0444);
   return fd;
 }
@@ -171,6 +175,14 @@ bool can_be_read(const char* path) {
   return (result == -ENOSYS ? raw_syscall(SYS_faccessat, here, word(path), R_OK) : result) == 0;
 }
 
+// As after unshare or setns: then the first child is the init of that namespace, and its end that of all of it.
+bool children_have_another_namespace() {
+  struct stat own{}, children{};
+  const auto here = static_cast<uint64_t>(AT_FDCWD);
+  if (raw_syscall(SYS_newfstatat, here, word("/proc/thread-self/ns/pid"), word(&own), 0) != 0) return false;
+  return raw_syscall(SYS_newfstatat, here, word("/proc/thread-self/ns/pid_for_children"), word(&children), 0) != 0 || own.st_ino != children.st_ino;
+}
+
 // Lets `take` have the view of `path`: its text, and a path to open it by. False when there is none. `text`: what the
 // kernel says; or empty, and `before` what an earlier view said.
 template <typename Take>
@@ -181,16 +193,24 @@ bool with_view(std::string_view path, std::string text, std::string_view before,
   path.copy(helper->path, sizeof helper->path - 1);
   const uint64_t mask = set_signal_mask(~0ull);  // signals to the process group would find our handlers in the helper
   const Dumpable dumpable;
-  const int64_t pid = start_helper(helper.get());
-  bool made = false;
-  if (pid > 0) {
+  const int64_t pid = children_have_another_namespace() ? 0 : start_helper(helper.get());
+  helper->is_process = pid > 0;
+  if (helper->is_process)
     wait_while(helper->stage, kPreparing);
-    char file[64];
+  else
+    helper->descriptor = make_file(*helper);
+  char file[64];
+  if (helper->is_process)
     std::snprintf(file, sizeof file, "/proc/%ld/fd/%ld", pid, helper->descriptor);
-    made = helper->descriptor >= 0 && can_be_read(file);
-    if (made) take(std::move(helper->text), file);
+  else
+    std::snprintf(file, sizeof file, "/proc/thread-self/fd/%ld", helper->descriptor);
+  const bool made = helper->descriptor >= 0 && can_be_read(file);
+  if (made) take(std::move(helper->text), file);
+  if (helper->is_process) {
     go_to(helper->stage, kTaken);
     while (raw_syscall(SYS_wait4, static_cast<uint64_t>(pid), 0, __WCLONE, 0) == -EINTR) continue;
+  } else if (helper->descriptor >= 0) {
+    raw_syscall(SYS_close, static_cast<uint64_t>(helper->descriptor));
   }
   set_signal_mask(mask);
   return made;
@@ -248,7 +268,9 @@ std::string_view name_of_own_file(std::string_view path) {
   const size_t task = folder.rfind("/task/");
   if (task != folder.npos) folder = folder.substr(0, task);
   const std::string pid(folder.substr(folder.rfind('/') + 1));
-  const bool own = std::strtol(pid.c_str(), nullptr, 10) == raw_syscall(SYS_getpid);
+  const int64_t process = raw_syscall(SYS_getpid), named = std::strtol(pid.c_str(), nullptr, 10);
+  const bool own = named == process ||
+                   (named > 0 && raw_syscall(SYS_tgkill, static_cast<uint64_t>(process), static_cast<uint64_t>(named), 0) == 0);  // a thread
   return own ? path.substr(slash + 1) : std::string_view{};
 }
 
@@ -292,10 +314,9 @@ void after_open_call(ThreadContext* c, uint64_t number, const uint64_t* a) {
   if ((flags & (O_PATH | O_DIRECTORY)) != 0) return;
   const std::string path = path_in_proc(fd);
   const std::string_view name = name_of_own_file(path);
-  if ((flags & O_ACCMODE) != O_RDONLY) {
-    if (name == "mem") g_memory_file = true;
-    return;
-  }
+  const uint64_t access = flags & O_ACCMODE;
+  if (access != O_RDONLY && name == "mem") g_memory_file = true;
+  if (access != O_RDONLY && access != O_RDWR) return;
   if (!is_rewritten(name)) return;
   // Read by the thread itself, while it runs and has its own signal mask.
   std::string original;
@@ -311,6 +332,7 @@ void after_open_call(ThreadContext* c, uint64_t number, const uint64_t* a) {
 void after_write_call(ThreadContext* c, uint64_t number, const uint64_t* a) {
   const auto written = static_cast<int64_t>(c->app.gpr[kRax]);
   if (!g_memory_file || written <= 0) return;
+  constexpr uint64_t kAtPosition = ~uint64_t{0};
   const auto fd = static_cast<int64_t>(static_cast<int32_t>(a[0]));
   uint64_t end;
   switch (number) {
@@ -321,7 +343,9 @@ void after_write_call(ThreadContext* c, uint64_t number, const uint64_t* a) {
       break;
     case SYS_pwrite64:
     case SYS_pwritev:
+    case SYS_pwritev2:
       if (!is_own_memory(fd)) return;
+      if (number == SYS_pwritev2 && a[3] == kAtPosition) return after_write_call(c, SYS_writev, a);
       end = a[3] + static_cast<uint64_t>(written);
       break;
     default:

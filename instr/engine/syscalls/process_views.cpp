@@ -270,12 +270,20 @@ void limits(std::string_view text, std::string& out) {
   });
 }
 
+// fs/proc/base.c, proc_pid_personality
+void personality(std::string_view text, std::string& out) {
+  char line[16];
+  std::snprintf(line, sizeof line, "%08lx\n", number(text, 16) & ~uint64_t{g_process.header->added_personality});
+  out += line;
+}
+
 struct NamedView {
   std::string_view name;
   View view;
 };
 constexpr NamedView kViews[] = {{"maps", &maps}, {"smaps", &smaps}, {"smaps_rollup", &smaps_rollup}, {"numa_maps", &numa_maps}, {"status", &status},
-                                {"stat", &stat}, {"statm", &statm}, {"limits", &limits}};
+                                {"stat", &stat}, {"statm", &statm}, {"limits", &limits},
+                                {"personality", &personality}};
 
 }  // namespace
 

@@ -38,7 +38,12 @@ int64_t exchange(Limit& limit, const Limit* wanted, Limit* old) {
   const std::lock_guard lock(g_lock);
   if (wanted != nullptr && wanted->hard > limit.hard && !may_raise) return -EPERM;
   if (old != nullptr) *old = limit;
-  if (wanted != nullptr) limit = *wanted;
+  if (wanted != nullptr) {
+    limit = *wanted;
+    uint64_t* const shown =
+        &limit == &g_data ? g_process.header->app_limit_data : g_process.header->app_limit_address_space;
+    shown[0] = limit.soft, shown[1] = limit.hard;
+  }
   return 0;
 }
 
@@ -74,6 +79,10 @@ void give_limits_to_native_child() {
   const Limit space = g_address_space, data = g_data;  // no lock: nobody can give it back here
   set_kernel_limit(RLIMIT_AS, {plus(space.soft, engine_memory_bytes()), plus(space.hard, engine_memory_bytes())});
   set_kernel_limit(RLIMIT_DATA, {plus(data.soft, engine_data_bytes()), plus(data.hard, engine_data_bytes())});
+  border::ProcessHeader& h = *g_process.header;
+  const Limit given_space = kernel_limit(RLIMIT_AS), given_data = kernel_limit(RLIMIT_DATA);
+  h.native_limit_address_space[0] = given_space.soft, h.native_limit_address_space[1] = given_space.hard;
+  h.native_limit_data[0] = given_data.soft, h.native_limit_data[1] = given_data.hard;
 }
 
 }  // namespace

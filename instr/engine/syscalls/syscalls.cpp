@@ -1,6 +1,7 @@
 #include "instr/engine/syscalls/syscalls.h"
 
 #include <asm/prctl.h>
+#include <linux/io_uring.h>
 #include <linux/prctl.h>
 #include <linux/ptrace.h>
 #include <linux/sched.h>
@@ -55,7 +56,7 @@ void clear_gs_selector() {
 
 int64_t do_arch_prctl(ThreadContext* c) {
   constexpr uint64_t kEndOfUserSpace = 0x7ffffffff000;   // TASK_SIZE_MAX
-  const uint64_t operation = c->app.gpr[kRdi], value = c->app.gpr[kRsi];
+  const uint64_t operation = c->app.gpr[kRdi] & 0xffffffff, value = c->app.gpr[kRsi];
   switch (operation) {
     case ARCH_SET_FS:
       if (value >= kEndOfUserSpace) return -EPERM;
@@ -79,14 +80,26 @@ int64_t do_arch_prctl(ThreadContext* c) {
 bool mask_of_call(const ThreadContext* c, uint64_t number, uint64_t& mask) {
   const uint64_t* g = c->app.gpr;
   uint64_t at = 0;
+  // An argument points to the address of the mask.
+  const auto at_of = [&](uint64_t pointer) { return pointer != 0 && read_app(&at, pointer, sizeof at); };
   switch (number) {
     case SYS_rt_sigsuspend: at = g[kRdi]; break;
     case SYS_ppoll: at = g[kR10]; break;
     case SYS_epoll_pwait:
     case SYS_epoll_pwait2: at = g[kR8]; break;
     case SYS_pselect6:
-      if (g[kR9] == 0 || !read_app(&at, g[kR9], sizeof at)) return false;
+    case SYS_io_pgetevents:
+      if (!at_of(g[kR9])) return false;
       break;
+    case SYS_io_uring_enter: {
+      constexpr uint64_t kRegisteredArgument = 1 << 6;   // IORING_ENTER_EXT_ARG_REG: an index into memory that the kernel knows
+      if ((g[kR10] & kRegisteredArgument) != 0) return false;
+      if ((g[kR10] & IORING_ENTER_EXT_ARG) == 0)
+        at = g[kR8];
+      else if (!at_of(g[kR8]))   // io_uring_getevents_arg::sigmask is its first member
+        return false;
+      break;
+    }
     default: return false;
   }
   return at != 0 && read_app(&mask, at, sizeof mask);
@@ -106,7 +119,7 @@ void note_user_faults(const ThreadContext* c, uint64_t number, const uint64_t* a
 // (fs/userfaultfd.c, userfaultfd_api).
 bool refuse_fork_events(uint64_t number, const uint64_t* a, int64_t& result) {
   uffdio_api api;
-  if (number != SYS_ioctl || !g_process.user_faults || a[1] != UFFDIO_API || !read_app(&api, a[2], sizeof api)) return false;
+  if (number != SYS_ioctl || !g_process.user_faults || (a[1] & 0xffffffff) != UFFDIO_API || !read_app(&api, a[2], sizeof api)) return false;
   if (api.api != UFFD_API || !(api.features & UFFD_FEATURE_EVENT_FORK)) return false;
   api = {};
   result = write_app(a[2], &api, sizeof api) ? -EPERM : -EFAULT;
@@ -170,7 +183,7 @@ bool do_prctl(ThreadContext* c, uint64_t number) {
   const uint64_t operation = number == SYS_prctl ? c->app.gpr[kRdi] & 0xffffffff : 0;
   if (operation == PR_SET_TSC) return set_result(c, set_tsc_mode(c, c->app.gpr[kRsi])), true;
   if (operation == PR_GET_TSC) return set_result(c, get_tsc_mode(c, c->app.gpr[kRsi])), true;
-  if (number == SYS_prctl && c->app.gpr[kRdi] == PR_SET_SYSCALL_USER_DISPATCH) {
+  if (operation == PR_SET_SYSCALL_USER_DISPATCH) {
     set_result(c, set_user_dispatch(c));
     return true;
   }
@@ -248,7 +261,7 @@ bool leave_engine(ThreadContext* c, uint64_t number) {
 
 void do_syscall(ThreadContext* c) {
   uint64_t* g = c->app.gpr;
-  const uint64_t number = g[kRax];
+  const uint64_t number = static_cast<uint32_t>(g[kRax]);   // as the kernel takes it (arch/x86/entry/entry_64.S)
   remember(c, kCallEvents + number, g[kRdi]);
   if (keeps_log()) log_line("system call %lu(%#lx, %#lx, %#lx) from %#lx", number, g[kRdi], g[kRsi], g[kRdx], c->app.pc);
   // The signal comes first, before any call that could unblock another one.

@@ -265,15 +265,32 @@ void note_protected(AppAddress from, uint64_t bytes, uint64_t protection) {
   }
 }
 
+void put_moved(std::vector<TakenOut> parts, AppAddress from, uint64_t old_bytes, AppAddress to, uint64_t new_bytes) {
+  remove(raw(to), raw(to) + new_bytes);
+  for (TakenOut& p : parts) {
+    p.from += raw(to) - raw(from);
+    p.to += raw(to) - raw(from);
+  }
+  if (old_bytes != new_bytes) {   // then it is one mapping
+    parts.resize(1);
+    parts[0].to = raw(to) + new_bytes;
+  }
+  put_back(parts);
+}
+
 void note_moved(AppAddress from, uint64_t old_bytes, AppAddress to, uint64_t new_bytes, bool stays) {
-  const auto m = find(raw(from));
-  if (m == g_mappings.end()) return;
-  Mapping moved = m->second;
-  moved.end = raw(to) + new_bytes;
-  // An old size of 0 makes a second mapping of the same memory.
-  if (old_bytes == 0) m->second.shared = moved.shared = true;
-  if (!stays) remove(raw(from), raw(from) + old_bytes);
-  add(raw(to), moved);
+  if (old_bytes == 0) {   // makes a second mapping of the same memory
+    const auto m = find(raw(from));
+    if (m == g_mappings.end()) return;
+    m->second.shared = true;
+    Mapping second = m->second;
+    second.end = raw(to) + new_bytes;
+    return add(raw(to), second);
+  }
+  const std::vector<TakenOut> parts = take_out(from, old_bytes);
+  if (parts.empty()) return;
+  if (stays) put_back(parts);
+  put_moved(parts, from, old_bytes, to, new_bytes);
 }
 
 }  // namespace simrun::engine

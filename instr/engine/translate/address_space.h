@@ -46,6 +46,8 @@ struct TakenOut {
 };
 std::vector<TakenOut> take_out(AppAddress from, uint64_t bytes);
 void put_back(const std::vector<TakenOut>& parts);
+// At another place: several mappings, if the size stays (Linux 6.17), with what is between them.
+void put_moved(std::vector<TakenOut> parts, AppAddress from, uint64_t old_bytes, AppAddress to, uint64_t new_bytes);
 
 void note_protected(AppAddress from, uint64_t bytes, uint64_t protection);
 // Where a change of protection from there on begins: with PROT_GROWSDOWN at the beginning of the stack (mm/mprotect.c).

@@ -87,6 +87,12 @@ void form_superblock(AppAddress pc, uint32_t max_instructions, DecodedSuperblock
     const bool new_page = raw(at) >> 12 != raw(pc) >> 12;
     if (new_page && code_may_change(at) != out.changeable) break;
     if (!decode_one(reinterpret_cast<const uint8_t*>(raw(at)), available, at, i)) break;
+    // Its last bytes may lie where code changes.
+    if (!out.changeable && raw(at) >> 12 != (raw(at) + i.length - 1) >> 12 && code_may_change(at + (i.length - 1))) {
+      if (out.count > 0) break;
+      out.changeable = true;
+      max_instructions = std::min(max_instructions, kMaxChangeableInstructions);
+    }
     // What is asked before the instruction comes before everything.
     if (out.count > 0 && (is_one_byte(i, kPopFlagsOpcode) || i.stores_fpu_pointer)) break;
     words += words_bound(i);
@@ -149,6 +155,7 @@ class FlagSearch {
       Instruction i;
       const uint32_t available = readable_bytes(pc, executable_bytes(pc, 15));
       if (available == 0 || code_may_change(pc) || !decode_one(reinterpret_cast<const uint8_t*>(raw(pc)), available, pc, i)) return false;
+      if (code_may_change(pc + (i.length - 1))) return false;
       include(pc, i.length);
       if (i.flags_read & open) return false;
       open &= static_cast<FlagSet>(~i.flags_overwritten);

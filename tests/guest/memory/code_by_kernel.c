@@ -65,13 +65,16 @@ static void through_proc(void) {
   CHECK_EQUAL(call(code), 7);
   const int memory = open("/proc/self/mem", O_RDWR);
   unsigned char made[6];
-  for (int k = 30; k < 36; ++k) {
+  const struct iovec here = {made, 6};
+  for (int k = 30; k < 40; ++k) {
     make(made, k);
     if (k < 33) {
       CHECK_EQUAL(pwrite(memory, made, 6, (off_t)code), 6);
+    } else if (k < 35) {
+      CHECK_EQUAL(pwritev2(memory, &here, 1, (off_t)code, 0), 6);
     } else {
       CHECK_EQUAL(lseek(memory, (off_t)code, SEEK_SET), (off_t)code);
-      CHECK_EQUAL(write(memory, made, 6), 6);
+      CHECK_EQUAL(k < 37 ? pwritev2(memory, &here, 1, -1, 0) : write(memory, made, 6), 6);
     }
     CHECK_EQUAL(call(code), k);
   }

@@ -56,6 +56,8 @@ int main(void) {
   CHECK_EQUAL(page[0], 0);
   CHECK(munmap(page, 0x0e0000000000) == 0);
   CHECK(msync(page, PAGE, MS_ASYNC) == -1 && errno == ENOMEM);
+  CHECK(munmap(0, 1ul << 47) == -1 && errno == EINVAL);   // more than there is: nothing is done
+  CHECK(munmap((void*)4096, 0x7ffffffff000) == -1 && errno == EINVAL);
   CHECK(mlockall(0) == -1 && errno == EINVAL);
   CHECK(mlockall(64) == -1 && errno == EINVAL);
   return finish();

@@ -1,11 +1,15 @@
+// build: -pthread
 // /proc/self/maps, status, stat, statm and limits say what they say natively: sizes that agree, the program's own signals, no
 // mapping that the program does not have; with lowest descriptor numbers, and with no descriptor to spare.
 #include <ctype.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 
 #include "tests/guest/guest.h"
 
@@ -121,10 +125,40 @@ static void without_descriptors(void) {
   for (int fd = 3; fd < 8; ++fd) close(fd);
 }
 
+static void* of_thread(void* unused) {
+  char path[64];
+  snprintf(path, sizeof path, "/proc/%d/maps", gettid());
+  const size_t size = strlen(read_file(path));
+  CHECK(size != 0 && strstr(text, "simrun") == NULL);
+  return unused;
+}
+
+static void of_threads(void) {
+  pthread_t thread;
+  CHECK(pthread_create(&thread, NULL, of_thread, NULL) == 0 && pthread_join(thread, NULL) == 0);
+}
+
+// A user who may have no more processes.
+static void without_processes(void) {
+  const pid_t child = fork();
+  if (child == 0) {
+    const struct rlimit none = {0, 0};
+    CHECK(getuid() != 0 || syscall(SYS_setresuid, 65534, 65534, 65534) == 0);
+    CHECK(setrlimit(RLIMIT_NPROC, &none) == 0 && fork() == -1);
+    sizes();
+    signals();
+    _exit(7);
+  }
+  int status;
+  CHECK(waitpid(child, &status, 0) == child && status == 7 << 8);
+}
+
 int main(void) {
   sizes();
   signals();
   at_first_read();
   without_descriptors();
+  without_processes();
+  of_threads();
   return finish();
 }

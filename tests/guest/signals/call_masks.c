@@ -1,9 +1,11 @@
-// The mask of a handler that interrupts a call with a mask of its own (sigsuspend, ppoll, pselect) comes from the
+// The mask of a handler that interrupts a call with a mask of its own (sigsuspend, ppoll, pselect, io_pgetevents) comes from the
 // call's mask.
 #include <errno.h>
+#include <linux/aio_abi.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/select.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 
 #include "tests/guest/guest.h"
@@ -39,6 +41,18 @@ int main(void) {
   sigaddset(&inside, SIGUSR2);
   arm();
   CHECK(pselect(0, NULL, NULL, NULL, NULL, &inside) == -1 && errno == EINTR && blocked_in_handler == 1);
+  aio_context_t events = 0;
+  CHECK(syscall(SYS_io_setup, 1, &events) == 0);
+  struct io_event event;
+  for (int blocked = 0; blocked < 2; ++blocked) {
+    (blocked ? sigaddset : sigdelset)(&inside, SIGUSR2);
+    const struct {
+      const sigset_t* mask;
+      size_t size;
+    } argument = {&inside, 8};
+    arm();
+    CHECK(syscall(SYS_io_pgetevents, events, 1, 1, &event, NULL, &argument) == -1 && errno == EINTR && blocked_in_handler == blocked);
+  }
   sigset_t now;
   sigprocmask(SIG_BLOCK, NULL, &now);
   CHECK(sigismember(&now, SIGALRM) && sigismember(&now, SIGUSR2));

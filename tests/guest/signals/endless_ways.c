@@ -79,8 +79,10 @@ static void once_deep_down(void) {
     struct sigaction once = {.sa_handler = on_signal, .sa_flags = SA_RESETHAND};
     CHECK(sigaction(SIGALRM, &once, NULL) == 0);
     const struct itimerval soon = {{0, 0}, {0, 2000}};
-    CHECK(setitimer(ITIMER_REAL, &soon, NULL) == 0);
-    if (sigsetjmp(back, 1) == 0) way_recursion();
+    if (sigsetjmp(back, 1) == 0) {
+      CHECK(setitimer(ITIMER_REAL, &soon, NULL) == 0);
+      way_recursion();
+    }
     sigaction(SIGALRM, NULL, &once);
     CHECK(once.sa_handler == SIG_DFL);
   }
