@@ -239,6 +239,7 @@ Json speed(const RunResult& r) {
   const channel::ThreadStatistics t = r.totals();
   const double seconds = r.wall_seconds > 0 ? r.wall_seconds : 1e-9;
   return {{"wall_seconds", r.wall_seconds},
+          {"simulator_seconds", r.simulator_seconds},
           {"mips", static_cast<double>(t.instructions) / seconds / 1e6},
           {"million_references_per_second", static_cast<double>(t.loads + t.stores + t.fetch_lines) / seconds / 1e6}};
 }

@@ -80,6 +80,7 @@ RunResult ProgramRun::take_end() {
     result_.signal = WTERMSIG(status);
   else
     result_.exit_code = WEXITSTATUS(status);
+  result_.simulator_seconds = own_processor_seconds();
   result_.wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   return std::move(result_);
 }

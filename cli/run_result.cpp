@@ -1,6 +1,15 @@
 #include "cli/run_result.h"
 
+#include <sys/resource.h>
+
 namespace simrun::cli {
+
+double own_processor_seconds() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& t) { return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec); };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
 
 EngineCounts& EngineCounts::operator+=(const EngineCounts& o) {
   for (auto member :

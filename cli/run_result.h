@@ -43,12 +43,16 @@ struct SweepPoint {
   sim::Statistics caches;
 };
 
+// Processor time of this process and all its threads so far, user and system.
+double own_processor_seconds();
+
 struct RunResult {
   std::vector<std::string> command;
   RunMode mode = RunMode::kSim;
   std::string order;        // between threads, as --order names it; empty: nothing was put in order
   std::string started;      // UTC, ISO 8601
   double wall_seconds = 0;  // from launch to the end of the simulation
+  double simulator_seconds = 0;  // own_processor_seconds() then: without the program's
   int exit_code = 0;        // when signal == 0
   int signal = 0;           // that ended the program
   bool counted = true;      // false: nothing was read of the stream (null, discard)

@@ -341,6 +341,7 @@ RunResult simulate(const SimOptions& o) {
   }
   read_trace_summary(trace.information(), trace.summary(), result);
   if (!trace.incomplete().empty()) result.warnings.push_back(fmt::format("{}: {}", o.trace, trace.incomplete()));
+  result.simulator_seconds = own_processor_seconds();
   result.wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;
 }

@@ -247,11 +247,15 @@ void put_back(const std::vector<TakenOut>& parts) {
 AppAddress begin_of_protection(AppAddress from, uint64_t protection) {
   const auto m = find_grown(raw(from));
   if ((protection & PROT_GROWSDOWN) == 0 || m == g_mappings.end() || !m->second.stack) return from;
-  const uint64_t end = m->second.end;
+  // What grew without a call, and parts that are alike again: the kernel has joined them.
+  const Mapping whole = m->second;
   uint64_t begin = m->first;
-  for (auto lower = find_grown(begin - kPage); lower != g_mappings.end() && lower->second.end == end; lower = find_grown(begin - kPage))
+  for (;;) {
+    const auto lower = find_grown(begin - kPage);
+    if (lower == g_mappings.end() || lower->first >= begin) return AppAddress{begin};
+    if (lower->second.end != whole.end && !(lower->second.end == begin && lower->second.like(whole))) return AppAddress{begin};
     begin = lower->first;
-  return AppAddress{begin};
+  }
 }
 
 void note_protected(AppAddress from, uint64_t bytes, uint64_t protection) {
