@@ -16,7 +16,7 @@ namespace simrun::sim {
 class LineDirectory {
  public:
   // `children`: number of caches directly nearer the core.
-  explicit LineDirectory(uint32_t children) : words_((children + 63) / 64) { CHECK(children < kNoChild); }
+  explicit LineDirectory(uint32_t children) : words_(std::max(1u, (children + 63) / 64)) { CHECK(children < kNoChild); }
 
   // The entry of `line`, made when there is none: without sharers and data, not exclusive.
   Slot open(uint64_t line);
@@ -57,7 +57,7 @@ class LineDirectory {
     a.list(more_sharers_);
     a.value(first_free_);
     a.value(open_);
-    if (a.reads()) chain_anew(most_heads_for(entries_.size()));
+    if (a.reads()) chain_anew(heads_for(entries_.size()));
   }
 
   size_t open_entries() const { return open_; }
@@ -85,7 +85,7 @@ class LineDirectory {
     const uint64_t hash = line / kLinesTogether * 0x9e3779b97f4a7c15u >> shift_;
     return (hash * kLinesTogether + line % kLinesTogether) & (heads_.size() - 1);
   }
-  static size_t most_heads_for(size_t entries) {
+  static size_t heads_for(size_t entries) {
     return std::max<size_t>(kFewestHeads, std::bit_ceil(kHeadsPerEntry * entries));
   }
   void chain_anew(size_t heads);

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <random>
+#include <set>
 
 namespace simrun::sim {
 namespace {
@@ -36,6 +37,34 @@ TEST(LineDirectory, FindsWhatIsOpen) {
     size_t seen = 0;
     directory.for_each([&](Slot slot) { seen += open.at(directory.line(slot)) == slot; });
     EXPECT_EQ(seen, open.size());
+  }
+}
+
+// Also beyond the 64 that an entry holds itself, and when an entry is used again for another line.
+TEST(LineDirectory, KnowsTheSharersOfEachLine) {
+  for (const uint32_t children : {1u, 64u, 65u, 200u}) {
+    std::mt19937_64 random(children);
+    LineDirectory directory(children);
+    std::map<uint64_t, std::set<uint32_t>> sharers;
+    for (int i = 0; i < 20'000; ++i) {
+      const uint64_t line = random() % 300;
+      const auto child = static_cast<uint32_t>(random() % children);
+      const bool known = sharers.contains(line);
+      const Slot slot = directory.open(line);
+      std::set<uint32_t> found;
+      for (uint32_t word = 0; word < directory.sharer_words(); ++word)
+        for (uint32_t bit = 0; bit < 64; ++bit)
+          if (directory.sharers(slot, word) >> bit & 1) found.insert(64 * word + bit);
+      ASSERT_EQ(found, known ? sharers[line] : std::set<uint32_t>{}) << children;
+      if (random() % 3 != 0) {
+        directory.add_sharer(slot, child);
+        sharers[line].insert(child);
+        continue;
+      }
+      for (const uint32_t sharer : found) directory.remove_sharer(slot, sharer);
+      directory.close(slot);
+      sharers.erase(line);
+    }
   }
 }
 
