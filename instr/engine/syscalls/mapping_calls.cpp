@@ -219,7 +219,7 @@ bool meets_engine_memory(ThreadContext* c, uint64_t number, const uint64_t* a, i
   switch (number) {
     case SYS_mmap:  // there is no way to give memory at this address
       if (!(a[3] & MAP_FIXED) || (a[3] & MAP_FIXED_NOREPLACE) || !in_range(a[0], whole_pages(a[1]))) return false;
-      result = only_reserves(a) ? reserve_around(c, a) : -ENOMEM;
+      result = only_reserves(a) && a[0] + whole_pages(a[1]) <= end_of_user_space() ? reserve_around(c, a) : -ENOMEM;
       return true;
     case SYS_munmap:
       if (!in_range(a[0], whole_pages(a[1]))) return false;

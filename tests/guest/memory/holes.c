@@ -58,6 +58,8 @@ int main(void) {
   CHECK(msync(page, PAGE, MS_ASYNC) == -1 && errno == ENOMEM);
   CHECK(munmap(0, 1ul << 47) == -1 && errno == EINVAL);   // more than there is: nothing is done
   CHECK(munmap((void*)4096, 0x7ffffffff000) == -1 && errno == EINVAL);
+  const int reserve = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+  CHECK(mmap((void*)0x10000, 1ul << 47, PROT_NONE, reserve, -1, 0) == MAP_FAILED && errno == ENOMEM);
   CHECK(mlockall(0) == -1 && errno == EINVAL);
   CHECK(mlockall(64) == -1 && errno == EINVAL);
   return finish();
