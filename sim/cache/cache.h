@@ -112,6 +112,11 @@ class Cache {
       return victim_by_policy(line);
     return oldest(line);
   }
+  // The host will look at the set of `line`.
+  void prefetch_set(uint64_t line) const {
+    const uint8_t* const set = base(set_of(line));
+    for (uint64_t at = 0; at < set_bytes_; at += 64) __builtin_prefetch(set + at, 1);
+  }
   // The same when orders_by_age().
   Slot oldest(uint64_t line) const {
     const uint64_t set = set_of(line);

@@ -94,9 +94,24 @@ Slot CoherentTree::allocate(NodeId node, const Request& request) {
   if (nodes_[node].plain && nobody_watches()) [[likely]]
     return miss_plain(way(request.core, nodes_[node].side), nodes_[node].level, request.core, request.kind,
                       request.line);
+  if (const NodeId parent = nodes_[node].parent; parent != kMemory && !nodes_[parent].holds_directory())
+    prefetch_for_miss(node, request.line);
   // The parent first: what it evicts may leave here too, and then nothing needs to be evicted here.
   const Grant grant = serve(nodes_[node].parent, nodes_[node].child_number, request);
   return place(node, request.line, make_state(grant.exclusive, grant.dirty), grant.slot);
+}
+
+// A miss goes through tables that the host used long ago, one behind the other: what is known of it now is asked for at once.
+void CoherentTree::prefetch_for_miss(NodeId node, uint64_t line) {
+  const NodeId parent = nodes_[node].parent;
+  directories_[parent].prefetch(line);
+  if (nodes_[parent].parent == kMemory && directory_at_memory()) memory_directory_.prefetch(line);
+  const Cache& cache = caches_[node];
+  if (!cache.orders_by_age()) return;
+  const Slot leaves = cache.oldest(line);
+  if (!cache.holds_line(leaves)) return;
+  directories_[parent].prefetch_entry(cache.parent_slot(leaves));
+  caches_[parent].prefetch_set(cache.line(leaves));
 }
 
 Slot CoherentTree::place(NodeId node, uint64_t line, State state, Slot parent_slot) {

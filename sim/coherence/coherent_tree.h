@@ -255,6 +255,7 @@ class CoherentTree {
   // A miss that the next level answers, which includes this cache, while nobody watches that and its prefetchers do not
   // want to see it. kNoSlot: it is another one, and nothing has changed.
   Slot take_from_parent(NodeId node, const Request& request);
+  void prefetch_for_miss(NodeId node, uint64_t line);
   // Puts a line into the array of `node`; evicts what is in the way. Returns its slot.
   Slot place(NodeId node, uint64_t line, State state, Slot parent_slot);
   void place_data(NodeId node, Slot entry, bool dirty);

@@ -22,6 +22,11 @@ class LineDirectory {
   Slot open(uint64_t line);
   // The entry of `line`, or kNoSlot.
   Slot find(uint64_t line) const;
+  // The host will look for them.
+  void prefetch(uint64_t line) const {
+    if (open_ != 0) __builtin_prefetch(&heads_[head_of(line)]);
+  }
+  void prefetch_entry(Slot slot) const { __builtin_prefetch(&entries_[slot], 1); }
   // Drops an entry without sharers.
   void close(Slot slot);
 

@@ -97,6 +97,8 @@ void CoherentTree::evict_tracked(NodeId node, Slot slot) {
   LineDirectory& directory = directories_[node];
   const uint64_t line = cache.line(slot);
   const Slot entry = cache.parent_slot(slot);
+  directory.prefetch(line);
+  if (nodes_[node].parent == kMemory && directory_at_memory()) memory_directory_.prefetch(line);
   const Slot above = directory.parent_slot(entry);
   const bool dirty = is_dirty(cache.state(slot));
   forget_array_line(node, slot, Loss::kEvicted);
