@@ -1,6 +1,7 @@
 // What every guest program includes: a check that ends the program, and the last line of a good run.
 #pragma once
 
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,6 +37,15 @@ static inline int finish(void) {
   puts("EXIT-SUCCESS");
   fflush(stdout);
   return 0;
+}
+
+// The signals that the thread blocks: bit number - 1.
+static inline uint64_t mask_now(void) {
+  uint64_t mask = 0;
+  sigset_t set;
+  CHECK(sigprocmask(SIG_BLOCK, NULL, &set) == 0);
+  for (int k = 1; k <= 64; ++k) mask |= (uint64_t)(sigismember(&set, k) == 1) << (k - 1);
+  return mask;
 }
 
 static inline uint64_t mix(uint64_t hash, uint64_t value) {

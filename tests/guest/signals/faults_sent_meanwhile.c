@@ -14,14 +14,6 @@ enum { kNumbers = sizeof numbers / sizeof *numbers };
 
 static volatile int taken[65], in_child;
 
-static uint64_t mask_now(void) {
-  uint64_t mask = 0;
-  sigset_t set;
-  CHECK(sigprocmask(SIG_BLOCK, NULL, &set) == 0);
-  for (int k = 1; k <= 64; ++k) mask |= (uint64_t)(sigismember(&set, k) == 1) << (k - 1);
-  return mask;
-}
-
 static void handler(int number) {
   ++taken[number];
   if (!in_child) CHECK_EQUAL(mask_now(), ~0ull & ~(1ull << (SIGKILL - 1) | 1ull << (SIGSTOP - 1) | 3ull << 31));

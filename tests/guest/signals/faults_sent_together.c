@@ -10,14 +10,6 @@ enum { kNumbers = sizeof numbers / sizeof *numbers };
 static volatile int order[kNumbers], taken;
 static volatile uint64_t masks[kNumbers];
 
-static uint64_t mask_now(void) {
-  uint64_t mask = 0;
-  sigset_t set;
-  CHECK(sigprocmask(SIG_BLOCK, NULL, &set) == 0);
-  for (int k = 1; k <= 64; ++k) mask |= (uint64_t)(sigismember(&set, k) == 1) << (k - 1);
-  return mask;
-}
-
 static void caught(int number) {
   masks[taken] = mask_now();
   order[taken++] = number;
