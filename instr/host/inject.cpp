@@ -72,7 +72,13 @@ std::string find_engine(const std::string& asked) {
 
 LimitsBefore make_room_in(pid_t pid, const LaunchOptions& options) {
   const uint64_t own = kEngineAllowanceBytes + kEngineStackBytes;
-  return {make_room(pid, RLIMIT_AS, own + mapping_bytes(options) + 2 * options.code_cache_bytes), make_room(pid, RLIMIT_DATA, own)};
+  const rlimit address_space = make_room(pid, RLIMIT_AS, own + mapping_bytes(options) + 2 * options.code_cache_bytes);
+  try {
+    return {address_space, make_room(pid, RLIMIT_DATA, own)};
+  } catch (...) {
+    prlimit(pid, RLIMIT_AS, &address_space, nullptr);
+    throw;
+  }
 }
 
 Injected inject(RemoteProcess& process, const LaunchOptions& options, const std::string& engine, const LimitsBefore& limits,

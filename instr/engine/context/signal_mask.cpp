@@ -2,6 +2,7 @@
 
 #include <atomic>
 
+#include "base/check.h"
 #include "instr/engine/context/raw_syscall.h"
 
 // rt_sigprocmask(how, set, old_set, 8), in one place with a name for its end.
@@ -25,10 +26,13 @@ static_assert(SYS_rt_sigprocmask == 14);
 namespace simrun::engine {
 namespace {
 
+constexpr int kFaultSignals = 5;
+constexpr int kHeld[kFaultSignals] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP};
+
 struct HeldBack {
   std::atomic<bool> allowed = false;  // read by the handler, on the same thread
-  bool has[2] = {};
-  siginfo_t info[2];
+  bool has[kFaultSignals] = {};
+  siginfo_t info[kFaultSignals];
 };
 thread_local HeldBack t_held;
 
@@ -40,7 +44,6 @@ struct Blocked {
 };
 thread_local Blocked t_blocked;
 
-constexpr int kHeld[2] = {SIGSEGV, SIGBUS};
 constexpr uint64_t bit_of(int number) { return 1ull << (number - 1); }
 
 uint64_t change(uint64_t how, uint64_t mask) {
@@ -59,15 +62,17 @@ uint64_t set_signal_mask(uint64_t mask) {
   t_blocked.ends.store(false, std::memory_order_seq_cst);
   if (depth == 0) return old;
   t_blocked.depth.store(depth - 1, std::memory_order_seq_cst);
-  if (const uint64_t late = t_blocked.deferred.exchange(0, std::memory_order_seq_cst) & ~mask)
+  if (const uint64_t late = t_blocked.deferred.load(std::memory_order_seq_cst) & ~mask) {
     change(SIG_UNBLOCK, late);  // one came between the last two
+    t_blocked.deferred.store(0, std::memory_order_seq_cst);
+  }
   return old;
 }
 
-uint64_t block_signals() {
+uint64_t block_signals(uint64_t which) {
   t_blocked.deferred.store(0, std::memory_order_seq_cst);
   t_blocked.depth.fetch_add(1, std::memory_order_seq_cst);
-  const uint64_t old = change(SIG_BLOCK, kAllSignals);
+  const uint64_t old = change(SIG_BLOCK, which);
   return own_mask(old);  // one may have come between the last two
 }
 
@@ -89,7 +94,7 @@ bool is_behind_mask_change(uint64_t pc) { return pc == reinterpret_cast<uint64_t
 // (kernel/signal.c, dequeue_synchronous_signal).
 void send_again(int number, const siginfo_t& info) {
   const auto pid = static_cast<uint64_t>(raw_syscall(SYS_getpid)), signal = static_cast<uint64_t>(number);
-  if (info.si_code == SI_USER || info.si_code == SI_QUEUE)
+  if (info.si_code == SI_USER)
     raw_syscall(SYS_rt_sigqueueinfo, pid, signal, word(&info));
   else
     raw_syscall(SYS_rt_tgsigqueueinfo, pid, static_cast<uint64_t>(raw_syscall(SYS_gettid)), signal, word(&info));
@@ -104,19 +109,32 @@ FaultsAllowed::~FaultsAllowed() {
   // Sent again while all is blocked: they come, or go on waiting, with the mask.
   change(SIG_SETMASK, ~0ull);
   t_held.allowed.store(false, std::memory_order_seq_cst);
-  for (int k = 0; k < 2; ++k) {
+  send_held();
+  change(SIG_SETMASK, mask_);
+}
+
+void send_held() {
+  for (int k = 0; k < kFaultSignals; ++k) {
     if (!t_held.has[k]) continue;
+    change(SIG_SETMASK, ~0ull);
     t_held.has[k] = false;
     send_again(kHeld[k], t_held.info[k]);
   }
-  change(SIG_SETMASK, mask_);
+}
+
+void hold(int number, const siginfo_t& info) {
+  for (int k = 0; k < kFaultSignals; ++k) {
+    if (kHeld[k] != number) continue;
+    if (!t_held.has[k]) t_held.info[k] = info;  // a second one of a number is the first one, as for the kernel
+    t_held.has[k] = true;
+    return;
+  }
+  CHECK(false);  // all others are blocked
 }
 
 bool hold_back(int number, const siginfo_t& info) {
   if (!t_held.allowed.load(std::memory_order_seq_cst)) return false;
-  const int k = number == SIGBUS ? 1 : 0;
-  t_held.info[k] = info;
-  t_held.has[k] = true;
+  hold(number, info);
   return true;
 }
 

@@ -17,7 +17,8 @@ inline constexpr uint64_t kAllSignals = ~(1ull << (SIGSEGV - 1) | 1ull << (SIGBU
 // Both return the old mask.
 uint64_t set_signal_mask(uint64_t mask);
 // Adds kAllSignals, until the next set_signal_mask: what the program blocks itself, a SIGSEGV that was sent too, goes on waiting.
-uint64_t block_signals();
+uint64_t block_signals(uint64_t which = kAllSignals);
+inline constexpr uint64_t kFaultsToo = ~0ull;  // where a fault's signal that is sent would find no context
 // All is blocked already, by the handler.
 void note_blocked();
 // For the handler: true when all is blocked by the engine, so that this signal, which was sent, must come later. `pc`, `mask`: of the frame.
@@ -42,6 +43,12 @@ class FaultsAllowed {
  private:
   uint64_t mask_;
 };
+
+// For the handler: keeps a fault's signal, which was sent, until send_held(). It is not blocked meanwhile: the program goes on to its safe
+// point, and may have the fault itself.
+void hold(int number, const siginfo_t& info);
+// Sends again what is kept; before the mask is set.
+void send_held();
 
 // For the handler: is this signal, which was sent, one to wait?
 bool hold_back(int number, const siginfo_t& info);

@@ -159,6 +159,7 @@ void raise_for_frame(ThreadContext* c, int number) {
 void end_pending(ThreadContext* c) {
   note_blocked();
   c->pending.number.store(0, std::memory_order_seq_cst);
+  send_held();
 }
 
 }  // namespace

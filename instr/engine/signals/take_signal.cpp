@@ -222,9 +222,11 @@ uint64_t handle_signal(int number, siginfo_t* info, KernelUcontext* u) {
   }
   if (is_fault_signal(number) && hold_back(number, *info)) return 0;
   // Only a fault's signal that somebody sent gets here: they are never blocked by the engine. Later, then.
-  const bool waits = c->pending.number.load() != 0;
-  if (waits) u->mask |= 1ull << (number - 1);
-  if (waits || (is_fault_signal(number) && defer(number, u->rip, u->mask))) {
+  if (c->pending.number.load() != 0) {
+    hold(number, *info);
+    return 0;
+  }
+  if (is_fault_signal(number) && defer(number, u->rip, u->mask)) {
     send_again(number, *info);
     return 0;
   }

@@ -205,7 +205,7 @@ int64_t clone_process(ThreadContext* c, CloneRequest& request, uint64_t mask) {
 
 bool finish_clone(ThreadContext* c, CloneRequest& request) {
   // No signal may come to a child that has no context, or to a helper thread. One that came just before has the application's mask.
-  const uint64_t mask = block_signals();
+  const uint64_t mask = block_signals(kFaultsToo);
   if (c->pending.number.load(std::memory_order_relaxed) != 0) return false;
   // What vfork makes goes native, for which it needs signal actions of its own.
   const bool stays = (request.flags & CLONE_VM) != 0 && (request.flags & (CLONE_VFORK | CLONE_SIGHAND)) != CLONE_VFORK;
@@ -308,7 +308,7 @@ void start_thread(ThreadContext* c) {
 }
 
 void end_thread(ThreadContext* c, uint64_t call) {
-  block_signals();
+  block_signals(kFaultsToo);
   if (c->pending.number.load(std::memory_order_relaxed) != 0) return;
   const uint64_t status = c->app.gpr[kRdi];
   end_budget(c);
@@ -325,7 +325,7 @@ void end_thread(ThreadContext* c, uint64_t call) {
 }
 
 void kill_thread(ThreadContext* c) {
-  block_signals();
+  block_signals(kFaultsToo);
   raw_syscall(SYS_prctl, PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
   append_event(c, border::Event::kThreadEnd, {});
   const border::ThreadState state = end_ring(c);
