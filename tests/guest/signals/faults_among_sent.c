@@ -2,13 +2,10 @@
 // Real faults of a program to which another process sends the same signals: each fault is seen once, whatever else comes; and threads that
 // begin and end meanwhile.
 #include <pthread.h>
-#include <sched.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <ucontext.h>
 
 #include "tests/guest/guest.h"
+#include "tests/guest/signal_sender.h"
 
 static const int numbers[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE};
 enum { kNumbers = sizeof numbers / sizeof *numbers };
@@ -36,16 +33,6 @@ static void handler(int number, siginfo_t* info, void* context) {
   }
 }
 
-static void send_for_ever(pid_t parent, volatile int* steps) {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  for (int seen = 0; getppid() == parent;) {
-    for (int k = 0; k < kNumbers; ++k) kill(parent, numbers[k]);
-    while (*steps == seen && getppid() == parent) sched_yield();
-    seen = *steps;
-  }
-  _exit(0);
-}
-
 static void* nothing(void* unused) { return unused; }
 
 int main(void) {
@@ -53,28 +40,24 @@ int main(void) {
     struct sigaction action = {.sa_sigaction = handler, .sa_flags = SA_SIGINFO | SA_RESTART};
     CHECK(sigaction(numbers[k], &action, NULL) == 0);
   }
-  volatile int* const steps = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  CHECK(steps != MAP_FAILED);
-  const pid_t parent = getpid(), sender = fork();
-  if (sender == 0) send_for_ever(parent, steps);
+  const struct SignalSender sender = start_sender(numbers, kNumbers);
   for (int round = 1; round <= 300; ++round) {
-    ++*steps;
+    ++*sender.steps;
     __asm__ volatile("xor %%ecx, %%ecx; xor %%edx, %%edx; div %%ecx" : : "a"(1) : "rcx", "rdx", "cc");
-    ++*steps;
+    ++*sender.steps;
     __asm__ volatile("ud2" : : : "memory");
-    ++*steps;
+    ++*sender.steps;
     __asm__ volatile("mov $8, %%ecx; mov (%%rcx), %%eax" : : : "rax", "rcx", "memory");
     CHECK(divisions == round && undefined == round && reads == round);
     if (round % 8 != 0) continue;
     pthread_t thread;
-    ++*steps;
+    ++*sender.steps;
     CHECK(pthread_create(&thread, NULL, nothing, NULL) == 0);
-    ++*steps;
+    ++*sender.steps;
     CHECK(pthread_join(thread, NULL) == 0);
   }
-  while (sent == 0) ++*steps;
-  CHECK(kill(sender, SIGKILL) == 0);
-  CHECK(waitpid(sender, NULL, 0) == sender);
+  while (sent == 0) ++*sender.steps;
+  end_sender(&sender);
   sigset_t set;
   CHECK(sigprocmask(SIG_BLOCK, NULL, &set) == 0);
   for (int k = 0; k < kNumbers; ++k) CHECK(sigismember(&set, numbers[k]) == 0);

@@ -1,13 +1,12 @@
 // Signals of faults that another process sends, whatever the program does meanwhile: each handler runs under the mask that it asked for, and
 // the program's own mask stays as it is.
 #include <errno.h>
-#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #include "tests/guest/guest.h"
+#include "tests/guest/signal_sender.h"
 
 static const int numbers[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGUSR1};
 enum { kNumbers = sizeof numbers / sizeof *numbers };
@@ -27,33 +26,19 @@ static void install(void) {
   }
 }
 
-// One of each for every step of the parent's, so that it gets on however slow it is.
-static void send_for_ever(pid_t parent, volatile int* steps) {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  for (int seen = 0; getppid() == parent;) {
-    for (int k = 0; k < kNumbers; ++k) kill(parent, numbers[k]);
-    while (*steps == seen && getppid() == parent) sched_yield();
-    seen = *steps;
-  }
-  _exit(0);
-}
-
 int main(void) {
   install();
   const uint64_t before = mask_now();
-  volatile int* const steps = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  CHECK(steps != MAP_FAILED);
-  const pid_t parent = getpid(), sender = fork();
-  if (sender == 0) send_for_ever(parent, steps);
+  const struct SignalSender sender = start_sender(numbers, kNumbers);
   unsigned char* const page = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   CHECK(page != MAP_FAILED);
   for (int round = 0; round < 150; ++round) {
     const unsigned char code[] = {0xb8, (unsigned char)round, 0, 0, 0, 0xc3};   // mov eax, round; ret
     memcpy(page + round % 16 * 16, code, sizeof code);
     CHECK_EQUAL(((int (*)(void))(page + round % 16 * 16))(), round);
-    ++*steps;
+    ++*sender.steps;
     install();
-    ++*steps;
+    ++*sender.steps;
     if (round % 16 == 0) {
       const pid_t child = fork();
       if (child == 0) {
@@ -64,17 +49,16 @@ int main(void) {
       CHECK(waitpid(child, &status, 0) == child);
       CHECK_EQUAL(status, 7 << 8);
     }
-    ++*steps;
+    ++*sender.steps;
     CHECK(mprotect(page, 4096, PROT_READ | PROT_EXEC) == 0);
-    ++*steps;
+    ++*sender.steps;
     CHECK(mprotect(page, 4096, PROT_READ | PROT_WRITE | PROT_EXEC) == 0);
     CHECK(read(-1, page, 1) == -1 && errno == EBADF);
     CHECK_EQUAL(mask_now(), before);
   }
   for (int k = 0; k < kNumbers; ++k)
-    for (; taken[numbers[k]] == 0; ++*steps) sched_yield();
-  CHECK(kill(sender, SIGKILL) == 0);
-  CHECK(waitpid(sender, NULL, 0) == sender);
+    for (; taken[numbers[k]] == 0; ++*sender.steps) sched_yield();
+  end_sender(&sender);
   CHECK_EQUAL(mask_now(), before);
   return finish();
 }
