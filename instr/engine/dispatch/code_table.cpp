@@ -558,7 +558,7 @@ Recovery recover(uint64_t code) {
   if (copy != s.bytes.end())
     form_superblock_from(copy->second.data(), static_cast<uint32_t>(copy->second.size()), superblock.pc, *decoded);
   else
-    form(superblock.pc, superblock.purpose, superblock.purpose != Purpose::kOrdinary ? superblock.instructions : s.options.max_instructions, *decoded);
+    form(superblock.pc, superblock.purpose, superblock.instructions, *decoded);   // it could go on where more has become executable since
   if (decoded->count != superblock.instructions) return result;   // the bytes have changed
   std::vector<uint8_t> scratch(Translator::size_bound(*decoded)), cold_scratch(Translator::size_bound(*decoded));
   const uint64_t start = g_code_cache.address(superblock.start);
