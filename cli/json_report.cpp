@@ -232,6 +232,8 @@ Json engine(const EngineCounts& e) {
           {"signals", e.signals},
           {"faults", e.faults},
           {"flushes", e.flushes},
+          {"protected_pages", e.protected_pages},
+          {"pages_given_back", e.pages_given_back},
           {"translation_seconds", e.translation_seconds}};
 }
 

@@ -59,6 +59,11 @@ void add_engine_options(CLI::App& app, ProgramOptions& o) {
       ->check([](const std::string& n) { return n == "1" ? "with 1 the program would never get anywhere: at least 2" : ""; })
       ->capture_default_str()
       ->group("Engine");
+  app.add_option("--protect-code", o.protect_code_after,
+                 "Take write permission from code that could change but does not when such code has been compared N times; 0: never")
+      ->type_name("N")
+      ->capture_default_str()
+      ->group("Engine");
   app.add_option("--debug-engine", o.engine_log, "Log what the engine does into FILE; -: standard error (docs/diagnosis.md)")
       ->type_name("FILE")
       ->group("Engine");

@@ -291,6 +291,8 @@ std::string engine_report(const RunResult& r) {
   put(out, "   {} signals, {} faults, {} flushes; translation {:.3f} s ({:.2f} us a superblock)\n", grouped(e.signals),
       grouped(e.faults), grouped(e.flushes), e.translation_seconds,
       e.superblocks == 0 ? 0.0 : e.translation_seconds * 1e6 / static_cast<double>(e.superblocks));
+  if (e.protected_pages != 0)
+    put(out, "   {} pages of code protected, {} given back\n", grouped(e.protected_pages), grouped(e.pages_given_back));
   if (r.counted && r.mode != RunMode::kCount) {
     const channel::ThreadStatistics t = r.totals();
     put(out, "   stream: {} words, {:.2f} bytes an instruction, {:.1f} instructions a path\n", grouped(t.words),

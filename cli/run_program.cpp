@@ -27,6 +27,7 @@ host::LaunchOptions launch_options(const ProgramOptions& o, border::Mode mode, c
   l.unroll_loops = o.unroll_loops;
   l.live_words = o.recorded_order;
   l.force_safe_points = o.force_safe_points;
+  l.protect_code_after = o.protect_code_after;
   l.drop_streams = o.discard;
   l.count_interval = count.interval;
   l.count_interval_threads = count.interval_threads;

@@ -23,6 +23,7 @@ struct EngineCounts {
   uint64_t dispatches_new = 0, dispatches_link = 0, dispatches_indirect = 0, dispatches_syscall = 0,
            dispatches_check = 0, dispatches_other = 0;
   uint64_t signals = 0, faults = 0, flushes = 0;
+  uint64_t protected_pages = 0, pages_given_back = 0;  // of code that could change
   double translation_seconds = 0;
   uint64_t paths = 0;  // in the descriptor table
 

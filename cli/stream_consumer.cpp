@@ -43,6 +43,8 @@ EngineCounts engine_counts(const border::ProcessHeader& header) {
           .signals = s.signals,
           .faults = s.faults,
           .flushes = s.flushes,
+          .protected_pages = s.protected_pages,
+          .pages_given_back = s.pages_given_back,
           .translation_seconds = g_tick_rate.seconds(s.translation_ticks),
           .paths = header.paths};
 }

@@ -22,7 +22,7 @@
 namespace simrun::border {
 
 inline constexpr uint64_t kMagic = 0x314e5552'4d495300;
-inline constexpr uint32_t kVersion = 7;
+inline constexpr uint32_t kVersion = 8;
 
 inline constexpr uint32_t kMaxThreads = 4096;      // slots; a slot is used again when its thread ended and its stream was consumed
 inline constexpr uint32_t kMaxRingChunks = 64;
@@ -49,6 +49,7 @@ struct EngineStatistics {
   std::atomic<uint64_t> links;
   std::atomic<uint64_t> dispatches_new, dispatches_link, dispatches_indirect, dispatches_syscall, dispatches_check, dispatches_other;
   std::atomic<uint64_t> signals, faults, flushes, translation_ticks;  // of the time stamp counter: a clock would be a system call
+  std::atomic<uint64_t> protected_pages, pages_given_back;            // of code that could change (docs/self-modifying-code.md)
 };
 
 struct ThreadSlotRing {
@@ -167,6 +168,7 @@ struct ProcessHeader {
   uint32_t unroll_loops;               // 0: no superblock goes through a loop more than once (as in trace mode)
   uint32_t live_words;                 // 1: words are written into the ring, and while a thread runs its `buffer` is what it was at the beginning of a superblock
   uint32_t force_safe_points;          // n > 0: take the slow path of every n-th check on average
+  uint32_t protect_code_after;         // n > 0: code that could change is protected against it when a thread has compared such code n times; 0: never
   uint32_t watch_calls;                // 1: kRegisters operands at watched entries and returns, kMappingChange events; 2: these events only; 3: nor does
                                        // a thread wait for the simulator then
   uint64_t code_cache_bytes;

@@ -27,6 +27,7 @@ struct LaunchOptions {
   bool unroll_loops = true;
   bool live_words = false;            // ProcessHeader::live_words
   uint32_t force_safe_points = 0;
+  uint32_t protect_code_after = 0;   // border::ProcessHeader
   bool watch_calls = false;           // ProcessHeader::watch_calls
   bool watch_mappings = false;        // its kMappingChange events only
   bool name_memory = false;           // the same without waiting for the simulator (channel::MemoryNames)

@@ -78,6 +78,7 @@ void lay_out(ProcessHeader& h, const LaunchOptions& o) {
   h.unroll_loops = o.unroll_loops;
   h.live_words = o.live_words;
   h.force_safe_points = o.force_safe_points;
+  h.protect_code_after = o.protect_code_after;
   h.watch_calls = o.watch_calls ? 1 : o.watch_mappings ? 2 : o.name_memory ? 3 : 0;
   h.code_cache_bytes = o.code_cache_bytes;
   h.count_interval = o.count_interval;

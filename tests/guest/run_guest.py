@@ -21,16 +21,16 @@ MACHINE = "l3_8core.yaml"
 SLOW_AND_SIMPLE = ["--mode", "trace", "--max-superblock", "1"]
 MODES = {
     "null": ["--mode", "null"],
-    "count": ["--mode", "count"],
+    "count": ["--mode", "count", "--protect-code", "1"],
     "trace": ["--mode", "trace"],
     "sim": ["--mode", "sim", "--config", MACHINE],
     "single": SLOW_AND_SIMPLE,
     "nolink": ["--mode", "trace", "--no-link"],
-    "noelide": ["--mode", "trace", "--no-elide", "--max-superblock", "3"],
+    "noelide": ["--mode", "trace", "--no-elide", "--max-superblock", "3", "--protect-code", "1"],
     "safepoints": ["--mode", "trace", "--force-safe-points", "3", "--ring-size", "16KiB"],
-    "tinycache": ["--mode", "null", "--code-cache", "256KiB"],
-    "storm": ["--mode", "trace", "--ring-size", "16KiB"],  # with libraries/storm.c
-    "nullstorm": ["--mode", "null"],
+    "tinycache": ["--mode", "null", "--code-cache", "256KiB", "--protect-code", "1"],
+    "storm": ["--mode", "trace", "--ring-size", "16KiB", "--protect-code", "2"],  # with libraries/storm.c
+    "nullstorm": ["--mode", "null", "--protect-code", "1"],
 }
 # Not in a storm: they count on calls that are not interrupted, on timers of their own, on the environment, or on where a signal comes.
 CALM = {"interrupted_calls", "user_dispatch", "seccomp_notify", "timers", "exec_from_thread", "environment", "spawn", "exec_self", "tracers",

@@ -29,6 +29,7 @@ std::map<uint64_t, std::string> context_fields() {
                                             {offsetof(ThreadContext, minus_limit), "minus_limit"},
                                             {offsetof(ThreadContext, exit_id), "exit_id"},
                                             {offsetof(ThreadContext, app_gs_base), "app_gs_base"},
+                                            {offsetof(ThreadContext, comparisons_left), "comparisons_left"},
                                             {kIndirectTableOffset, "indirect_table"}};
   for (uint32_t r = 0; r < 16; ++r) fields[offsetof(ThreadContext, spill) + 8 * r] = std::string("spill.") + kRegisters[r];
   return fields;
@@ -81,6 +82,7 @@ struct Case {
   bool unroll = false;       // mode: ... unrolled
   bool live = false;         // mode: trace live
   bool calls_off = false;    // look-ups: called off
+  bool changeable = false;   // memory: changeable
   uint64_t view = 0;         // how far away the code is executed
   std::vector<uint8_t> code;
 };
@@ -103,6 +105,7 @@ Case read_case(const std::filesystem::path& path) {
     if (line.starts_with("mode: ") && line.ends_with(" unrolled")) c.unroll = true;
     if (line == "mode: trace live") c.live = true;
     if (line == "look-ups: called off") c.calls_off = true;
+    if (line == "memory: changeable") c.changeable = true;
     if (!line.starts_with("code: ")) continue;
     std::istringstream bytes(line.substr(6));
     for (std::string b; bytes >> b;) c.code.push_back(static_cast<uint8_t>(std::stoul(b, nullptr, 16)));
@@ -113,6 +116,7 @@ Case read_case(const std::filesystem::path& path) {
 std::string translate(const Case& c) {
   DecodedSuperblock superblock{};
   superblock.pc = AppAddress{c.pc};
+  superblock.changeable = c.changeable;
   for (uint32_t at = 0; at < c.code.size();) {
     Instruction& i = superblock.instructions[superblock.count++];
     if (!decode(c.code.data() + at, static_cast<uint32_t>(c.code.size() - at), AppAddress{c.pc + at}, i)) return "does not decode\n";
@@ -123,6 +127,7 @@ std::string translate(const Case& c) {
   TranslationOptions options{c.mode, true, 64, true, true, kLeave, c.watch ? &watched : nullptr, c.count_paths};
   options.pext_is_fast = c.calls_off;
   options.live_pointer = c.live;
+  options.counts_comparisons = c.changeable;
   Translator translator(options);
   std::vector<uint8_t> hot(Translator::size_bound(superblock)), cold(hot.size());
   Assembler out(hot.data(), kHot), out_cold(cold.data(), kCold);

@@ -29,8 +29,12 @@ inline bool direct_copy(void* to, const void* from, uint64_t bytes) {
 inline bool read_app(void* to, uint64_t from, uint64_t bytes) {
   return kernel_copy(SYS_process_vm_readv, to, from, bytes) || direct_copy(to, reinterpret_cast<const void*>(from), bytes);
 }
+// Gives the application's memory its write permission back where the engine has taken it (dispatch/stable_code.h); false: it had not.
+bool make_writable(uint64_t from, uint64_t bytes);
+
 inline bool write_app(uint64_t to, const void* from, uint64_t bytes) {
-  return kernel_copy(SYS_process_vm_writev, from, to, bytes) || direct_copy(reinterpret_cast<void*>(to), from, bytes);
+  const auto copy = [&] { return kernel_copy(SYS_process_vm_writev, from, to, bytes) || direct_copy(reinterpret_cast<void*>(to), from, bytes); };
+  return copy() || (make_writable(to, bytes) && copy());
 }
 
 }  // namespace simrun::engine

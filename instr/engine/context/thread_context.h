@@ -20,7 +20,7 @@ namespace simrun::engine {
 enum FixedExit : uint32_t {
   kExitStart,         // first entry of a thread: nothing to do but to find the code
   kExitIndirect,      // indirect target `pc` is not in the table
-  kExitFault,         // a fault in the code cache; `pending` holds the signal, the registers are exact
+  kExitFault,         // a fault in the code cache; `pending` holds the signal if it is one for the application, the registers are exact
   kFirstExit = 16,
 };
 
@@ -65,6 +65,7 @@ struct ThreadContext : border::ThreadSlot {
   uint64_t lent_pointer;       // trace mode: the buffer pointer while its register is lent to an instruction
   std::atomic<uint64_t> minus_limit;   // -limit, or 0: for checks that leave the flags alone. Whoever writes `limit` writes this behind it
   uint64_t jump_target;        // code address for the last jump of `enter`
+  uint32_t comparisons_left;   // of code that can change, until dispatch/stable_code.h is asked
   uint32_t exit_id;            // FixedExit or exit of a superblock
   uint32_t default_mxcsr;
   Registers app;
@@ -113,6 +114,8 @@ struct ThreadContext : border::ThreadSlot {
   uint64_t step_counter, step_counter_behind;
   uint32_t goes_alone;         // the instruction at app.pc runs in code of its own, for x87's last instruction pointer is settled
   uint32_t check_countdown;    // force_safe_points
+  std::atomic<uint64_t> call_in_progress;   // number of the system call + 1; 0: none (dispatch/stable_code.h)
+  uint64_t write_to_code;      // where a write is to be done again, for it met code that is protected; 0: none
   uint32_t last_event;         // ring of events for fault reports
   struct { uint64_t kind, value; } events[32];
 

@@ -16,6 +16,7 @@
 #include "instr/engine/instrument/budget.h"
 #include "instr/engine/instrument/log.h"
 #include "instr/engine/instrument/ring_writer.h"
+#include "instr/engine/translate/stable_pages.h"
 
 namespace simrun::engine {
 
@@ -135,8 +136,7 @@ void wait_for_target(uint32_t exit) {
 }
 
 // Links pass the check of their targets by as long as what may have been stored since the last check, the path included, is not more than the
-// target's level. So levels rise along such links, none of which closes a circle, and end at most_unchecked_words(). A new superblock is a
-// little above those that lead to it: others will.
+// target's level. So levels rise along such links, none of which closes a circle. A new superblock is a little above those that lead to it.
 uint16_t level_at(AppAddress pc) {
   constexpr uint32_t kMore = 32;
   const State& s = *g_state;
@@ -162,6 +162,7 @@ void record(uint32_t start, uint32_t cold_start, uint32_t descriptor, uint32_t i
                            static_cast<uint16_t>(o.exits.size()), static_cast<uint16_t>(s.decoded.count),
                            o.buffer_register, live.flags_dead, calls_again, live.looked_from, live.looked_to, purpose, level_at(s.decoded.pc)});
   if (s.decoded.changeable) {
+    if (s.options.counts_comparisons && purpose == Purpose::kOrdinary) note_compared(s.decoded.pc, last.pc + last.length);
     auto& copy = s.bytes[index];
     for (uint32_t k = 0; k < s.decoded.count; ++k)
       copy.insert(copy.end(), s.decoded.instructions[k].bytes, s.decoded.instructions[k].bytes + s.decoded.instructions[k].length);

@@ -9,6 +9,7 @@
 #include "instr/engine/dispatch/flush.h"
 #include "instr/engine/dispatch/fpu_pointers.h"
 #include "instr/engine/dispatch/safe_points.h"
+#include "instr/engine/dispatch/stable_code.h"
 #include "instr/engine/dispatch/thread_events.h"
 #include "instr/engine/instrument/budget.h"
 #include "instr/engine/instrument/ring_writer.h"
@@ -44,7 +45,11 @@ void handle_departure(ThreadContext* c, const Departure& d) {
   const auto count = [](std::atomic<uint64_t>& counter) { counter.fetch_add(1, std::memory_order_relaxed); };
   remember(c, d.id < kFirstExit ? d.id : kExitEvents + static_cast<uint64_t>(d.exit.kind), c->app.pc);
   if (d.id == kExitIndirect) return count(statistics.dispatches_indirect);
-  if (d.id == kExitFault) return c->mode == border::Mode::kCount ? void() : publish_fault(c);
+  if (d.id == kExitFault) {
+    if (c->mode != border::Mode::kCount) publish_fault(c);
+    if (const uint64_t at = std::exchange(c->write_to_code, 0)) give_back(c, at, at + 1);
+    return;
+  }
   if (d.id < kFirstExit) return count(statistics.dispatches_other);
   c->app.pc = raw(d.exit.target);
   switch (d.exit.kind) {
@@ -58,6 +63,9 @@ void handle_departure(ThreadContext* c, const Departure& d) {
     case ExitKind::kStale:
       count(statistics.dispatches_other);
       return flush_range(c, AppAddress{c->app.pc}, AppAddress{c->app.pc + 1});
+    case ExitKind::kCompared:
+      count(statistics.dispatches_other);
+      return protect_stable_code(c);
     case ExitKind::kSyscall32:
       count(statistics.dispatches_syscall);
       return do_syscall32(c);

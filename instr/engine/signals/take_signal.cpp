@@ -13,6 +13,7 @@
 #include "instr/engine/decode/instruction.h"
 #include "instr/engine/dispatch/code_table.h"
 #include "instr/engine/dispatch/safe_points.h"
+#include "instr/engine/dispatch/stable_code.h"
 #include "instr/engine/dispatch/thread_events.h"
 #include "instr/engine/instrument/budget.h"
 #include "instr/engine/instrument/log.h"
@@ -54,7 +55,7 @@ void record(ThreadContext* c, int number, const siginfo_t* info, KernelUcontext*
   u->mask |= kAllSignals;
   c->pending.number.store(static_cast<uint32_t>(number), std::memory_order_seq_cst);
   remember(c, kSignalEvents + static_cast<uint64_t>(number), u->rip);
-  if (keeps_log()) log_line("signal %d, code %d, at %#lx", number, info->si_code, u->rip);
+  if (keeps_log()) log_line("signal %d, code %d, at %#lx, address %#lx, error %#lx", number, info->si_code, u->rip, u->cr2, u->error);
 }
 
 // Whole superblocks end in one byte for these: int3, int1.
@@ -121,6 +122,12 @@ bool take_fault(ThreadContext* c, int number, siginfo_t* info, KernelUcontext* u
     return true;
   }
   make_exact(c, r, u);
+  constexpr uint32_t kPageFault = 14;
+  if (number == SIGSEGV && u->trapno == kPageFault && is_write_to_stable_code(u->cr2, u->error)) {
+    c->write_to_code = u->cr2;
+    leave_amid(c, r, u);
+    return true;
+  }
   // si_addr is the instruction's own address for these (arch/x86/kernel/traps.c).
   if (number == SIGILL || number == SIGFPE || (number == SIGTRAP && info->si_code != SI_KERNEL && !is_counter_trap(number, *info)))
     info->si_addr = reinterpret_cast<void*>(raw(r.pc));

@@ -28,6 +28,7 @@
 #include "instr/engine/context/raw_syscall.h"
 #include "instr/engine/context/signal_mask.h"
 #include "instr/engine/dispatch/flush.h"
+#include "instr/engine/dispatch/stable_code.h"
 #include "instr/engine/syscalls/process_views.h"
 
 namespace simrun::engine {
@@ -318,6 +319,7 @@ void after_open_call(ThreadContext* c, uint64_t number, const uint64_t* a) {
   if (access != O_RDONLY && name == "mem") g_memory_file = true;
   if (access != O_RDONLY && access != O_RDWR) return;
   if (!is_rewritten(name)) return;
+  give_all_back(c);   // it tells of permissions
   // Read by the thread itself, while it runs and has its own signal mask.
   std::string original;
   if (!read_all(fd, original) || raw_syscall(SYS_lseek, static_cast<uint64_t>(fd), 0, SEEK_SET) != 0) return;
@@ -368,6 +370,7 @@ void before_read_call(ThreadContext* c, uint64_t number) {
   if (c->view_attempts == kMostAttempts) return;
   c->view_descriptor = fd;
   ++c->view_attempts;
+  give_all_back(c);
   with_view(view.path, {}, view.text, [&](std::string text, const char* file) {
     if (text == view.text) return;
     const int64_t fresh = open_file(file, view.flags & (O_CLOEXEC | O_NONBLOCK));

@@ -19,6 +19,7 @@
 #include "instr/engine/dispatch/code_table.h"
 #include "instr/engine/dispatch/flush.h"
 #include "instr/engine/dispatch/safe_points.h"
+#include "instr/engine/dispatch/stable_code.h"
 #include "instr/engine/dispatch/thread_events.h"
 #include "instr/engine/instrument/budget.h"
 #include "instr/engine/instrument/log.h"
@@ -269,6 +270,7 @@ void do_syscall(ThreadContext* c) {
     c->app.pc -= kSyscallInstructionBytes;
     return;
   }
+  const CallInProgress in_progress(c, number);
   if (c->user_dispatch.on != 0 && dispatch_to_user(c, number)) return;
   const Verdict verdict = judge_call(c, number);
   if (verdict == Verdict::kKilled) kill_thread(c);

@@ -6,6 +6,7 @@
 #include "instr/engine/context/fixed_routines.h"
 #include "instr/engine/context/process.h"
 #include "instr/engine/context/raw_syscall.h"
+#include "instr/engine/dispatch/stable_code.h"
 #include "instr/engine/instrument/ring_writer.h"
 #include "instr/engine/signals/signals.h"
 #include "instr/engine/syscalls/mapping_calls.h"
@@ -128,6 +129,7 @@ void do_syscall32(ThreadContext* c) {
     c->app.pc -= kInstructionBytes;
     return;
   }
+  const CallInProgress in_progress(c, kMark | number);
   append_event(c, border::Event::kSyscallEnter, {kMark | number, 1});
   set_thread_state(c, border::ThreadState::kInKernel);
   const uint64_t pc = c->app.pc;

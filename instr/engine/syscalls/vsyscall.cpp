@@ -7,6 +7,7 @@
 #include "instr/engine/context/app_memory.h"
 #include "instr/engine/context/raw_syscall.h"
 #include "instr/engine/dispatch/code_table.h"
+#include "instr/engine/dispatch/stable_code.h"
 #include "instr/engine/instrument/ring_writer.h"
 #include "instr/engine/signals/signals.h"
 #include "instr/engine/syscalls/syscalls.h"
@@ -61,6 +62,7 @@ bool do_vsyscall(ThreadContext* c) {
     raise_bad_call(c);
     return true;
   }
+  const CallInProgress in_progress(c, number);
   append_event(c, border::Event::kSyscallEnter, {number, 0});
   c->app.gpr[kRax] = number;
   if (number == SYS_getcpu) c->app.gpr[kRdx] = 0;

@@ -6,6 +6,7 @@
 #include "instr/engine/context/engine_memory.h"
 #include "instr/engine/context/raw_syscall.h"
 #include "instr/engine/context/signal_mask.h"
+#include "instr/engine/dispatch/stable_code.h"
 #include "instr/engine/instrument/budget.h"
 #include "instr/engine/instrument/ring_writer.h"
 #include "instr/engine/signals/signals.h"
@@ -61,6 +62,7 @@ void give_process_back_once() {
   uint32_t go = value(Leaving::kGo);
   if (h.leaving.compare_exchange_strong(go, value(Leaving::kRestore))) {
     list_engine_memory();
+    stop_protecting();
     give_process_back();
     set(Leaving::kGone);
   }

@@ -49,6 +49,9 @@ void reset_context(ThreadContext* c, uint32_t slot) {
   c->filters = nullptr;
   c->strict = 0;
   c->tsc_refused = 0;
+  c->comparisons_left = g_process.header->protect_code_after;
+  c->call_in_progress.store(0);
+  c->write_to_code = 0;
   c->user_dispatch = {};
   c->step = Step::kNone;
   c->goes_alone = 0;

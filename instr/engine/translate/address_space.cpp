@@ -13,6 +13,7 @@
 
 #include "instr/engine/context/engine_memory.h"
 #include "instr/engine/context/raw_syscall.h"
+#include "instr/engine/translate/stable_pages.h"
 
 namespace simrun::engine {
 namespace {
@@ -196,7 +197,12 @@ uint32_t executable_bytes(AppAddress pc, uint32_t wanted) {
 bool code_may_change(AppAddress pc) {
   const auto m = find_grown(raw(pc));
   return m != g_mappings.end() && m->second.executable &&
-         (m->second.writable || m->second.shared || m->second.file_changes);
+         ((m->second.writable && !is_stable(pc)) || m->second.shared || m->second.file_changes);
+}
+
+bool is_private_writable_code(AppAddress pc) {
+  const auto m = find(raw(pc));
+  return m != g_mappings.end() && m->second.executable && m->second.writable && !m->second.shared && !m->second.file_changes && !m->second.stack;
 }
 
 namespace {
@@ -212,6 +218,7 @@ bool makes_executable(uint64_t protection) {
 void note_read_implies_exec(bool implied) { g_read_implies_exec = implied; }
 
 void note_mapped(AppAddress from, uint64_t bytes, uint64_t protection, uint64_t flags) {
+  forget_compared(raw(from), raw(from) + bytes);
   const bool shared = (flags & MAP_TYPE) != MAP_PRIVATE;
   add(raw(from), {raw(from) + bytes, makes_executable(protection), (protection & PROT_WRITE) != 0, shared, (flags & MAP_GROWSDOWN) != 0});
 }

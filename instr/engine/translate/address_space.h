@@ -27,9 +27,13 @@ MappedBytes mapped_bytes_in(AppAddress from, AppAddress to);
 // How many of the `wanted` bytes from `pc` on are readable and executable for the application.
 uint32_t executable_bytes(AppAddress pc, uint32_t wanted);
 
-// Whether what is executable there can change without a system call that the engine sees: it is writable, or shared with another mapping.
+// Whether what is executable there can change without a system call that the engine sees: it is writable and not stable (stable_pages.h),
+// or shared with another mapping.
 // False where nothing is executable.
 bool code_may_change(AppAddress pc);
+
+// Whether it can because it is private and writable, but not a stack: by the application's own stores, then, and by calls.
+bool is_private_writable_code(AppAddress pc);
 
 // `protection` as mmap and mprotect take it with READ_IMPLIES_EXEC in force or not (personality).
 void note_read_implies_exec(bool implied);

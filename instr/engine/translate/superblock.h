@@ -32,6 +32,7 @@ enum class ExitKind : uint8_t {
   kPopFlags,     // `target` is a popf that sets the trap flag
   kFpuPointer,   // `target` stores x87's last instruction pointer, which is to be the application's (dispatch/fpu_pointers.h)
   kStale,        // the superblock's application bytes have changed; `target` is the superblock itself
+  kCompared,     // code that can change was compared often (dispatch/stable_code.h); `target` is the superblock itself
 };
 
 // One way out of a superblock. Offsets are into the code cache; 0 means "none".

@@ -187,7 +187,10 @@ void Translator::prologue() {
   const bool pops_flags = is_one_byte(superblock_->instructions[0], kPopFlagsOpcode);
   if (!checks_limit && !superblock_->changeable && !pops_flags) return;
   keep_flags(a);
-  if (superblock_->changeable) compare_code();
+  if (superblock_->changeable) {
+    if (options_.counts_comparisons && purpose_ == Purpose::kOrdinary) count_comparison();
+    compare_code();
+  }
   if (checks_limit) limit_check();
   if (checks_limit && !flags_kept_ && !pops_flags && !options_.calls_off_look_ups()) result_->body = a.size();
   give_back_flags(a);
@@ -315,6 +318,13 @@ void Translator::give_back_flags(Assembler& a) {
     if (wanted) a.restore_flags_from_rax();
     a.load_gs(kRax, offsetof(ThreadContext, flags_spill));
   }
+}
+
+// if (comparisons_left-- == 0) goto compared. The flags are kept already.
+void Translator::count_comparison() {
+  out_->dec_gs32(offsetof(ThreadContext, comparisons_left));
+  out_->jcc(kBelow, cold_->here());
+  leave_from_prologue(ExitKind::kCompared);
 }
 
 // p = pc; if (bytes at p differ) goto stale; p as before. p is the buffer register, or one that is spilled for it.

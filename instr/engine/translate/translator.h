@@ -36,6 +36,7 @@ struct TranslationOptions {
   bool pext_is_fast = false;
   // kTrace: words go where somebody else reads them: each superblock stores the buffer pointer at its beginning, and asks for lines early.
   bool live_pointer = false;
+  bool counts_comparisons = false;   // of code that can change: ThreadContext::comparisons_left
 
   // Indirect transfers take the place of their target in the table by ThreadSlot::indirect_mask.
   bool calls_off_look_ups() const { return pext_is_fast && mode != border::Mode::kTrace && !exact_stops; }
@@ -148,6 +149,7 @@ class Translator {
   void load_pointer(Assembler& a);
   void lend_pointer(Assembler& a);
   void take_pointer_back(Assembler& a);
+  void count_comparison();
   void compare_code();
   void test_trap_flag();
   void ask_for_fpu_pointer();

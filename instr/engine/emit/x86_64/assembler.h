@@ -37,6 +37,12 @@ class Assembler {
   void store_gs32(uint32_t offset, uint8_t r) { gs_form32(0x89, r, offset); }
   void load_gs32(uint8_t r, uint32_t offset) { gs_form32(0x8b, r, offset); }
   void inc_gs32(uint32_t offset) { gs_form32(0xff, 0, offset); }   // inc dword gs:[offset]
+  void dec_gs32(uint32_t offset) {                          // sub dword gs:[offset], 1: with a borrow from 0
+    static constexpr uint8_t k[] = {0x65, 0x83, 0x2c, 0x25};
+    bytes(k, 4);
+    word32(offset);
+    byte(1);
+  }
   void cmp_gs_zero(uint32_t offset) {                       // cmp qword gs:[offset], 0
     static constexpr uint8_t k[] = {0x65, 0x48, 0x83, 0x3c, 0x25};
     bytes(k, 5);
