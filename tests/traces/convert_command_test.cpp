@@ -136,7 +136,7 @@ std::string branch_of(const std::string& code) {
 }
 
 // Registers that an instruction reads and writes as ChampSim's tracer numbers them here (docs/trace-conversion.md), by
-// a decoder of its own that knows the commonest: moves, arithmetic, addresses, with registers or memory. Nothing:
+// a decoder of its own that knows the commonest: moves, cmovs, arithmetic, addresses, with registers or memory. Nothing:
 // another.
 struct RegisterSets {
   std::set<int> read, written;
@@ -146,6 +146,8 @@ std::optional<RegisterSets> registers_of(const std::string& code) {
   for (size_t k = 0; k + 1 < code.size(); k += 2) bytes.push_back(std::stoi(code.substr(k, 2), nullptr, 16));
   size_t at = 0;
   const int rex = (bytes[0] & 0xf0) == 0x40 ? bytes[at++] : 0;
+  const bool is_cmov = at + 2 < bytes.size() && bytes[at] == 0x0f && (bytes[at + 1] & 0xf0) == 0x40;
+  if (is_cmov) bytes[++at] = 0x8b;  // operands as those of a mov to a register
   if (at + 1 >= bytes.size()) return {};
   const int opcode = bytes[at], modrm = bytes[at + 1], mode = modrm >> 6;
   const bool is_arithmetic = opcode < 0x40 && ((opcode & 7) == 1 || (opcode & 7) == 3);
@@ -166,6 +168,7 @@ std::optional<RegisterSets> registers_of(const std::string& code) {
   if (opcode != 0x8d && (to_reg ? mode == 3 : true)) sets.read.insert(to_reg ? in_rm : in_reg);
   const bool writes_register = (to_reg || mode == 3) && !(is_arithmetic && operation == 7);
   if (writes_register) sets.written.insert(to_reg ? in_reg : in_rm);
+  if (is_cmov) sets.read.insert(in_reg), sets.read.insert(25);
   if (!is_arithmetic) return sets;
   if (to_reg || mode == 3) sets.read.insert(to_reg ? in_reg : in_rm);
   sets.written.insert(25);
@@ -189,11 +192,12 @@ TEST_F(ConvertCommand, ChampsimRegisters) {
     found.written.erase(0);
     ASSERT_EQ(found.read, expected->read) << code;
     ASSERT_EQ(found.written, expected->written) << code;
-    ++seen[std::stoi(code.substr((code[0] == '4') ? 2 : 0, 2), nullptr, 16)];
+    ++seen[std::stoi(code.substr((code[0] == '4') ? 2 : 0, 2), nullptr, 16)];  // all cmovs under their first byte
   }
   int all = 0;
   for (const auto& [opcode, count] : seen) all += count;
   EXPECT_GT(all, 1000);
+  EXPECT_GT(seen[0x0f], 0);
   EXPECT_GE(seen.size(), 4u);
 }
 

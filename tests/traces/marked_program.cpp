@@ -17,6 +17,8 @@ std::atomic<long> shared{0};
 
 extern "C" [[gnu::noinline]] void work_step(long step) {
   for (long k = 0; k < 2000; ++k) table[(k * 17 + step) & 4095] = table[k & 4095] + step;
+  long most = 0;
+  asm volatile("cmpq %1, %0\n\tcmovlq %1, %0" : "+r"(most) : "r"(step) : "cc");
 }
 
 int main(int argc, char** argv) {

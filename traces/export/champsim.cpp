@@ -154,9 +154,10 @@ class ChampsimExporter final : public Exporter {
       if (read) add(to.read, id);
       if (written) add(to.written, id);
     };
+    // What is written on a condition only (cmov) is read, too: what it was may stay.
+    constexpr ZydisOperandActions kReads = ZYDIS_OPERAND_ACTION_MASK_READ | ZYDIS_OPERAND_ACTION_CONDWRITE;
     if (operand.type == ZYDIS_OPERAND_TYPE_REGISTER)
-      note(operand.reg.value, (operand.actions & ZYDIS_OPERAND_ACTION_MASK_READ) != 0,
-           (operand.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0);
+      note(operand.reg.value, (operand.actions & kReads) != 0, (operand.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0);
     if (operand.type != ZYDIS_OPERAND_TYPE_MEMORY) return;
     note(operand.mem.base, true, false);
     note(operand.mem.index, true, false);
