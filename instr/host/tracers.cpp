@@ -18,6 +18,7 @@
 #include <string>
 
 #include "instr/host/attach.h"
+#include "instr/host/elf_file.h"
 #include "instr/host/family.h"
 
 namespace simrun::host {
@@ -40,16 +41,24 @@ std::string status_line(pid_t tid, const std::string& name) {
   return "";
 }
 
-// A string of its own somewhere in the file, as a symbol's name is.
-bool has_string(const std::string& path, std::string_view text) {
+// Whether the file names the call anywhere: a symbol, or a part of a name as Go's functions have it. One without a dynamic loader may make it
+// without a name.
+bool names_ptrace(const std::string& path) {
   const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   struct stat s{};
   if (!file || fstat(file.get(), &s) != 0 || s.st_size == 0) return false;
+  if (ElfFile elf; read_elf(file.get(), elf) && elf.interpreter.empty()) return true;
   const auto bytes = static_cast<size_t>(s.st_size);
   void* const at = mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file.get(), 0);
   if (at == MAP_FAILED) return false;
-  const std::string whole = '\0' + std::string(text) + '\0';
-  const bool found = memmem(at, bytes, whole.data(), whole.size()) != nullptr;
+  constexpr std::string_view kName = "trace", kBefore = "pP";
+  bool found = false;
+  for (const char *from = static_cast<const char*>(at), *const end = from + bytes; !found && from < end;) {
+    const auto* const name = static_cast<const char*>(memmem(from, static_cast<size_t>(end - from), kName.data(), kName.size()));
+    if (name == nullptr) break;
+    found = name > at && kBefore.find(name[-1]) != kBefore.npos;
+    from = name + 1;
+  }
   munmap(at, bytes);
   return found;
 }
@@ -68,9 +77,9 @@ bool asks_to_be_traced(pid_t tid) {
          info.entry.nr == SYS_ptrace && info.entry.args[0] == PTRACE_TRACEME;
 }
 
-// A call that its program does not name (a library does) is not expected.
+// A call that its program does not name (a library does, or syscall(2)) is not expected.
 bool Family::may_trace(Member& member) {
-  if (!member.may_trace) member.may_trace = has_string(fmt::format("/proc/{}/exe", member.target->pid()), "ptrace");
+  if (!member.may_trace) member.may_trace = names_ptrace(fmt::format("/proc/{}/exe", member.target->pid()));
   return *member.may_trace;
 }
 

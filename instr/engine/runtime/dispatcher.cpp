@@ -19,6 +19,7 @@
 #include "instr/engine/signals/signals.h"
 #include "instr/engine/syscalls/syscalls.h"
 #include "instr/engine/threads/leave.h"
+#include "instr/engine/translate/address_space.h"
 
 namespace simrun::engine {
 namespace {
@@ -111,6 +112,11 @@ void wait_for_memory(ThreadContext* c) {
   set_thread_state(c, border::ThreadState::kRunning);
 }
 
+bool look_again(uint64_t pc) {
+  const std::lock_guard lock(g_translation_lock);
+  return is_executable_after_all(AppAddress{pc});
+}
+
 // The code to go on with; 0: nothing executable, or the code cache is full (`generation` to flush).
 uint64_t find_code(ThreadContext* c, const Departure& d, bool uses_reserve, uint64_t& full) {
   const std::lock_guard lock(g_translation_lock);
@@ -170,7 +176,7 @@ uint64_t dispatch(ThreadContext* c) {
     leave_cache_state(c);
     if (full != 0)  // a thread may wait in the code cache for a page that this one is to bring: then on with what is left
       uses_reserve = !flush_translations(c, full, !g_process.user_faults);
-    else if (!do_vsyscall(c))
+    else if (!do_vsyscall(c) && !look_again(c->app.pc))
       raise_not_executable(c);
   }
 }

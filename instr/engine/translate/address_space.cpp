@@ -133,17 +133,31 @@ void for_each_mapping(Visit&& visit) {
 
 }  // namespace
 
+namespace {
+
+void add_line(const Line& line) {
+  // The vsyscall page is not read here (syscalls/vsyscall.cpp).
+  const bool user = line.from < kUserEnd;
+  add(line.from, {line.to, user && line.executable, line.writable, line.shared, line.stack});
+  // The kernel may show a mapping of the engine's as one with a neighbour of the application's.
+  border::AddressRange part;
+  for (uint64_t at = line.from; at < line.to && find_engine_memory(at, line.to, part); at = part.base + part.bytes)
+    remove(part.base, part.base + part.bytes);
+}
+
+}  // namespace
+
 void read_address_space() {
   g_mappings.clear();
-  for_each_mapping([](const Line& line) {
-    // The vsyscall page is not read here (syscalls/vsyscall.cpp).
-    const bool user = line.from < kUserEnd;
-    add(line.from, {line.to, user && line.executable, line.writable, line.shared, line.stack});
-    // The kernel may show a mapping of the engine's as one with a neighbour of the application's.
-    border::AddressRange part;
-    for (uint64_t at = line.from; at < line.to && find_engine_memory(at, line.to, part); at = part.base + part.bytes)
-      remove(part.base, part.base + part.bytes);
+  for_each_mapping(add_line);
+}
+
+bool is_executable_after_all(AppAddress pc) {
+  if (executable_bytes(pc, 1) != 0) return false;
+  for_each_mapping([&](const Line& line) {
+    if (line.from <= raw(pc) && raw(pc) < line.to && line.executable) add_line(line);
   });
+  return executable_bytes(pc, 1) != 0;
 }
 
 // A line of the kernel's can be partly the application's: neighbours of a kind are shown as one.
