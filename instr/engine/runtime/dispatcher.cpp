@@ -82,7 +82,11 @@ void handle_departure(ThreadContext* c, const Departure& d) {
       settle_own_fpu_pointer(c);
       c->goes_alone = 1;
       return;
-    case ExitKind::kUnsupported: return do_uncopied_instruction(c);
+    case ExitKind::kUnsupported: {
+      const bool traps = is_stepping(c);   // not by a flag that the instruction itself sets
+      if (do_uncopied_instruction(c) && traps) raise_step_trap(c);
+      return;
+    }
   }
 }
 

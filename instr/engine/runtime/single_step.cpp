@@ -64,6 +64,8 @@ void end_repetition(ThreadContext* c, Step step, bool executed) {
   if (!executed || !found) c->app.pc = c->step_pc;
 }
 
+}  // namespace
+
 void raise_step_trap(ThreadContext* c) {
   siginfo_t info{};
   info.si_signo = SIGTRAP;
@@ -71,8 +73,6 @@ void raise_step_trap(ThreadContext* c) {
   info.si_addr = reinterpret_cast<void*>(c->app.pc);
   raise_signal_first(c, info, {1 /* X86_TRAP_DB */, 0, 0});
 }
-
-}  // namespace
 
 void begin_step(ThreadContext* c) {
   const Form form = form_of(c);

@@ -21,6 +21,9 @@ void begin_step(ThreadContext* context);
 // follows.
 void end_step(ThreadContext* context, bool executed);
 
+// Behind an instruction that ran under the flag.
+void raise_step_trap(ThreadContext* context);
+
 // The popf at app.pc, when it sets the trap flag or runs under it. False: a fault is pending.
 bool pop_flags(ThreadContext* context);
 

@@ -20,8 +20,9 @@ namespace simrun::engine {
 namespace {
 
 // What iret sets at privilege level 3: all but IOPL, IF, VM and the virtual interrupt flags.
-constexpr uint64_t kIretFlags = 0x250dd5;
-constexpr uint64_t kTrapInvalidOpcode = 6, kTrapPageFault = 14;
+constexpr uint64_t kIretFlags = 0x254dd5, kNestedTask = 0x4000;
+constexpr uint64_t kTrapInvalidOpcode = 6, kTrapStack = 12, kTrapPageFault = 14;
+constexpr uint64_t kEndOfUserSpace = 0x7ffffffff000;   // TASK_SIZE_MAX
 
 struct Uncopied {
   ZydisDecodedInstruction insn;
@@ -39,12 +40,22 @@ void raise_invalid_opcode(ThreadContext* c) {
   raise_signal(c, info, {kTrapInvalidOpcode, 0, 0});
 }
 
-void raise_page_fault(ThreadContext* c, uint64_t address, bool write) {
+// Of an access that failed. `stack`: by the stack segment, that is, a push or pop, or an operand with rsp or rbp as its base.
+void raise_bad_access(ThreadContext* c, uint64_t address, bool write, bool stack) {
   siginfo_t info{};
+  const int64_t upper = static_cast<int64_t>(address) >> 47;
+  if (upper != 0 && upper != -1) {   // not canonical
+    if (!stack) return raise_general_protection(c, 0);
+    info.si_signo = SIGBUS;
+    info.si_code = SI_KERNEL;
+    raise_signal(c, info, {kTrapStack, 0, 0});
+    return;
+  }
+  const bool kernel = address >= kEndOfUserSpace;   // all of it is said to be there (arch/x86/mm/fault.c, sanitize_error_code)
   info.si_signo = SIGSEGV;
   info.si_code = SEGV_MAPERR;
   info.si_addr = reinterpret_cast<void*>(address);
-  raise_signal(c, info, {kTrapPageFault, write ? 6ull : 4ull, address});
+  raise_signal(c, info, {kTrapPageFault, (write ? 6ull : 4ull) | kernel, address});
 }
 
 bool has_feature(uint32_t bit_of_ebx) {   // leaf 7
@@ -74,32 +85,35 @@ std::optional<uint64_t> on_stack(ThreadContext* c, uint32_t n, uint32_t width) {
   uint64_t value = 0;
   const uint64_t at = c->app.gpr[kRsp] + static_cast<uint64_t>(n) * width;
   if (read_app(&value, at, width)) return value;
-  raise_page_fault(c, at, false);
+  raise_bad_access(c, at, false, true);
   return std::nullopt;
 }
 
-void far_return(ThreadContext* c, const Uncopied& u) {
+bool far_return(ThreadContext* c, const Uncopied& u) {
   const auto pc = on_stack(c, 0, u.width());
   const auto selector = pc ? on_stack(c, 1, u.width()) : std::nullopt;
-  if (!selector || !may_enter(c, static_cast<uint16_t>(*selector), *pc, 0xffff)) return;
+  if (!selector || !may_enter(c, static_cast<uint16_t>(*selector), *pc, 0xffff)) return false;
   const bool has_count = u.operands[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
   c->app.gpr[kRsp] += 2ull * u.width() + (has_count ? u.operands[0].imm.value.u : 0);
   c->app.pc = *pc;
+  return true;
 }
 
-void interrupt_return(ThreadContext* c, const Uncopied& u) {
+bool interrupt_return(ThreadContext* c, const Uncopied& u) {
+  if ((c->app.flags & kNestedTask) != 0) return raise_general_protection(c, 0), false;
   uint64_t frame[5];   // rip, cs, flags, rsp, ss
   for (uint32_t k = 0; k < 5; ++k) {
     const auto value = on_stack(c, k, u.width());
-    if (!value) return;
+    if (!value) return false;
     frame[k] = *value;
   }
-  if (!may_enter(c, static_cast<uint16_t>(frame[1]), frame[0], 0xffff)) return;
-  if (static_cast<uint16_t>(frame[4]) != kUserData) return raise_general_protection(c, frame[4] & 0xfffc);
+  if (!may_enter(c, static_cast<uint16_t>(frame[1]), frame[0], 0xffff)) return false;
+  if (static_cast<uint16_t>(frame[4]) != kUserData) return raise_general_protection(c, frame[4] & 0xfffc), false;
   const uint64_t settable = u.width() == 2 ? kIretFlags & 0xffff : kIretFlags;
   c->app.flags = (c->app.flags & ~settable) | (frame[2] & settable);
   c->app.gpr[kRsp] = frame[3];
   c->app.pc = frame[0];
+  return true;
 }
 
 // Of an operand in memory.
@@ -117,22 +131,25 @@ uint64_t address_of(ThreadContext* c, const Uncopied& u) {
   return sum;
 }
 
-void far_jump_or_call(ThreadContext* c, const Uncopied& u) {
+bool in_stack_segment(const Uncopied& u) { return u.operands[0].mem.segment == ZYDIS_REGISTER_SS; }
+
+bool far_jump_or_call(ThreadContext* c, const Uncopied& u) {
   const uint32_t width = u.width() == 8 && ignores_rex_w() ? 4 : u.width();
   const uint64_t at = address_of(c, u);
   uint64_t pc = 0;
   uint16_t selector = 0;
-  if (!read_app(&pc, at, width) || !read_app(&selector, at + width, 2)) return raise_page_fault(c, at, false);
-  if (!may_enter(c, selector, pc, 0xfffc)) return;
+  if (!read_app(&pc, at, width) || !read_app(&selector, at + width, 2)) return raise_bad_access(c, at, false, in_stack_segment(u)), false;
+  if (!may_enter(c, selector, pc, 0xfffc)) return false;
   if (u.insn.mnemonic == ZYDIS_MNEMONIC_CALL) {
     uint8_t pushed[16] = {};
     const uint64_t after = c->app.pc + u.insn.length, code = kUserCode, top = c->app.gpr[kRsp] - 2ull * width;
     std::memcpy(pushed, &after, width);
     std::memcpy(pushed + width, &code, width);
-    if (!write_app(top, pushed, 2ull * width)) return raise_page_fault(c, top, true);
+    if (!write_app(top, pushed, 2ull * width)) return raise_bad_access(c, top, true, true), false;
     c->app.gpr[kRsp] = top;
   }
   c->app.pc = pc;
+  return true;
 }
 
 // ZF, CF and the others by their places in the flags register; `number` as in the opcodes (Intel SDM vol. 2, appendix B.1.4).
@@ -166,55 +183,58 @@ std::optional<uint64_t> narrow_target(ThreadContext* c, const Uncopied& u) {
   uint64_t target = 0;
   const uint64_t at = address_of(c, u);
   if (read_app(&target, at, 2)) return target;
-  raise_page_fault(c, at, false);
+  raise_bad_access(c, at, false, in_stack_segment(u));
   return std::nullopt;
 }
 
-void narrow_branch(ThreadContext* c, const Uncopied& u) {
+bool narrow_branch(ThreadContext* c, const Uncopied& u) {
   const uint64_t next = c->app.pc + u.insn.length;
   if (u.insn.mnemonic == ZYDIS_MNEMONIC_RET) {
     const auto pc = on_stack(c, 0, 2);
-    if (!pc) return;
+    if (!pc) return false;
     c->app.gpr[kRsp] += 2 + (u.operands[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE ? u.operands[0].imm.value.u : 0);
     c->app.pc = *pc;
-    return;
+    return true;
   }
   if (u.insn.meta.category == ZYDIS_CATEGORY_COND_BR) {
     c->app.pc = is_taken(c, u) ? *narrow_target(c, u) : next;
-    return;
+    return true;
   }
   const auto target = narrow_target(c, u);
-  if (!target) return;
+  if (!target) return false;
   if (u.insn.mnemonic == ZYDIS_MNEMONIC_CALL) {
     const uint64_t top = c->app.gpr[kRsp] - 2;
-    if (!write_app(top, &next, 2)) return raise_page_fault(c, top, true);
+    if (!write_app(top, &next, 2)) return raise_bad_access(c, top, true, true), false;
     c->app.gpr[kRsp] = top;
   }
   c->app.pc = *target;
+  return true;
 }
 
 // A transaction may always abort; this one does at once, for no reason that a retry would help (eax 0).
-void transaction(ThreadContext* c, const Uncopied& u) {
-  if (!has_feature(11)) return raise_invalid_opcode(c);
+bool transaction(ThreadContext* c, const Uncopied& u) {
+  if (!has_feature(11)) return raise_invalid_opcode(c), false;
   c->app.pc += u.insn.length;
-  if (u.insn.mnemonic == ZYDIS_MNEMONIC_XABORT) return;   // outside of a transaction: nothing
+  if (u.insn.mnemonic == ZYDIS_MNEMONIC_XABORT) return true;   // outside of a transaction: nothing
   c->app.pc += static_cast<uint64_t>(u.operands[0].imm.value.s);
   c->app.gpr[kRax] = 0;
+  return true;
 }
 
-void read_time_stamp(ThreadContext* c, const Uncopied& u) {
-  if (c->tsc_refused != 0) return raise_general_protection(c, 0);
+bool read_time_stamp(ThreadContext* c, const Uncopied& u) {
+  if (c->tsc_refused != 0) return raise_general_protection(c, 0), false;
   uint32_t processor = 0;
   const uint64_t stamp = __builtin_ia32_rdtscp(&processor);
   c->app.gpr[kRax] = stamp & 0xffffffff;
   c->app.gpr[kRdx] = stamp >> 32;
   if (u.insn.mnemonic == ZYDIS_MNEMONIC_RDTSCP) c->app.gpr[kRcx] = processor;
   c->app.pc += u.insn.length;
+  return true;
 }
 
 }  // namespace
 
-void do_uncopied_instruction(ThreadContext* c) {
+bool do_uncopied_instruction(ThreadContext* c) {
   uint8_t code[ZYDIS_MAX_INSTRUCTION_LENGTH];
   uint32_t available;
   {
@@ -227,7 +247,7 @@ void do_uncopied_instruction(ThreadContext* c) {
   Uncopied u;
   if (available == 0 || !read_app(code, c->app.pc, available) ||
       !ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, code, available, &u.insn, u.operands)))
-    return;   // it has changed meanwhile: translated again
+    return false;   // it has changed meanwhile: translated again
   if (u.insn.meta.branch_type != ZYDIS_BRANCH_TYPE_NONE && !u.is_far() && u.insn.mnemonic != ZYDIS_MNEMONIC_XBEGIN) return narrow_branch(c, u);
   switch (u.insn.mnemonic) {
     case ZYDIS_MNEMONIC_RET: return far_return(c, u);
@@ -243,7 +263,7 @@ void do_uncopied_instruction(ThreadContext* c) {
     case ZYDIS_MNEMONIC_ENCLU:
       if (has_feature(2)) fail("the program enters an SGX enclave at %#lx, which no tool can follow", c->app.pc);
       [[fallthrough]];
-    default: return raise_invalid_opcode(c);   // uiret: user interrupts are not offered by the kernel
+    default: return raise_invalid_opcode(c), false;   // uiret: user interrupts are not offered by the kernel
   }
 }
 

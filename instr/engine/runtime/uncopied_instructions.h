@@ -6,7 +6,7 @@
 namespace simrun::engine {
 
 // The thread is before such an instruction (Flow::kUnsupported) at app.pc: far jump, call and return, near branches of 16 bits, iret, xbegin, xabort, rdtsc when g_traps_tsc. Afterwards it is
-// where that leads, or the signal of the fault is pending. Dispatcher only.
-void do_uncopied_instruction(ThreadContext* context);
+// where that leads, or (false) the signal of the fault is pending. Dispatcher only.
+bool do_uncopied_instruction(ThreadContext* context);
 
 }  // namespace simrun::engine
