@@ -180,6 +180,7 @@ void protect_stable_code(ThreadContext* self) {
     const std::lock_guard lock(g_translation_lock);
     if (g_stopped || g_process.user_faults) return;
     pages = quiet_pages();
+    std::erase_if(pages, [&](uint64_t page) { return is_in_use(self, page); });   // as it looks; the world need not be stopped for nothing
   }
   if (pages.empty()) return;
   g_protects.store(true, std::memory_order_seq_cst);
@@ -239,13 +240,12 @@ bool make_writable(uint64_t from, uint64_t bytes) {
   return g_protects.load(std::memory_order_seq_cst) && give_back(current_context(), from, from + bytes);
 }
 
+// Who gives a page back has waited for this thread to leave the code cache: until then it is stable still.
 bool is_write_to_stable_code(uint64_t address, uint64_t error) {
   constexpr uint64_t kWrite = 0b110;   // arch/x86/include/asm/trap_pf.h: by user code; the page may not even be there yet
   if (!g_protects.load(std::memory_order_relaxed) || (error & kWrite) != kWrite) return false;
   const std::lock_guard lock(g_translation_lock);
-  if (is_stable(AppAddress{address})) return true;
-  const uint64_t page = address & ~(kPageBytes - 1);
-  return is_private_writable_code(AppAddress{page}) && allow_writing({page, kPageBytes});
+  return is_stable(AppAddress{address});
 }
 
 }  // namespace simrun::engine

@@ -31,8 +31,8 @@ void give_all_back(ThreadContext* self);
 // The same, and nothing is protected ever again in this process; without a stop of the other threads, which wait outside of the code cache.
 void stop_protecting();
 
-// For the signal handler: whether the access that faulted, with this error code, was a write to such a page, or to one that another thread has
-// just given back. Then it is done again behind give_back().
+// For the signal handler: whether the access that faulted in the code cache, with this error code, was a write to such a page. Then it is done
+// again behind give_back().
 bool is_write_to_stable_code(uint64_t address, uint64_t error);
 
 }  // namespace simrun::engine
