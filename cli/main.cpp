@@ -3,7 +3,9 @@
 #include <malloc.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 #include <filesystem>
 #include <optional>
@@ -52,6 +54,12 @@ Words with_name_first(Words words) {
   return words;
 }
 
+// What a command has said is with who reads it, or it has failed.
+void finish_output() {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return;
+  throw UserError(fmt::format("cannot write to standard output: {}", std::strerror(errno)));
+}
+
 int run(const Words& given) {
   find_machines();
   const Words words = with_name_first(given);
@@ -63,10 +71,13 @@ int run(const Words& given) {
     keep_freed_memory();
   StreamConsumer::set_guardian(guardian ? &*guardian : nullptr);
   try {
-    return named == nullptr ? run_command(words) : named->run({words.begin() + 1, words.end()});
+    const int status = named == nullptr ? run_command(words) : named->run({words.begin() + 1, words.end()});
+    if (status == 0) finish_output();
+    return status;
   } catch (const TextWanted& wanted) {
     fmt::print("{}", wanted.text);
-    return std::fflush(stdout) == 0 ? 0 : 1;
+    finish_output();
+    return 0;
   }
 }
 

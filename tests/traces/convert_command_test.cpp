@@ -201,6 +201,15 @@ TEST_F(ConvertCommand, ChampsimRegisters) {
   EXPECT_GE(seen.size(), 4u);
 }
 
+TEST_F(ConvertCommand, WhatCannotBeSaidIsAFailure) {
+  for (const std::string command : {"info", "info --json", "check", "view -n 1"}) {
+    simrun(fmt::format("{} {} > /dev/full", command, file("t")));
+    EXPECT_EQ(status_, 1) << command;
+  }
+  simrun("--version > /dev/full");
+  EXPECT_EQ(status_, 1);
+}
+
 TEST_F(ConvertCommand, CompressesAsHardAsAsked) {
   const auto size = [&](const std::string& ending, int level) {
     const std::string name = fmt::format("level{}.champsimtrace.{}", level, ending);

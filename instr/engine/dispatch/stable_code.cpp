@@ -3,7 +3,6 @@
 #include <linux/sched.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 
 #include <algorithm>
 #include <iterator>
