@@ -102,63 +102,85 @@ RegionPlan plan_regions(const Profile& profile, std::span<const SimulationPoint>
   return plan;
 }
 
-std::string icount_csv(const RegionPlan& plan, const Profile& profile) {
-  std::string text = fmt::format("# regions of: {}\n# warm-up is not in this form\n", profile.command);
-  text += "comment,thread-id,region-id,simulation-region-start-icount,simulation-region-end-icount,region-weight\n";
-  uint64_t measured = 0;
-  for (const Region& r : plan.regions) {
-    text += fmt::format("cluster {} from interval {},0,{},{},{},{:.6g}\n", r.cluster, r.interval, r.id,
-                        r.start == 0 ? 0 : r.start + 1, r.start + r.length, r.weight);
-    measured += r.length;
-  }
-  text += fmt::format("# Total instructions in {} regions = {}\n# Total instructions in workload = {}\n",
-                      plan.regions.size(), measured, profile.instructions);
-  return text;
-}
-
+// What PinPoints' own scripts read (intel/pinplay-tools, pinplay-scripts): lines that begin with exactly `cluster N from
+// slice M` or `Warmup for regionid N`, a region's before its warm-up's, names of images that are not empty.
 namespace {
 
-// The columns have no place for it.
-std::string processes(const Marker& from, const Marker& to) {
-  const auto name = [](const Marker& m) { return m.process.empty() ? "0" : m.process; };
-  if (from.process.empty() && to.process.empty()) return "";
-  if (from.process == to.process || to.count == 0) return " of process " + name(from);
-  return fmt::format(" from process {} to process {}", name(from), name(to));
+std::string comment_of(const Region& r) { return fmt::format("cluster {} from slice {}", r.cluster, r.interval); }
+
+std::string totals(const RegionPlan& plan, const Profile& profile) {
+  uint64_t measured = 0;
+  for (const Region& r : plan.regions) measured += r.length;
+  return fmt::format("# Total instructions in {} regions = {}\n# Total instructions in workload = {}\n",
+                     plan.regions.size(), measured, profile.instructions);
 }
 
-// Counts of one thread, which other threads do not shift.
-std::string threads(const Marker& from, const Marker& to) {
-  std::string text;
-  if (!from.thread.empty()) text += fmt::format(" from execution {} in thread {}", from.thread_count, from.thread);
-  if (!to.thread.empty()) text += fmt::format(" to execution {} in thread {}", to.thread_count, to.thread);
-  return text;
+uint64_t first_instruction(uint64_t start) { return start == 0 ? 0 : start + 1; }
+
+std::string image(const Marker& m) {
+  if (m.count == 0) return "[end]";
+  return m.place.module.empty() ? "[anonymous]" : m.place.module;
+}
+
+// What the columns have no place for: of which process and thread it is, whose count other threads do not shift.
+std::string comment_of(const char* side, const Marker& m) {
+  if (m.count == 0) return fmt::format("#{}: pc : the end of the program\n", side);
+  std::string text = fmt::format("#{}: pc : {:#x} image: {} offset: {:#x} absolute_count: {}", side, m.place.pc, image(m),
+                                 m.place.offset, m.count);
+  if (!m.process.empty()) text += " process: " + m.process;
+  if (!m.thread.empty()) text += fmt::format(" thread: {} thread_count: {}", m.thread, m.thread_count);
+  return text + "\n";
+}
+
+// One region or warm-up of the second form.
+struct PcCountRow {
+  std::string comment, type;
+  uint32_t id = 0;
+  uint64_t interval = 0, start = 0, length = 0;
+  double weight = 0, multiplier = 0;
+  Marker begin, end;
+};
+
+std::string text_of(const PcCountRow& r, const Profile& profile) {
+  // The same address at both ends: how often it is executed in between is known.
+  const bool same = r.begin.place == r.end.place && r.begin.process == r.end.process && r.end.count != 0;
+  std::string text = fmt::format("# RegionId = {} Slice = {} Icount = {} Length = {} Weight = {:.6g} Multiplier = {:.6g}\n",
+                                 r.id, r.interval, first_instruction(r.start), r.length, r.weight, r.multiplier);
+  text += comment_of("Start", r.begin) + comment_of("End", r.end);
+  return text + fmt::format("{},{},{},{:#x},{},{:#x},{},{:#x},{},{:#x},{},{},{},{:.6g},{:.6g},{}\n", r.comment,
+                            profile.threads > 1 ? "global" : "0", r.id, r.begin.place.pc, image(r.begin),
+                            r.begin.place.offset, r.begin.count, r.end.place.pc, image(r.end), r.end.place.offset,
+                            r.end.count, same ? r.end.count - r.begin.count : 0, r.length, r.weight, r.multiplier, r.type);
 }
 
 }  // namespace
 
+std::string icount_csv(const RegionPlan& plan, const Profile& profile) {
+  std::string text = fmt::format("# regions of: {}\n# warm-up is not in this form\n", profile.command);
+  text += "comment,thread-id,region-id,simulation-region-start-icount,simulation-region-end-icount,region-weight\n";
+  for (const Region& r : plan.regions)
+    text += fmt::format("{},0,{},{},{},{:.6g}\n", comment_of(r), r.id, first_instruction(r.start), r.start + r.length,
+                        r.weight);
+  return text + totals(plan, profile);
+}
+
 std::string pc_count_csv(const RegionPlan& plan, const Profile& profile) {
-  std::string text = fmt::format("# regions of: {}\n", profile.command);
-  text +=
+  constexpr const char* kColumns =
       "comment,thread-id,region-id,start-pc,start-image-name,start-image-offset,start-pc-count,end-pc,end-image-name,"
       "end-image-offset,end-pc-count,end-pc-relative-count,region-length,region-weight,region-multiplier,region-type\n";
-  const auto line = [&](const std::string& comment, uint32_t id, const Marker& from, const Marker& to, uint64_t length,
-                        double weight, double multiplier, const std::string& type) {
-    // The same address at both ends: how often it is executed in between is known.
-    const bool same = from.place == to.place && from.process == to.process && to.count != 0;
-    text += fmt::format("{}{}{},{},{},{:#x},{},{:#x},{},{:#x},{},{:#x},{},{},{},{:.6g},{:.6g},{}\n", comment,
-                        processes(from, to), threads(from, to), profile.threads > 1 ? "global" : "0", id, from.place.pc,
-                        from.place.module, from.place.offset, from.count, to.place.pc, to.place.module, to.place.offset,
-                        to.count, same ? to.count - from.count : 0, length, weight, multiplier, type);
-  };
-  uint32_t next_id = static_cast<uint32_t>(plan.regions.size());
-  for (const Region& r : plan.regions) {
+  // Twice: one of PinPoints' scripts looks for it in a comment, readers of CSV want it without.
+  std::string text = fmt::format("# regions of: {}\n# {}{}", profile.command, kColumns, kColumns);
+  for (const Region& r : plan.regions)
+    text += text_of({comment_of(r), "simulation", r.id, r.interval, r.start, r.length, r.weight, r.multiplier, r.begin, r.end},
+                    profile);
+  auto next_id = static_cast<uint32_t>(plan.regions.size());
+  for (const Region& r : plan.regions)
     if (r.warm_up != 0)
-      line(fmt::format("warm-up of region {}", r.id), ++next_id, profile.intervals[r.warm_up_interval].begin, r.begin,
-           r.warm_up, 0, 0, fmt::format("warmup:{}", r.id));
-    line(fmt::format("cluster {} from interval {}", r.cluster, r.interval), r.id, r.begin, r.end, r.length, r.weight,
-         r.multiplier, "simulation");
-  }
-  return text;
+      text += text_of({fmt::format("Warmup for regionid {}", r.id), fmt::format("warmup:{}", r.id), ++next_id,
+                       r.warm_up_interval, r.start - r.warm_up, r.warm_up, 0, 0,
+                       profile.intervals[r.warm_up_interval].begin, r.begin},
+                      profile);
+  return text + totals(plan, profile);
 }
 
 }  // namespace simrun::simpoint

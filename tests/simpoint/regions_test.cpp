@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <regex>
+#include <sstream>
 
 #include "base/user_error.h"
 #include "simpoint/prediction.h"
@@ -13,6 +15,7 @@
 namespace simrun::simpoint {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -83,14 +86,56 @@ TEST(Regions, FilesOfPinPoints) {
   EXPECT_EQ(icount_csv(plan, profile),
             "# regions of: app\n# warm-up is not in this form\n"
             "comment,thread-id,region-id,simulation-region-start-icount,simulation-region-end-icount,region-weight\n"
-            "cluster 0 from interval 0,0,1,0,100,0.25\n"
-            "cluster 1 from interval 5,0,2,501,600,0.75\n"
+            "cluster 0 from slice 0,0,1,0,100,0.25\n"
+            "cluster 1 from slice 5,0,2,501,600,0.75\n"
             "# Total instructions in 2 regions = 200\n# Total instructions in workload = 950\n");
   const std::string csv = pc_count_csv(plan, profile);
-  EXPECT_THAT(csv,
-              HasSubstr("\nwarm-up of region 2,0,3,0x1040,/bin/app,0x40,5,0x1050,/bin/app,0x50,6,0,100,0,0,warmup:2\n"
-                        "cluster 1 from interval 5,0,2,0x1050,/bin/app,0x50,6,0x1060,/bin/app,0x60,7,0,100,0.75,7.125,"
-                        "simulation\n"));
+  EXPECT_THAT(csv, HasSubstr("\n# RegionId = 2 Slice = 5 Icount = 501 Length = 100 Weight = 0.75 Multiplier = 7.125\n"
+                             "#Start: pc : 0x1050 image: /bin/app offset: 0x50 absolute_count: 6\n"
+                             "#End: pc : 0x1060 image: /bin/app offset: 0x60 absolute_count: 7\n"
+                             "cluster 1 from slice 5,0,2,0x1050,/bin/app,0x50,6,0x1060,/bin/app,0x60,7,0,100,0.75,7.125,"
+                             "simulation\n"));
+  EXPECT_THAT(csv, HasSubstr("\nWarmup for regionid 2,0,3,0x1040,/bin/app,0x40,5,0x1050,/bin/app,0x50,6,0,100,0,0,warmup:2\n"
+                             "# Total instructions in 2 regions = 200\n# Total instructions in workload = 950\n"));
+}
+
+// As ParseClusterInfo and GetClusterInfo of PinPoints' util.py do, and what split.pc-csvfile.py demands.
+TEST(Regions, PinPointsScriptsReadEveryLine) {
+  Profile profile = ten_intervals();
+  profile.intervals[4].begin.place = {0x7f0000001000, "", 0x7f0000001000};  // code made at run time
+  profile.intervals[5].begin.process = "0.1x";
+  profile.intervals[5].begin.thread = "0.1";
+  const std::vector<SimulationPoint> points = {{4, 3, 0.00001}, {5, 0, 0.75}, {9, 1, 0.24999}};
+  const RegionPlan plan = plan_regions(profile, points, 100);
+  const std::string number = "-?[0-9]+\\.?[0-9]*([Ee]-?[0-9]+)?", marker = "0x[0-9a-f]+,[^\\s,]+,0x[0-9a-f]+,[0-9]+,";
+  const std::string region = "[0-9]+,[0-9]+," + marker + marker + "[0-9]+,[0-9]+," + number + "," + number + ",";
+  const std::regex simulated("cluster [0-9]+ from slice [0-9]+," + region + "simulation");
+  const std::regex warm_up("Warmup for regionid [0-9]+," + region + "warmup:[0-9]+");
+  std::istringstream lines(pc_count_csv(plan, profile));
+  std::string kinds;
+  for (std::string line; std::getline(lines, line);) {
+    if (std::regex_match(line, simulated))
+      kinds += 's';
+    else if (std::regex_match(line, warm_up))
+      kinds += 'w';
+    else if (line.starts_with("# RegionId ="))
+      kinds += 'r';
+    else if (line.starts_with("#Start: pc"))
+      kinds += 'b';
+    else if (line.starts_with("#End: pc"))
+      kinds += 'e';
+    else
+      EXPECT_TRUE(line.starts_with("#") || line.starts_with("comment,")) << line;
+  }
+  // A line of a region takes back what was known of its warm-up.
+  EXPECT_EQ(kinds, "rbesrbesrbesrbewrbewrbew");
+  EXPECT_THAT(pc_count_csv(plan, profile), AllOf(HasSubstr("\n# comment,thread-id,"), HasSubstr("\ncomment,thread-id,"),
+                                                 HasSubstr(",0x0,[end],0x0,0,"), HasSubstr(",[anonymous],")));
+  std::istringstream counts(icount_csv(plan, profile));
+  const std::regex counted("cluster [0-9]+ from slice [0-9]+,[0-9]+,[0-9]+,[0-9]+,[0-9]+," + number);
+  size_t regions = 0;
+  for (std::string line; std::getline(counts, line);) regions += std::regex_match(line, counted);
+  EXPECT_EQ(regions, 3u);
 }
 
 TEST(Regions, FilesSayWhichProcessAMarkerIsOf) {
@@ -98,9 +143,12 @@ TEST(Regions, FilesSayWhichProcessAMarkerIsOf) {
   for (size_t i = 4; i < 10; ++i) profile.intervals[i].begin.process = i < 6 ? "0.1x" : "0.2";
   const std::vector<SimulationPoint> points = {{4, 0, 0.5}, {5, 1, 0.5}};
   const std::string csv = pc_count_csv(plan_regions(profile, points, 100), profile);
-  EXPECT_THAT(csv, HasSubstr("\nwarm-up of region 1 from process 0 to process 0.1x,0,3,0x1030,"));
-  EXPECT_THAT(csv, HasSubstr("\ncluster 0 from interval 4 of process 0.1x,0,1,0x1040,"));
-  EXPECT_THAT(csv, HasSubstr("\ncluster 1 from interval 5 from process 0.1x to process 0.2,0,2,0x1050,"));
+  EXPECT_THAT(csv, HasSubstr("\n#Start: pc : 0x1030 image: /bin/app offset: 0x30 absolute_count: 4\n"
+                             "#End: pc : 0x1040 image: /bin/app offset: 0x40 absolute_count: 5 process: 0.1x\n"
+                             "Warmup for regionid 1,0,3,0x1030,"));
+  EXPECT_THAT(csv, HasSubstr("absolute_count: 6 process: 0.1x\n"
+                             "#End: pc : 0x1060 image: /bin/app offset: 0x60 absolute_count: 7 process: 0.2\n"
+                             "cluster 1 from slice 5,0,2,0x1050,"));
 }
 
 TEST(Regions, AThreadsOwnCountsAreSaidAndHandOversAreKnown) {
@@ -111,9 +159,9 @@ TEST(Regions, AThreadsOwnCountsAreSaidAndHandOversAreKnown) {
   }
   const std::vector<SimulationPoint> points = {{4, 0, 0.5}, {5, 1, 0.5}};
   const std::string csv = pc_count_csv(plan_regions(profile, points, 0), profile);
-  EXPECT_THAT(csv,
-              HasSubstr("\ncluster 0 from interval 4 from execution 104 in thread 0 to execution 105 in thread 0,"));
-  EXPECT_THAT(csv, HasSubstr(" from execution 105 in thread 0 to execution 106 in thread 0.1,"));
+  EXPECT_THAT(csv, HasSubstr("\n#Start: pc : 0x1040 image: /bin/app offset: 0x40 absolute_count: 5 thread: 0 thread_count: 104\n"
+                             "#End: pc : 0x1050 image: /bin/app offset: 0x50 absolute_count: 6 thread: 0 thread_count: 105\n"));
+  EXPECT_THAT(csv, HasSubstr(" thread: 0.1 thread_count: 106\n"));
   EXPECT_THAT(intervals_that_change_hands(profile),
               ElementsAre(false, false, false, false, false, true, false, false, false, false));
 }
