@@ -32,6 +32,8 @@ struct Interval {
   uint64_t start = 0;   // instructions before it, all threads together
   uint64_t length = 0;  // instructions
   Marker begin;         // its end is the begin of the next
+  // Executions of the instruction at `begin` by that process in the interval before; 0 also: unknown.
+  uint64_t executed_before = 0;
   bool operator==(const Interval&) const = default;
 };
 

@@ -131,7 +131,9 @@ class Reader {
         threads_.empty() ? std::vector<uint64_t>(start.size()) : column<uint64_t>("intervals/begin_thread_count");
     if (!thread.empty()) require_size(thread, start.size(), "intervals/begin_thread");
     require_size(thread_count, start.size(), "intervals/begin_thread_count");
-    for (const auto* values : {&length, &pc, &offset, &count}) require_size(*values, start.size(), "intervals/...");
+    const bool has_before = H5Lexists(file_, "intervals/executed_before", H5P_DEFAULT) > 0;  // older files have not
+    const auto before = has_before ? column<uint64_t>("intervals/executed_before") : std::vector<uint64_t>(start.size());
+    for (const auto* values : {&length, &pc, &offset, &count, &before}) require_size(*values, start.size(), "intervals/...");
     require_size(in, start.size(), "intervals/begin_module");
     for (size_t i = 0; i < start.size(); ++i)
       p.intervals.push_back({start[i],
@@ -140,7 +142,8 @@ class Reader {
                               count[i],
                               name(processes_, by, i, "process"),
                               name(threads_, thread, i, "thread"),
-                              thread_count[i]}});
+                              thread_count[i]},
+                             before[i]});
   }
 
   void read_blocks(Profile& p) const {

@@ -157,6 +157,7 @@ class TextReader {
     const std::string name = words.word();
     if (name == "interval") return take_interval(words);
     if (name == "block") return take_block(words);
+    if (name == "executed-before" && !p.intervals.empty()) p.intervals.back().executed_before = words.number();
     if (name == "command") p.command = words.rest();
     if (name == "interval-length") p.interval_length = words.number();
     if (name == "left-out") p.left_out = words.number();

@@ -15,6 +15,10 @@ Marker marker_of(const Profile& profile, uint64_t interval) {
   return interval < profile.intervals.size() ? profile.intervals[interval].begin : Marker{};
 }
 
+uint64_t executed_before(const Profile& profile, uint64_t interval) {
+  return interval < profile.intervals.size() ? profile.intervals[interval].executed_before : 0;
+}
+
 Region make_region(const Profile& profile, const SimulationPoint& point, uint64_t warm_up, double counted) {
   const Interval& interval = profile.intervals[point.interval];
   Region r;
@@ -24,6 +28,7 @@ Region make_region(const Profile& profile, const SimulationPoint& point, uint64_
   r.length = interval.length;
   r.begin = interval.begin;
   r.end = marker_of(profile, point.interval + 1);
+  r.end_executions = executed_before(profile, point.interval + 1);
   r.weight = point.weight;
   r.multiplier = point.weight * counted / static_cast<double>(interval.length);
   r.warm_up_interval = point.interval;
@@ -139,18 +144,23 @@ struct PcCountRow {
   uint64_t interval = 0, start = 0, length = 0;
   double weight = 0, multiplier = 0;
   Marker begin, end;
+  uint64_t end_executions = 0;
 };
 
-std::string text_of(const PcCountRow& r, const Profile& profile) {
-  // The same address at both ends: how often it is executed in between is known.
+// Of the instruction at the end since the beginning.
+uint64_t relative_count(const PcCountRow& r) {
   const bool same = r.begin.place == r.end.place && r.begin.process == r.end.process && r.end.count != 0;
+  return same ? r.end.count - r.begin.count : r.end_executions;
+}
+
+std::string text_of(const PcCountRow& r, const Profile& profile) {
   std::string text = fmt::format("# RegionId = {} Slice = {} Icount = {} Length = {} Weight = {:.6g} Multiplier = {:.6g}\n",
                                  r.id, r.interval, first_instruction(r.start), r.length, r.weight, r.multiplier);
   text += comment_of("Start", r.begin) + comment_of("End", r.end);
   return text + fmt::format("{},{},{},{:#x},{},{:#x},{},{:#x},{},{:#x},{},{},{},{:.6g},{:.6g},{}\n", r.comment,
                             profile.threads > 1 ? "global" : "0", r.id, r.begin.place.pc, image(r.begin),
                             r.begin.place.offset, r.begin.count, r.end.place.pc, image(r.end), r.end.place.offset,
-                            r.end.count, same ? r.end.count - r.begin.count : 0, r.length, r.weight, r.multiplier, r.type);
+                            r.end.count, relative_count(r), r.length, r.weight, r.multiplier, r.type);
 }
 
 }  // namespace
@@ -171,14 +181,16 @@ std::string pc_count_csv(const RegionPlan& plan, const Profile& profile) {
   // Twice: one of PinPoints' scripts looks for it in a comment, readers of CSV want it without.
   std::string text = fmt::format("# regions of: {}\n# {}{}", profile.command, kColumns, kColumns);
   for (const Region& r : plan.regions)
-    text += text_of({comment_of(r), "simulation", r.id, r.interval, r.start, r.length, r.weight, r.multiplier, r.begin, r.end},
+    text += text_of({comment_of(r), "simulation", r.id, r.interval, r.start, r.length, r.weight, r.multiplier, r.begin, r.end,
+                     r.end_executions},
                     profile);
   auto next_id = static_cast<uint32_t>(plan.regions.size());
   for (const Region& r : plan.regions)
     if (r.warm_up != 0)
       text += text_of({fmt::format("Warmup for regionid {}", r.id), fmt::format("warmup:{}", r.id), ++next_id,
                        r.warm_up_interval, r.start - r.warm_up, r.warm_up, 0, 0,
-                       profile.intervals[r.warm_up_interval].begin, r.begin},
+                       profile.intervals[r.warm_up_interval].begin, r.begin,
+                       r.warm_up_interval + 1 == r.interval ? executed_before(profile, r.interval) : 0},
                       profile);
   return text + totals(plan, profile);
 }

@@ -74,6 +74,7 @@ class TextWriter final : public ProfileWriter {
     const std::string line = vector_line(entries, folded);
     std::string comment = fmt::format("# interval {} start {} length {} {}\n", intervals_, interval.start,
                                       interval.length, marker_text(interval.begin));
+    if (interval.executed_before != 0) comment += fmt::format("# executed-before {}\n", interval.executed_before);
     if (folded != 0)
       comment +=
           fmt::format("# interval {}: {} of its lightest blocks are counted as one, the line would be too long\n",

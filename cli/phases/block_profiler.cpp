@@ -134,7 +134,7 @@ void BlockProfiler::take_slowly(Thread& thread, uint64_t word) {
   if (path.left_out) {
     interval_left_out_ += path.instructions;
     const uint64_t first_pc = code[0].pc;
-    if (forks) ++process.cut_executions[first_pc], ++thread.cut_executions[first_pc];
+    if (forks) add_cut_execution(thread, first_pc);
     thread.last.reset();
     return;
   }
@@ -149,6 +149,7 @@ void BlockProfiler::take_slowly(Thread& thread, uint64_t word) {
   end_interval();
   begin_interval(thread, code, *end);
   take_part(thread, code, *end, path.instructions);
+  for (uint32_t i = *end; i < path.instructions; ++i) ++process.last_cut_executions[code[i].pc];
   add_executions(thread, word, 1);
   pass(path.instructions - *end);
 }
@@ -162,8 +163,7 @@ void BlockProfiler::cut(Thread& thread, uint64_t word, uint32_t instructions) {
   }
   if (!begun_) begin_interval(thread, code, 0);
   take_part(thread, code, 0, instructions);
-  for (uint32_t i = 0; i < instructions; ++i)
-    ++thread.process->cut_executions[code[i].pc], ++thread.cut_executions[code[i].pc];
+  for (uint32_t i = 0; i < instructions; ++i) add_cut_execution(thread, code[i].pc);
   thread.last.reset();  // what comes next is a handler
   pass(instructions);
 }
@@ -209,6 +209,8 @@ void BlockProfiler::begin_interval(const Thread& thread, uint64_t pc, uint64_t m
   interval_.begin = {process.modules.place(pc),
                      executions_of(process, pc, process.executions, process.cut_executions) + meanwhile + 1,
                      process.name};
+  interval_.executed_before =
+      executions_of(process, pc, process.last_executions, process.last_cut_executions) + meanwhile;
   if (process.threads > 1) {
     interval_.begin.thread = thread.name;
     interval_.begin.thread_count = executions_of(process, pc, thread.before, thread.cut_executions) + meanwhile + 1;
@@ -218,6 +220,11 @@ void BlockProfiler::begin_interval(const Thread& thread, uint64_t pc, uint64_t m
   leader_ = &thread;
   ender_ = nullptr;
   for (Thread& other : threads_) other.passed = 0, other.last.reset();
+  for (auto& [index, other] : processes_) {
+    for (const uint32_t word : other.last_words) other.last_executions[word] = 0;
+    other.last_words.clear();
+    other.last_cut_executions.clear();
+  }
   begun_ = true;
 }
 
@@ -248,6 +255,13 @@ void BlockProfiler::add_executions(Thread& thread, uint64_t word, uint64_t times
   if (thread.process->threads > 1) add(thread.before, word, times);
 }
 
+// In the interval that is not over.
+void BlockProfiler::add_cut_execution(Thread& thread, uint64_t pc) {
+  ++thread.cut_executions[pc];
+  ++thread.process->cut_executions[pc];
+  ++thread.process->last_cut_executions[pc];
+}
+
 void BlockProfiler::flush(Thread& thread) {
   thread.runs = false;
   thread.last.reset();
@@ -256,6 +270,8 @@ void BlockProfiler::flush(Thread& thread) {
   for (const uint32_t word : thread.touched) {
     const uint64_t times = std::exchange(thread.executions[word], 0);
     add_executions(thread, word, times);
+    add(thread.process->last_executions, word, times);
+    thread.process->last_words.push_back(word);
     paths.for_each_block(*paths.find(word),
                          [&](uint32_t block, uint32_t instructions) { thread.parts.add(block, times * instructions); });
   }

@@ -93,6 +93,10 @@ class BlockProfiler {
     PathBlockTable paths;
     std::vector<uint64_t> executions;  // by word, in the intervals that are over
     Executions cut_executions;
+    // The same in the interval that is over, or in what has been looked at of the one that is not.
+    std::vector<uint64_t> last_executions;
+    std::vector<uint32_t> last_words;  // whose are not 0
+    Executions last_cut_executions;
   };
   struct Thread {
     Process* process = nullptr;
@@ -147,6 +151,7 @@ class BlockProfiler {
   void begin_interval(const Thread& thread, PathInstructions code, uint32_t at);
   void end_interval();
   static void add_executions(Thread& thread, uint64_t word, uint64_t times);
+  static void add_cut_execution(Thread& thread, uint64_t pc);
   void flush(Thread& thread);
   void name_new_blocks(Thread& thread);
   // A barrier: the others wait for the leader until one of them has passed several.

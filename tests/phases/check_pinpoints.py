@@ -91,6 +91,30 @@ def predicts():
     assert "<polyline" in page and "http" not in page
 
 
+def relative_counts():
+    """How often the instruction at a region's end is executed in it, by a trace of the same run."""
+    subprocess.run([SIMRUN, "record", "-q", "-o", "t", "--", GUEST, "1"], check=True, stdout=subprocess.DEVNULL)
+
+    def executions(pc, start, length):
+        words = [SIMRUN, "view", "t", "--from", start, "--to", start + length, "--all", "--no-symbols", "--follow", hex(pc)]
+        said = subprocess.run([str(w) for w in words], check=True, capture_output=True, text=True).stdout
+        return sum(line.split()[2] == f"{pc:012x}" for line in said.splitlines())
+
+    others = 0
+    for folder, words in (("a", ("--", GUEST, "1")), ("b", ("--exact-order", "--", GUEST, "1")), ("c", ("--trace", "t"))):
+        run(*CONFIG, "-o", folder, "--interval", "100k", "--warm-up", "100k", "--no-traces", "-k", "8", *words)
+        start_of = {r["id"]: r["start"] for r in json.load(open(f"{folder}/report.json"))["regions"]}
+        for row in rows(folder):
+            kind, length = row["region-type"], int(row["region-length"])
+            start = start_of[int(row["region-id"])] if kind == "simulation" else start_of[int(kind[7:])] - length
+            if row["end-pc-count"] == "0":
+                continue
+            others += row["end-pc"] != row["start-pc"]
+            found = executions(int(row["end-pc"], 16), start, length)
+            assert int(row["end-pc-relative-count"]) == found, (folder, row, found)
+    assert others > 0
+
+
 def resumes():
     first, report = pinpoints("--", GUEST, 2)
     assert first.stdout == "done\n" * 2
