@@ -16,8 +16,7 @@ void add_limits(CLI::App& app, AttachOptions& o) {
       ->check(CLI::PositiveNumber.description(""))
       ->type_name("TIME");
   app.add_option("--instructions", o.instructions, "Detach when they have executed so many instructions since")
-      ->transform(CLI::AsSizeValue(true).description(""))
-      ->check(CLI::PositiveNumber.description(""))
+      ->transform(instruction_count(1))
       ->type_name("N");
 }
 

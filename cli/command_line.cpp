@@ -1,11 +1,26 @@
 #include "cli/command_line.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
+#include "base/parse_count.h"
 #include "base/user_error.h"
 
 namespace simrun::cli {
+
+CLI::Validator instruction_count(uint64_t least, uint64_t most) {
+  return CLI::Validator(
+      [=](std::string& word) -> std::string {
+        uint64_t count = 0;
+        if (!parse_count(word, &count)) return word + " is no number of instructions (1000000, 10M, 1.5G)";
+        if (count < least || count > most) return fmt::format("{} is not from {} to {}", word, least, most);
+        word = std::to_string(count);
+        return "";
+      },
+      "");
+}
 
 CommandLine::CommandLine(std::string name, std::string usage, std::string description)
     : name_(std::move(name)), usage_(std::move(usage)), app_(std::move(description), name_) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,12 @@ using Words = std::vector<std::string>;
 struct TextWanted {
   std::string text;
 };
+
+// What --interval accepts, in every command that has it.
+constexpr uint64_t kShortestInterval = 1000, kLongestInterval = uint64_t{1} << 50;
+
+// To transform() an option's word: a number of instructions as people write it (base/parse_count.h), within bounds.
+CLI::Validator instruction_count(uint64_t least = 0, uint64_t most = uint64_t{1} << 60);
 
 // A CLI11 application with our help flag. `usage`: one line, or several.
 class CommandLine {

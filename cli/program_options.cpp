@@ -8,6 +8,7 @@
 #include <charconv>
 
 #include "base/user_error.h"
+#include "cli/command_line.h"
 
 namespace simrun::cli {
 
@@ -133,13 +134,13 @@ void add_program_options(CLI::App& app, ProgramOptions& o) {
   app.add_flag("-q,--quiet", o.quiet, "No report and no progress line; warnings and errors only");
   app.add_flag("--aslr", o.aslr, "Keep address-space randomisation on (off by default, so that runs repeat)");
   app.add_option("--quantum", o.quantum, "Instructions that a thread advances before it is another's turn")
-      ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 40).description(""))
+      ->transform(instruction_count(1, uint64_t{1} << 40))
       ->type_name("N")
       ->capture_default_str();
   add_following_options(app, o);
   app.add_option("--time-slice", o.time_slice,
                  "Instructions that a thread keeps its core when more are runnable than the machine has cores")
-      ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 40).description(""))
+      ->transform(instruction_count(1, uint64_t{1} << 40))
       ->type_name("N")
       ->capture_default_str();
   add_engine_options(app, o);

@@ -48,7 +48,8 @@ constexpr const char* kExamples =
 
 Everything behind `--` belongs to the program. Its standard streams, exit status and ending signal are its own.
 Exit status of simrun: the program's; 2 for a usage error, 1 for a failure, 127 when there is no such program,
-126 when it cannot be executed. Sizes: 65536, 256KiB, 64MiB (powers of 1024).
+126 when it cannot be executed. Sizes: 65536, 256KiB, 64MiB (powers of 1024);
+numbers of instructions: 1000000, 250k, 2.5M, 1G (powers of 1000).
 )";
 
 std::string commands_and_examples() {
@@ -59,7 +60,7 @@ std::string commands_and_examples() {
 
 void add_model_options(CLI::App& run, RunOptions& o) {
   run.add_option("--interval", o.interval, "Counts over time: for each N instructions of all threads")
-      ->check(CLI::Range(uint64_t{1000}, uint64_t{1} << 50).description(""))
+      ->transform(instruction_count(kShortestInterval, kLongestInterval))
       ->type_name("N")
       ->group("Model");
   run.add_option("--sim-threads", o.sim_threads, "Host threads that simulate: one machine in slices, or a sweep")

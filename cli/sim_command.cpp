@@ -58,7 +58,7 @@ void add_model_options(CLI::App& app, SimOptions& o) {
   app.add_option("--miss-curve", o.miss_curve, "Misses of every size of a level (L1D, L2, ...), fully associative")
       ->type_name("LEVEL");
   app.add_option("--interval", o.interval, "Counts over time: for each N instructions of all threads")
-      ->check(CLI::Range(uint64_t{1000}, uint64_t{1} << 50).description(""))
+      ->transform(instruction_count(kShortestInterval, kLongestInterval))
       ->type_name("N");
   app.add_flag("--check", o.check, "Check the model's state and balances at the end");
 }

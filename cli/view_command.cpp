@@ -35,7 +35,10 @@ ViewOptions parse(const Words& words) {
   line.app().add_option("FILE", o.trace, "A trace of simrun record")->required();
   line.app().add_option("--from", o.from, "First instruction, counted over all threads (2.5M)")->type_name("N");
   line.app().add_option("--to", o.to, "End before this one")->type_name("N");
-  line.app().add_option("-n,--count", o.count, "At most so many instructions")->type_name("N")->capture_default_str();
+  line.app().add_option("-n,--count", o.count, "At most so many instructions")
+      ->transform(instruction_count())
+      ->type_name("N")
+      ->capture_default_str();
   line.app().add_flag("--all", o.all, "Up to the end");
   line.app().add_option("--thread", o.thread, "Only this thread")->type_name("N");
   line.app().add_option("--process", o.process, "Only this process (simrun info lists them)")->type_name("N");

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <cmath>
 #include <cstring>
 
+#include "base/parse_count.h"
 #include "base/user_error.h"
 
 namespace simrun::traces {
@@ -17,24 +17,6 @@ namespace {
                               "MODULE+0xOFFSET[:N] or marker:NUMBER",
                               text),
                   2);
-}
-
-bool parse_count(std::string_view text, uint64_t* value) {
-  double factor = 1;
-  if (!text.empty()) {
-    if (text.back() == 'k') factor = 1e3;
-    if (text.back() == 'M') factor = 1e6;
-    if (text.back() == 'G' || text.back() == 'B') factor = 1e9;
-  }
-  if (factor != 1) text.remove_suffix(1);
-  const char* const end = text.data() + text.size();
-  if (const auto [at, error] = std::from_chars(text.data(), end, *value); error == std::errc{} && at == end && factor == 1)
-    return true;
-  double number = 0;
-  const auto [at, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc{} || at != end || !(number >= 0) || number * factor > 1e18) return false;
-  *value = static_cast<uint64_t>(std::llround(number * factor));
-  return true;
 }
 
 // Of a marker: those of other simulators are usually given as 0x111.

@@ -1,27 +1,10 @@
 #include "cli/phases/profile_options.h"
 
-#include <fmt/format.h>
-
-#include <charconv>
 #include <map>
 
-namespace simrun::cli {
+#include "cli/command_line.h"
 
-CLI::Validator instruction_count() {
-  return CLI::Validator(
-      [](std::string& word) -> std::string {
-        static const std::map<std::string, double> units = {{"", 1},    {"k", 1e3}, {"K", 1e3}, {"m", 1e6},
-                                                            {"M", 1e6}, {"g", 1e9}, {"G", 1e9}, {"B", 1e9}};
-        double value = 0;
-        const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-        const auto unit = units.find(std::string(end, static_cast<size_t>(word.data() + word.size() - end)));
-        if (error != std::errc() || unit == units.end() || !(value >= 0 && value * unit->second < 1e18))
-          return word + " is no number of instructions (1000000, 10M, 1.5G)";
-        word = fmt::format("{:.0f}", value * unit->second);
-        return "";
-      },
-      "");
-}
+namespace simrun::cli {
 
 void add_profile_options(CLI::App& app, ProfilerOptions& o) {
   static const std::map<std::string, simpoint::IntervalKind> kinds = {{"fixed", simpoint::IntervalKind::kFixed},
@@ -29,8 +12,7 @@ void add_profile_options(CLI::App& app, ProfilerOptions& o) {
                                                                       {"procedure", simpoint::IntervalKind::kProcedure},
                                                                       {"barrier", simpoint::IntervalKind::kBarrier}};
   app.add_option("-i,--interval", o.length, "Instructions of an interval")
-      ->transform(instruction_count())
-      ->check(CLI::Range(uint64_t{1000}, uint64_t{1} << 50).description("").application_index(-1))
+      ->transform(instruction_count(kShortestInterval, kLongestInterval))
       ->type_name("N")
       ->default_str("10M");
   app.add_option("--intervals", o.kind,

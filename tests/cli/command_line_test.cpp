@@ -54,6 +54,21 @@ TEST(CommandLine, ProgramNamedLikeASubcommand) {
   EXPECT_EQ(run_of({"--mode", "trace", "--", "config", "x"}).program.command, (Words{"config", "x"}));
 }
 
+TEST(CommandLine, CountsHaveUnits) {
+  const RunOptions o = run_of({"--config", "m.yaml", "--interval", "1.5M", "--quantum", "1k", "--time-slice", "2B", "--", "true"});
+  EXPECT_EQ(o.interval, 1'500'000u);
+  EXPECT_EQ(o.program.quantum, 1000u);
+  EXPECT_EQ(o.program.time_slice, 2'000'000'000u);
+  EXPECT_EQ(run_of({"--config", "m.yaml", "--interval", "100000", "--", "true"}).interval, 100'000u);
+  for (const char* wrong : {"ten", "1Q", "1 M", "nan", "0x10", "M"}) {
+    EXPECT_NE(error_of({"--config", "m.yaml", "--interval", wrong, "--", "true"}).find("is no number of instructions"),
+              std::string::npos)
+        << wrong;
+  }
+  EXPECT_NE(error_of({"--config", "m.yaml", "--interval", "0.9k", "--", "true"}).find("0.9k is not from 1000 to "),
+            std::string::npos);
+}
+
 TEST(CommandLine, EveryEngineOption) {
   const RunOptions o = run_of(
       {"--mode", "null",    "--aslr", "--ring-size",      "128KiB", "--quantum", "7",          "--code-cache",
