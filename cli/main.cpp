@@ -8,6 +8,7 @@
 #include <cstring>
 #include <exception>
 #include <filesystem>
+#include <new>
 #include <optional>
 #include <string>
 
@@ -90,6 +91,9 @@ int main(int argc, char** argv) {
   } catch (const simrun::UserError& error) {
     simrun::cli::print_error("simrun: {}\n", error.what());
     return error.exit_status;
+  } catch (const std::bad_alloc&) {
+    simrun::cli::print_error("simrun: there is not enough memory for this\n");
+    return 1;
   } catch (const std::exception& error) {
     simrun::cli::print_error("simrun: {}\n", error.what());
     return 1;

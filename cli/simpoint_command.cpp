@@ -107,8 +107,12 @@ void report(const simpoint::ClusteringChoice& choice, const std::vector<simpoint
     fmt::print("{} of them cover {:g} of the run\n", simpoint::cover(points, analysis.coverage).size(),
                analysis.coverage);
   const uint32_t k = choice.clustering.k();
-  if (choice.examined.back().k() - k <= k / 10 && k > 1 && choice.examined.size() > 1 && analysis.clustering.ks.empty())
-    fmt::print("k is close to the most that were tried: try --max-k {}\n", 2 * analysis.clustering.max_k);
+  const uint32_t most = analysis.clustering.max_k;
+  if (k > 1 && k == choice.clustering.labels.size())
+    fmt::print("as many phases as intervals: shorter intervals would tell which are alike\n");
+  else if (choice.examined.back().k() == most && most - k <= k / 10 && k > 1 && choice.examined.size() > 1 &&
+           analysis.clustering.ks.empty())
+    fmt::print("k is close to the most that were tried: try --max-k {}\n", 2 * most);
 }
 
 }  // namespace

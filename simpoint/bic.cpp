@@ -17,10 +17,12 @@ double total_distortion(const Points& points, std::span<const double> weights) {
     mean += weight * points.row(i);
   }
   mean /= sum;
-  double distortion = 0;
-  for (Eigen::Index i = 0; i < points.rows(); ++i)
+  double distortion = 0, size = 0;
+  for (Eigen::Index i = 0; i < points.rows(); ++i) {
     distortion += weights[static_cast<size_t>(i)] * (points.row(i) - mean).squaredNorm();
-  return distortion;
+    size += weights[static_cast<size_t>(i)] * points.row(i).squaredNorm();
+  }
+  return distortion > kRounding * kRounding * size ? distortion : 0;
 }
 
 double bic(const Clustering& clustering, std::span<const double> weights, double total) {

@@ -15,8 +15,12 @@
 namespace simrun::simpoint {
 
 constexpr double kSmallestVariance = 1e-9;
+// By so much of their size vectors that are equal can differ once they are normalised and projected: sums of up to some
+// thousand products, each good to 1e-16.
+constexpr double kRounding = 1e-12;
 
-// Sum over the points of weight times squared distance to the weighted mean: the distortion of one cluster.
+// Sum over the points of weight times squared distance to the weighted mean: the distortion of one cluster. 0 when it is
+// no more than rounding.
 double total_distortion(const Points& points, std::span<const double> weights);
 
 // `total`: total_distortion() of the points.

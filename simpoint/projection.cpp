@@ -24,13 +24,10 @@ Points Projector::matrix(uint32_t blocks) const {
 
 const double* Projector::row(uint32_t block) {
   if (given_.rows() != 0) return given_.data() + static_cast<Eigen::Index>(block - 1) * given_.cols();
-  if (block >= row_of_block_.size()) row_of_block_.resize(std::max<size_t>(block + 1, 2 * row_of_block_.size()));
-  uint32_t& index = row_of_block_[block];
-  if (index == 0) {
+  const auto [made, is_new] = row_of_block_.emplace(block, static_cast<uint32_t>(row_of_block_.size()));
+  if (is_new)
     for (uint32_t d = 0; d < dimensions_; ++d) matrix_.push_back(projection_element(seed_, block, d));
-    index = static_cast<uint32_t>(matrix_.size() / dimensions_);
-  }
-  return matrix_.data() + size_t{index - 1} * dimensions_;
+  return matrix_.data() + size_t{made->second} * dimensions_;
 }
 
 void Projector::add(std::span<const Entry> interval) {

@@ -7,6 +7,7 @@
 #include <Eigen/Core>
 #include <cstdint>
 #include <span>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -64,7 +65,7 @@ class Projector {
   std::vector<std::vector<Entry>> plain_;  // dimensions_ 0: kept until the number of blocks is known
   std::vector<double> sums_;
   std::vector<double> matrix_;          // rows of blocks that occurred
-  std::vector<uint32_t> row_of_block_;  // 0: not made yet
+  std::unordered_map<uint32_t, uint32_t> row_of_block_;  // ids need not be near each other
 };
 
 }  // namespace simrun::simpoint

@@ -87,6 +87,8 @@ class TextReader {
         take_vector(line);
       else if (line.starts_with('#'))
         take_comment(line);
+      else if (!passed_over_ && holds_entry(line))
+        passed_over_ = true, warn("`:id:count` in a line that does not begin with T: such lines are passed over, as by SimPoint");
     }
     if (result_.vectors == 0) throw UserError(lines_.path() + ": no line starts with T: no frequency vector in it");
     if (!result_.profile.intervals.empty() && result_.profile.intervals.size() != result_.vectors)
@@ -98,6 +100,19 @@ class TextReader {
  private:
   void warn(const std::string& what) {
     result_.warnings.push_back(fmt::format("{}:{}: {}", lines_.path(), lines_.line_number(), what));
+  }
+
+  // `:digits:digits` somewhere: a vector behind spaces or a byte-order mark, say.
+  static bool holds_entry(std::string_view line) {
+    constexpr std::string_view kDigits = "0123456789";
+    for (size_t at = line.find(':'); at != line.npos; at = line.find(':', at + 1)) {
+      const size_t behind_id = line.find_first_not_of(kDigits, at + 1);
+      if (behind_id == line.npos) return false;
+      if (behind_id != at + 1 && line[behind_id] == ':' && behind_id + 1 < line.size() &&
+          kDigits.find(line[behind_id + 1]) != kDigits.npos)
+        return true;
+    }
+    return false;
   }
 
   void take_vector(const std::string& line) {
@@ -196,6 +211,7 @@ class TextReader {
   std::vector<Entry> entries_;
   uint64_t empty_line_ = 0;
   bool ours_ = false;
+  bool passed_over_ = false;  // what may have been a vector: said once
 };
 
 }  // namespace

@@ -169,6 +169,8 @@ void PinPoints::analyse() {
   say("analysis: {} intervals, {} phases, {} regions", intervals.size(), phases, found_.plan.regions.size());
   if (intervals.size() == 1)
     say("analysis: one interval is the whole run: shorter ones (--interval) would tell phases apart");
+  else if (choice.clustering.k() == intervals.size())
+    say("analysis: as many phases as intervals: shorter ones (--interval) would tell which are alike");
   for (const std::string& remark : found_.plan.remarks) say("{}", remark);
 }
 

@@ -90,6 +90,15 @@ TEST(Projection, WithoutProjectionKeepsTheBlocks) {
   EXPECT_EQ(made.sums, (std::vector<double>{4, 5}));
 }
 
+// Only rows of blocks that occur are made: an id may be anything.
+TEST(Projection, IdsNeedNotBeNearEachOther) {
+  Projector projector(15, 1);
+  projector.add(std::vector<Entry>{{4'294'967'295, 5}, {1, 5}});
+  const ProjectedIntervals made = projector.finish();
+  for (uint32_t d = 0; d < 15; ++d)
+    EXPECT_NEAR(made.points(0, d), (projection_element(1, 4'294'967'295, d) + projection_element(1, 1, d)) / 2, 1e-15);
+}
+
 // Random points without structure are the hardest: many near ties, many iterations.
 TEST(KMeans, EqualsTheObviousOne) {
   for (uint64_t seed = 1; seed <= 30; ++seed) {
@@ -190,6 +199,20 @@ TEST(Choice, SameAnswerWithAnyNumberOfThreads) {
       EXPECT_EQ(choice.examined[i].centres, choices[0].examined[i].centres);
     }
     EXPECT_EQ(choice.clustering.labels, choices[0].clustering.labels);
+  }
+}
+
+// Said in other words they differ by the rounding of their sums, which is no phase.
+TEST(Choice, EqualVectorsAreOnePhase) {
+  Projector projector(15, 1);
+  projector.add(std::vector<Entry>{{1, 5}, {1, 6}, {2, 3}, {3, 7}});
+  projector.add(std::vector<Entry>{{1, 11}, {2, 3}, {3, 7}});
+  projector.add(std::vector<Entry>{{3, 21}, {2, 9}, {1, 33}});
+  const ProjectedIntervals p = projector.finish();
+  EXPECT_FALSE(p.points.row(0) == p.points.row(1));
+  for (const bool search : {true, false}) {
+    const ClusteringChoice choice = choose_clustering(p.points, equal_weights(3), {.search = search, .least_gain = 0});
+    EXPECT_EQ(choice.clustering.k(), 1u);
   }
 }
 

@@ -115,6 +115,14 @@ TEST_F(Files, WarnsOfWhatSimPointReadsDifferently) {
   EXPECT_THAT(read(file("a.bb", line + "\n")).file.warnings, ElementsAre(HasSubstr("a.bb:1: a line above 1 MiB")));
 }
 
+TEST_F(Files, WarnsOfAVectorThatDoesNotBeginWithT) {
+  for (const char* before : {"\xef\xbb\xbf", "  "})
+    EXPECT_THAT(read(file("a.bb", std::string(before) + "T:1:1 \nT:2:2 \n :3:3\n")).file.warnings,
+                ElementsAre(HasSubstr("a.bb:1: `:id:count` in a line that does not begin with T")));
+  EXPECT_THAT(read(file("a.bb", "Block id: 2233 0x40:0x41 static instructions: 2\nM: 401000 7 x:1\nT:2:2 \n")).file.warnings,
+              IsEmpty());
+}
+
 TEST_F(Files, MalformedTextNamesLineAndColumn) {
   const std::pair<const char*, const char*> cases[] = {
       {"T:1:1\nT:0:1\n", "a.bb:2: column 3: expected the id"},
