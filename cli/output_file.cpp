@@ -9,6 +9,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "base/unnamed_file.h"
 #include "base/user_error.h"
 
 namespace simrun::cli {
@@ -22,7 +23,7 @@ namespace {
 }  // namespace
 
 OutputFile::OutputFile(std::string path)
-    : path_(std::move(path)), temporary_(fmt::format("{}.tmp{}", path_, getpid())) {
+    : path_(std::move(path)), temporary_(fmt::format("{}.tmp{}", path_, getpid())), descriptor_(-1) {
   if (path_ == "-") {
     temporary_ = path_;
     descriptor_ = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
@@ -35,14 +36,17 @@ OutputFile::OutputFile(std::string path)
     if (!S_ISREG(existing.st_mode)) temporary_ = path_;  // /dev/stdout, a pipe: nothing to rename
   }
   // Close-on-exec: the program must not inherit it.
-  descriptor_ = open(temporary_.c_str(), O_WRONLY | O_CLOEXEC | (temporary_ == path_ ? 0 : O_CREAT | O_TRUNC), 0666);
+  if (temporary_ != path_) descriptor_ = open_unnamed(path_);
+  is_unnamed_ = descriptor_ >= 0;
+  if (!is_unnamed_)
+    descriptor_ = open(temporary_.c_str(), O_WRONLY | O_CLOEXEC | (temporary_ == path_ ? 0 : O_CREAT | O_TRUNC), 0666);
   if (descriptor_ < 0) fail(path_, errno);
 }
 
 OutputFile::~OutputFile() {
   if (descriptor_ < 0) return;
   close(descriptor_);
-  if (temporary_ != path_) unlink(temporary_.c_str());
+  if (temporary_ != path_ && !is_unnamed_) unlink(temporary_.c_str());
 }
 
 void OutputFile::commit(const std::string& contents) {
@@ -52,6 +56,8 @@ void OutputFile::commit(const std::string& contents) {
     if (written < 0) fail(path_, errno);
     left.remove_prefix(static_cast<size_t>(written));
   }
+  if (is_unnamed_ && !give_name(descriptor_, temporary_)) fail(path_, errno);
+  is_unnamed_ = false;
   if (close(descriptor_) != 0) {  // where a network file system says that the disk is full
     const int error = errno;
     descriptor_ = -1;

@@ -1,5 +1,5 @@
-// A result file: written under a temporary name beside its own, renamed when it is complete. Who reads results never
-// sees half of one. `-` is standard output.
+// A result file: written without a name (base/unnamed_file.h; where that cannot be, under a temporary one beside its
+// own), renamed when it is complete. Who reads results never sees half of one. `-` is standard output.
 #pragma once
 
 #include <string>
@@ -21,6 +21,7 @@ class OutputFile {
  private:
   std::string path_, temporary_;
   int descriptor_;
+  bool is_unnamed_ = false;  // so far
 };
 
 }  // namespace simrun::cli

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/unnamed_file.h"
 #include "base/user_error.h"
 
 namespace simrun::simpoint {
@@ -27,12 +28,15 @@ class PlainWriter final : public ByteWriter {
       if (S_ISDIR(existing.st_mode)) fail(EISDIR);
       if (!S_ISREG(existing.st_mode)) temporary_ = path_;
     }
-    descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CLOEXEC | (in_place() ? 0 : O_CREAT | O_TRUNC), 0666);
+    if (!in_place()) descriptor_ = open_unnamed(path_);
+    is_unnamed_ = descriptor_ >= 0;
+    if (!is_unnamed_)
+      descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CLOEXEC | (in_place() ? 0 : O_CREAT | O_TRUNC), 0666);
     if (descriptor_ < 0) fail(errno);
   }
   ~PlainWriter() override {
     if (descriptor_ >= 0) close(descriptor_);
-    if (!finished_ && !in_place()) unlink(temporary_.c_str());
+    if (!finished_ && !in_place() && !is_unnamed_) unlink(temporary_.c_str());
   }
   void write(std::string_view bytes) override {
     buffer_.append(bytes);
@@ -40,6 +44,8 @@ class PlainWriter final : public ByteWriter {
   }
   void finish() override {
     flush();
+    if (is_unnamed_ && !give_name(descriptor_, temporary_)) fail(errno);
+    is_unnamed_ = false;
     const int status = close(descriptor_);
     descriptor_ = -1;
     if (status != 0) fail(errno);
@@ -64,6 +70,7 @@ class PlainWriter final : public ByteWriter {
 
   std::string path_, temporary_, buffer_;
   int descriptor_ = -1;
+  bool is_unnamed_ = false;  // so far
   bool finished_ = false;
 };
 

@@ -1,6 +1,7 @@
 #define XXH_INLINE_ALL
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
 #include <zstd.h>
@@ -52,6 +53,9 @@ SealedSection seal_section(SectionType type, std::span<const uint8_t> payload, i
 }
 
 SectionFileWriter::SectionFileWriter(std::string path) : path_(std::move(path)), temporary_(path_ + ".partial") {
+  struct stat existing {};
+  if (stat(path_.c_str(), &existing) == 0 && S_ISDIR(existing.st_mode))
+    throw UserError(fmt::format("cannot write {}: {}", path_, std::strerror(EISDIR)));
   descriptor_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (descriptor_ < 0) throw UserError(fmt::format("cannot write {}: {}", temporary_, std::strerror(errno)));
   const FileHeader header{kFileMagic, kFormatVersion, 0};

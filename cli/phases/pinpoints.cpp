@@ -133,11 +133,12 @@ void PinPoints::check_end(const RunResult& result, const char* what) const {
 
 void PinPoints::make_profile() {
   if (fs::exists(path(kProfile))) return say("profile: {} is there already", path(kProfile));
-  const auto writer = simpoint::ProfileWriter::open(path(kProfile));
+  auto writer = simpoint::ProfileWriter::open(path(kProfile));
   const auto add = [&](const auto& interval, auto entries) { writer->add(interval, entries); };
   const auto [result, profile, intervals] = recorded_ ? profile_recorded(*recorded_, o_.profile, o_.program.quiet, add)
                                                       : profile_run(o_.program, o_.profile, add);
   ++runs_;
+  if (result.signal != 0) writer.reset();  // check_end() ends this process
   check_end(result, "profile");
   if (intervals == 0) throw UserError("the program executed nothing that is counted");
   writer->finish(profile);

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "base/unnamed_file.h"
 #include "base/user_error.h"
 
 namespace simrun::cli {
@@ -34,6 +35,21 @@ TEST_F(OutputFileTest, AppearsWhenComplete) {
   EXPECT_FALSE(fs::exists(path_));
   file.commit("all of it");
   EXPECT_EQ(read(path_), "all of it");
+  EXPECT_EQ(files(), 1u);
+}
+
+// Where the file system can: it is gone whatever ends the process.
+TEST_F(OutputFileTest, HasNoNameBefore) {
+  OutputFile file(path_);
+  if (const int unnamed = open_unnamed(path_); unnamed >= 0) {
+    close(unnamed);
+    EXPECT_EQ(files(), 0u);
+  } else {
+    EXPECT_EQ(files(), 1u);
+  }
+  std::ofstream(path_) << "old";
+  file.commit("new");
+  EXPECT_EQ(read(path_), "new");
   EXPECT_EQ(files(), 1u);
 }
 

@@ -30,6 +30,7 @@ class CompressedOutput {
   std::string path_, temporary_, pending_;
   std::unique_ptr<Codec> codec_;
   uint64_t bytes_ = 0;
+  bool is_unnamed_ = false;  // so far
   bool finished_ = false;
 };
 

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <lzma.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
@@ -9,6 +10,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/unnamed_file.h"
 #include "base/user_error.h"
 #include "traces/export/compressed_file.h"
 
@@ -126,16 +128,20 @@ CompressedOutput::CompressedOutput(const std::string& path, std::optional<int> l
   const int checked = level_for(path, level);
   std::FILE* file = stdout;
   if (path != "-") {
-    temporary_ = path + ".partial";
-    file = std::fopen(temporary_.c_str(), "wb");
-    if (file == nullptr) throw UserError(fmt::format("cannot write {}: {}", temporary_, std::strerror(errno)));
+    struct stat existing {};
+    const bool in_place = stat(path.c_str(), &existing) == 0 && !S_ISREG(existing.st_mode);  // a pipe: nothing to rename
+    if (!in_place) temporary_ = path + ".partial";
+    const int unnamed = in_place ? -1 : open_unnamed(path);
+    is_unnamed_ = unnamed >= 0;
+    file = is_unnamed_ ? fdopen(unnamed, "wb") : std::fopen((in_place ? path : temporary_).c_str(), "wb");
+    if (file == nullptr) throw UserError(fmt::format("cannot write {}: {}", path, std::strerror(errno)));
   }
   codec_ = make_codec(path, file, checked);
 }
 
 CompressedOutput::~CompressedOutput() {
   codec_.reset();
-  if (!finished_ && !temporary_.empty()) unlink(temporary_.c_str());
+  if (!finished_ && !temporary_.empty() && !is_unnamed_) unlink(temporary_.c_str());
 }
 
 void CompressedOutput::write(std::string_view bytes) {
@@ -158,6 +164,8 @@ void CompressedOutput::finish() {
   flush();
   codec_->take({}, true);
   if (std::fflush(codec_->file) != 0) throw UserError(fmt::format("{}: cannot write: {}", path_, std::strerror(errno)));
+  if (is_unnamed_ && !give_name(fileno(codec_->file), temporary_))
+    throw UserError(fmt::format("cannot complete {}: {}", path_, std::strerror(errno)));
   finished_ = true;
   if (!temporary_.empty() && std::rename(temporary_.c_str(), path_.c_str()) != 0)
     throw UserError(fmt::format("cannot complete {}: {}", path_, std::strerror(errno)));
