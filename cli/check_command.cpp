@@ -13,7 +13,8 @@ namespace simrun::cli {
 int check_command(const Words& words) {
   CommandLine line("simrun check", "simrun check FILE",
                    "Reads a whole trace and checks that it can be true: control flow continues, branches go to their\n"
-                   "targets, addresses are plausible, counts equal what the file says of itself. Exit status 1 if not.");
+                   "targets, addresses are plausible, counts equal what the file says of itself. Exit status 1 if not, or\n"
+                   "if the recording was not completed.");
   std::string file;
   bool quiet = false;
   line.app().add_option("FILE", file, "A trace of simrun record")->required();
@@ -26,7 +27,8 @@ int check_command(const Words& words) {
     if (progress.due()) progress.show(instructions, 0, 0);
   });
   progress.clear();
-  if (!trace.incomplete().empty()) print_error("simrun: warning: {}: {}\n", file, trace.incomplete());
+  const bool complete = trace.incomplete().empty();
+  if (!complete) print_error("simrun: error: {}: {}\n", file, trace.incomplete());
   for (const std::string& violation : report.violations) fmt::print("{}: {}\n", file, violation);
   if (report.violation_count > report.violations.size())
     fmt::print("{}: and {} more\n", file, report.violation_count - report.violations.size());
@@ -34,8 +36,10 @@ int check_command(const Words& words) {
     fmt::print("{}: {} instructions, {} references, {} transitions checked ({} free): {}\n", file,
                grouped(report.instructions), grouped(report.references), grouped(report.transitions),
                grouped(report.free_transitions),
-               report.violation_count == 0 ? "no violation" : fmt::format("{} violations", report.violation_count));
-  return report.violation_count == 0 ? 0 : 1;
+               report.violation_count != 0 ? fmt::format("{} violations", report.violation_count)
+               : complete                  ? "no violation"
+                                           : "no violation in what is there");
+  return complete && report.violation_count == 0 ? 0 : 1;
 }
 
 }  // namespace simrun::cli

@@ -135,8 +135,7 @@ int export_trace(const ConvertOptions& o) {
   Progress progress(!o.quiet);
   Progressing visitor(*exporter, progress);
   traces::walk(trace, walk, visitor);
-  const bool is_whole = o.region.empty() && o.thread < 0 && o.process < 0;
-  if (visitor.instructions() == 0 && !is_whole) throw nothing_selected(trace, walk);
+  if (visitor.instructions() == 0) throw nothing_selected(trace, walk);
   exporter->finish();
   out.finish();
   progress.clear();

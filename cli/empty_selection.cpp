@@ -70,6 +70,7 @@ UserError nothing_selected(const traces::Reader& trace, const traces::WalkOption
   const auto extent = extent_of(trace, walk);
   if (extent)
     what += fmt::format("; the first one is number {}, the last {}", grouped(extent->first), grouped(extent->second));
+  if (!trace.incomplete().empty()) what += "; " + trace.incomplete();
   return UserError(what);
 }
 

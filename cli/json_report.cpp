@@ -337,7 +337,7 @@ Json json_report(const RunResult& r) {
   json["mode"] = mode_word(r.mode);
   json["order"] = null_if(r.order.empty(), r.order);
   json["started"] = r.started;
-  json["exit_status"] = r.shell_status();
+  json["exit_status"] = null_if(!r.end_is_known, r.shell_status());
   json["signal"] = null_if(r.signal == 0, r.signal);
   json["complete"] = r.error.empty();
   json["error"] = null_if(r.error.empty(), valid_text(r.error));

@@ -27,6 +27,7 @@ std::string short_command(const RunResult& r) {
 }
 
 std::string ending(const RunResult& r) {
+  if (!r.end_is_known) return "how it ended was not recorded";
   if (r.signal == 0) return fmt::format("exit status {}", r.exit_code);
   const char* name = sigabbrev_np(r.signal);
   return name != nullptr ? fmt::format("ended by SIG{}", name) : fmt::format("ended by signal {}", r.signal);

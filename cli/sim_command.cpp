@@ -237,8 +237,11 @@ Spans spans_of(const SimOptions& o, const traces::Reader& trace) {
   const uint64_t from = begin + (by_region ? warm_up_of_region(trace) : instruction_bound(o.warm_up, 0));
   const uint64_t to = instruction_bound(o.to, std::numeric_limits<uint64_t>::max());
   if (from >= to) throw UserError("--to must lie behind --from", 2);
-  if (trace.chunks().empty() || from >= trace.instructions())
-    throw UserError(fmt::format("{} holds {} instructions: nothing to simulate", o.trace, trace.instructions()));
+  if (trace.chunks().empty() || from >= trace.instructions()) {
+    trace.require_undamaged();
+    throw UserError(fmt::format("{} holds {} instructions: nothing to simulate{}{}", o.trace, trace.instructions(),
+                                trace.incomplete().empty() ? "" : "; ", trace.incomplete()));
+  }
   return {{begin, from}, {from, to}};
 }
 
@@ -340,7 +343,13 @@ RunResult simulate(const SimOptions& o) {
       simulate_one(o, trace, spans, *result.machine, result);
   }
   read_trace_summary(trace.information(), trace.summary(), result);
-  if (!trace.incomplete().empty()) result.warnings.push_back(fmt::format("{}: {}", o.trace, trace.incomplete()));
+  if (!trace.incomplete().empty()) {
+    const std::string what = fmt::format("{}: {}", o.trace, trace.incomplete());
+    if (spans.counted.to <= trace.instructions())
+      result.warnings.push_back(what);  // all that was asked for is there
+    else if (result.error.empty())
+      result.error = what;
+  }
   result.simulator_seconds = own_processor_seconds();
   result.wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;

@@ -251,11 +251,68 @@ TEST_F(RecordCommand, KilledRecordingIsReadable) {
       SIMRUN_EXECUTABLE, file("t"), kMarked, file("t"));
   EXPECT_NE(std::system(("bash -c '" + command + "' 2>/dev/null").c_str()), -1);
   EXPECT_FALSE(fs::exists(file("t")));
-  EXPECT_THAT(simrun("check " + file("t.partial")), HasSubstr("no violation"));
-  EXPECT_EQ(status_, 0);
+  EXPECT_THAT(simrun("check " + file("t.partial")), HasSubstr("no violation in what is there"));
+  EXPECT_EQ(status_, 1);
   EXPECT_THAT(simrun("info " + file("t.partial")), HasSubstr("not completed"));
-  EXPECT_THAT(simrun("sim -c l3_8core.yaml " + file("t.partial")), HasSubstr("not completed"));
-  EXPECT_EQ(status_, 0);
+  const std::string text = simrun(fmt::format("sim -c l3_8core.yaml {} --json {}", file("t.partial"), file("part")));
+  EXPECT_EQ(status_, 1);
+  EXPECT_THAT(text, HasSubstr("(how it ended was not recorded)\n   NOT COMPLETE: "));
+  const json part = read("part");
+  EXPECT_EQ(part["complete"], false);
+  EXPECT_TRUE(part["exit_status"].is_null());
+  EXPECT_THAT(part["error"].get<std::string>(), HasSubstr("the recording was not completed"));
+  EXPECT_GT(part["totals"]["instructions"], 0);
+  EXPECT_THAT(simrun("sim -q --to 1000 -c l3_8core.yaml " + file("t.partial")), HasSubstr("warning: "));
+  EXPECT_EQ(status_, 0) << "all that was asked for is there";
+}
+
+TEST_F(RecordCommand, AFolderIsNoTrace) {
+  EXPECT_THAT(simrun(fmt::format("record -o {} -- touch {}", directory_, file("was_run"))), HasSubstr("Is a directory"));
+  EXPECT_EQ(status_, 1);
+  EXPECT_TRUE(fs::is_empty(directory_));
+  EXPECT_FALSE(fs::exists(directory_ + ".partial"));
+}
+
+TEST_F(RecordCommand, OutputThatCannotBeWrittenIsAnError) {
+  simrun(fmt::format("record -q -o {} -- /bin/true", file("t")));
+  for (const std::string command : {"info", "info --json", "check", "view -n 3", "view --all"}) {
+    EXPECT_THAT(run(fmt::format("{} {} {} 2>&1 >/dev/full", SIMRUN_EXECUTABLE, command, file("t"))),
+                HasSubstr("No space left on device"))
+        << command;
+    EXPECT_EQ(status_, 1) << command;
+  }
+  for (const std::string command : {"config l3_8core", "completion bash", "--help"}) {
+    EXPECT_THAT(run(fmt::format("{} {} 2>&1 >/dev/full", SIMRUN_EXECUTABLE, command)), HasSubstr("No space left on device"))
+        << command;
+    EXPECT_EQ(status_, 1) << command;
+  }
+}
+
+// Cut off before its first chunk, or damaged there: whoever reads it says why there is nothing.
+TEST_F(RecordCommand, NothingThatCanBeReadIsAnError) {
+  simrun(fmt::format("record -q -o {} -- /bin/true", file("t")));
+  const auto sections = [&](const std::string& how) {
+    std::string bytes(fs::file_size(file("t")), 0);
+    std::ifstream(file("t"), std::ios::binary).read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    const auto second = 16 + 48 + static_cast<size_t>(*reinterpret_cast<const uint64_t*>(bytes.data() + 16 + 8));
+    if (how == "cut")
+      bytes.resize(second + 60);
+    else
+      bytes[second + 48 + 5] ^= 1;
+    std::ofstream(file(how), std::ios::binary) << bytes;
+  };
+  sections("cut");
+  sections("flipped");
+  const std::string commands[] = {"sim -c l3_8core.yaml ", "check ", "convert --to din -o " + file("x.din") + " "};
+  for (const std::string& command : commands) {
+    SCOPED_TRACE(command);
+    EXPECT_THAT(simrun(command + file("cut")), HasSubstr("the recording was not completed"));
+    EXPECT_EQ(status_, 1);
+    EXPECT_THAT(simrun(command + file("flipped")), HasSubstr("the checksum of a section is wrong"));
+    EXPECT_EQ(status_, 1);
+  }
+  EXPECT_FALSE(fs::exists(file("x.din")));
+  EXPECT_FALSE(fs::exists(file("x.din.partial")));
 }
 
 // The limit of file sizes, lowered while it records, stands for a disk that is full.
