@@ -85,12 +85,14 @@ SimOptions parse(const Words& words) {
   line.app().add_option("-c,--config", o.config, "Machine to simulate")->required()->type_name("FILE");
   add_result_file_options(line.app(), o.json_file, o.hdf5_file, o.csv_file);
   add_model_options(line.app(), o);
-  line.app().add_option("--from", o.from, "Start at this instruction of the trace")->type_name("N");
-  line.app().add_option("--to", o.to, "End at this instruction")->type_name("N");
+  line.app()
+      .add_option("--from", o.from, "Start at this instruction of the trace, or with the first superblock that begins behind it")
+      ->type_name("N");
+  line.app().add_option("--to", o.to, "End at this instruction, or behind the superblock that it is in")->type_name("N");
   line.app()
       .add_option("--warm-up", o.warm_up,
-                  "Instructions that warm the caches and are not counted; region: what lies before the region in a\n"
-                  "trace of simrun pinpoints (default: none, all is counted)")
+                  "Instructions that warm the caches and are not counted, up to the end of a superblock; region: what\n"
+                  "lies before the region in a trace of simrun pinpoints (default: none, all is counted)")
       ->type_name("N|region");
   line.app()
       .add_option("--state", o.state,

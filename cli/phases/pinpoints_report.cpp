@@ -121,6 +121,8 @@ std::string foot(const Findings& found) {
       fmt::format("{} regions: {:.2f}% of {} instructions measured, {:.2f}% with warm-up\n", found.plan.regions.size(),
                   100 * measured_part(found), found.profile.instructions, 100 * simulated_part(found));
   text += "+-: 95% confidence from how much regions of one phase differ; ?: every phase has one (--points)\n";
+  if (found.plan.regions.size() > 1)
+    text += "regions: caches as earlier regions and the warm-up leave them; a region's trace by itself begins with empty ones.\n";
   if (!found.whole.empty())
     text += "error: relative; of an MPKI below 1, to 1. warm: the same regions with caches as in the whole run.\n";
   if (!found.stored.empty())
