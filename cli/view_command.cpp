@@ -45,7 +45,8 @@ ViewOptions parse(const Words& words) {
   line.app().add_option("--follow", o.follow,
                         "Only instructions at this address (0x401000, or a function's name), or that touch its 64-byte line")
       ->type_name("WHERE");
-  line.app().add_flag("!--no-symbols", o.symbols, "Addresses only");
+  line.app().add_flag_callback(
+      "--no-symbols", [&o] { o.symbols = false; }, "Addresses only");
   line.parse(words);
   return o;
 }

@@ -73,6 +73,7 @@ std::vector<SimulationPoint> cover(std::vector<SimulationPoint> points, double c
 std::vector<SimulationPoint> spread(const Clustering& clustering, std::span<const double> weights,
                                     std::span<const SimulationPoint> points, uint64_t total,
                                     const std::vector<bool>& avoided) {
+  if (total <= points.size()) return {points.begin(), points.end()};
   const std::vector<std::vector<uint64_t>> members = members_of(clustering, avoided);
   std::vector<SimulationPoint> made;
   for (const SimulationPoint& point : points) {

@@ -61,9 +61,10 @@ void add_analysis_options(CLI::App& app, AnalysisOptions& o) {
                                                                {"plusplus", Initialisation::kPlusPlus}};
   static const std::map<std::string, bool> on_off = {{"on", true}, {"off", false}};
   constexpr const char* kGroup = "Analysis";
+  const CLI::Validator positive = CLI::Range(uint32_t{1}, std::numeric_limits<uint32_t>::max()).description("");
   simpoint::ClusteringOptions& c = o.clustering;
   add_ks(app, c)->group(kGroup);
-  app.add_option("--max-k", c.max_k, "Most clusters")->check(CLI::PositiveNumber)->capture_default_str()->group(kGroup);
+  app.add_option("--max-k", c.max_k, "Most clusters")->check(positive)->capture_default_str()->group(kGroup);
   app.add_flag_callback(
          "--all-k", [&c] { c.search = false; }, "Try every k up to --max-k")
       ->group(kGroup);
@@ -82,7 +83,7 @@ void add_analysis_options(CLI::App& app, AnalysisOptions& o) {
       ->default_str("plusplus")
       ->group(kGroup);
   app.add_option("--num-init-seeds", c.seeds, "Clusterings for each k, of which the best counts")
-      ->check(CLI::PositiveNumber.description(""))
+      ->check(positive)
       ->capture_default_str()
       ->group(kGroup);
   app.add_option("--seed-km", c.seed, "Seed of the clustering")->capture_default_str()->group(kGroup);
@@ -90,7 +91,7 @@ void add_analysis_options(CLI::App& app, AnalysisOptions& o) {
   static const std::map<std::string, uint32_t> endless = {{"off", std::numeric_limits<uint32_t>::max()}};
   app.add_option("--iters", c.iterations, "Most iterations of k-means; off: until no label changes")
       ->transform(CLI::Transformer(endless).description(""))
-      ->check(CLI::PositiveNumber.description(""))
+      ->check(positive)
       ->capture_default_str()
       ->group(kGroup);
   app.add_option_function<uint32_t>(

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <initializer_list>
+#include <limits>
 #include <map>
 #include <numeric>
 
@@ -109,11 +110,11 @@ void add_simpoint_files(CLI::App& app, SimPointFiles& f) {
   file("--load-init-labels", f.load_first_labels, "Begin with the clusters that the first word of each line says");
   file("--load-vector-weights", f.load_vector_weights, "The weight of each interval, one in a line");
   app.add_option("--num-fvs", f.vectors, "Intervals that the profile must have (need not be said)")
-      ->check(CLI::PositiveNumber.description(""))
+      ->check(CLI::Range(uint64_t{1}, std::numeric_limits<uint64_t>::max()).description(""))
       ->type_name("N")
       ->group(kGroup);
   app.add_option("--fv-dim", f.blocks, "Blocks that it has at most (need not be said)")
-      ->check(CLI::PositiveNumber.description(""))
+      ->check(CLI::Range(uint64_t{1}, std::numeric_limits<uint64_t>::max()).description(""))
       ->type_name("N")
       ->group(kGroup);
 }

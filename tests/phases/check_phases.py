@@ -376,7 +376,8 @@ def errors():
     assert "No such file" in message("simpoint", "none.bb")
     open("one.bb", "w").write("T:1:2 \n")
     assert "one interval" in run("simpoint", "one.bb").stderr
-    assert "--max-k" in message("simpoint", "one.bb", "--max-k", 0, status=2)
+    for option in ("--max-k", "--iters", "--num-init-seeds"):
+        assert f"{option}: Value 0 not in range 1 to 4294967295" in message("simpoint", "one.bb", option, 0, status=2)
     assert "expected search" in message("simpoint", "one.bb", "-k", "5:x", status=2)
     assert run("bbv", "-q", "-o", "f.bb", "--", "false", status=1).stderr == ""
 

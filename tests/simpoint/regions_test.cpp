@@ -197,6 +197,7 @@ TEST(Spread, HeavyClustersGetSeveralPointsOverTime) {
   EXPECT_THAT(points, ElementsAre(SimulationPoint{1, 0, 0.2}, SimulationPoint{3, 0, 0.2}, SimulationPoint{6, 0, 0.2},
                                   SimulationPoint{8, 0, 0.2}, single[1], single[2]));
   EXPECT_EQ(spread(c, weights, single, 1), single);
+  EXPECT_EQ(spread(c, weights, single, 3), single);  // one for each phase are as many as were asked for
   EXPECT_EQ(spread(c, weights, single, 1000).size(), 10u);  // no interval twice
   EXPECT_EQ(points_text(points).substr(0, 8), "1 0\n3 1\n");
 }
