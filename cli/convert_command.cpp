@@ -155,6 +155,7 @@ int import_trace(const ConvertOptions& o) {
   traces::Writer writer(o.output,
                         {{"format", "simrun-trace-4"}, {"imported_from", format.name}, {"command", {o.input}}});
   format.read(o.input, writer);
+  if (writer.instructions() == 0) throw UserError(fmt::format("{} holds no instruction in the format {}", o.input, format.name));
   writer.finish({{"threads", nlohmann::ordered_json::array()}});
   if (const std::string why = writer.stopped(); !why.empty())
     throw UserError(fmt::format("{}: {}. What was converted before is complete", o.output, why));

@@ -50,7 +50,9 @@ RecordOptions parse(const Words& words) {
                         "Start here: an instruction count of all threads (2.5M), FUNCTION[:N] (its N-th call),\n"
                         "MODULE+0xOFFSET[:N], or marker:NUMBER")
       ->type_name("WHERE");
-  line.app().add_option("--to", o.to, "End here; executions are counted from the start of the region")->type_name("WHERE");
+  line.app().add_option("--to", o.to, "End here; executions are counted from the start of the region, instructions from that of the run.\n"
+                                      "Both ends lie between superblocks")
+      ->type_name("WHERE");
   line.app().add_option("--region", region, "FROM..TO in one")->type_name("WHERE..WHERE");
   line.app().add_flag("--stop", o.stop, "End the program when the region has ended");
   line.app().add_option("-c,--config", o.config, "Simulate this machine at the same time, as simrun run does")

@@ -54,7 +54,7 @@ SealedSection seal_section(SectionType type, std::span<const uint8_t> payload, i
 class SectionFileWriter {
  public:
   explicit SectionFileWriter(std::string path);  // throws UserError
-  ~SectionFileWriter();
+  ~SectionFileWriter();  // not finished and without a chunk: the temporary file goes
   SectionFileWriter(const SectionFileWriter&) = delete;
   SectionFileWriter& operator=(const SectionFileWriter&) = delete;
 

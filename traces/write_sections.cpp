@@ -71,6 +71,8 @@ SectionFileWriter::~SectionFileWriter() {
   if (!finished_ && ftruncate(descriptor_, static_cast<off_t>(end_)) != 0) {
     // What is behind the last section is not read.
   }
+  const auto holds_chunk = [](const Section& section) { return is_chunk(section.type); };
+  if (!finished_ && std::none_of(sections_.begin(), sections_.end(), holds_chunk)) unlink(temporary_.c_str());
   close(descriptor_);
 }
 

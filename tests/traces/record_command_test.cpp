@@ -273,6 +273,19 @@ TEST_F(RecordCommand, AFolderIsNoTrace) {
   EXPECT_FALSE(fs::exists(directory_ + ".partial"));
 }
 
+TEST_F(RecordCommand, WhatNeverBeganLeavesNoFile) {
+  simrun(fmt::format("record -o {} -- {}", file("t"), file("nosuch")));
+  EXPECT_EQ(status_, 127);
+  std::ofstream(file("din")) << "";
+  EXPECT_THAT(simrun(fmt::format("convert {} --from din -o {}", file("din"), file("t"))), HasSubstr("holds no instruction"));
+  EXPECT_EQ(status_, 1);
+  std::ofstream(file("din")) << "what is this\n";
+  simrun(fmt::format("convert {} --from din -o {}", file("din"), file("t")));
+  EXPECT_EQ(status_, 1);
+  EXPECT_FALSE(fs::exists(file("t")));
+  EXPECT_FALSE(fs::exists(file("t.partial")));
+}
+
 TEST_F(RecordCommand, OutputThatCannotBeWrittenIsAnError) {
   simrun(fmt::format("record -q -o {} -- /bin/true", file("t")));
   for (const std::string command : {"info", "info --json", "check", "view -n 3", "view --all"}) {
