@@ -21,8 +21,9 @@ constexpr uint64_t kMostChunks = 8;
 CLI::Option* add_size(CLI::App& app, const char* name, uint64_t& value, const char* text, uint64_t least, uint64_t most,
                       const char* bounds) {
   const auto within = [=](const std::string& word) {
-    const uint64_t bytes = std::stoull(word);
-    return bytes < least || bytes > most ? std::string(bounds) : std::string();
+    uint64_t bytes = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), bytes);
+    return error != std::errc() || bytes < least || bytes > most ? std::string(bounds) : std::string();
   };
   return app.add_option(name, value, text)
       ->transform(CLI::AsSizeValue(false).description(""))

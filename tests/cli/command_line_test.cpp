@@ -54,6 +54,11 @@ TEST(CommandLine, ProgramNamedLikeASubcommand) {
   EXPECT_EQ(run_of({"--mode", "trace", "--", "config", "x"}).program.command, (Words{"config", "x"}));
 }
 
+TEST(CommandLine, SizesThatAreTooLargeAreUsageErrors) {
+  EXPECT_NE(error_of({"--mode", "trace", "--code-cache", "99999999999999999999", "--", "true"}).find("from 256KiB to 1GiB"),
+            std::string::npos);
+}
+
 TEST(CommandLine, CountsHaveUnits) {
   const RunOptions o = run_of({"--config", "m.yaml", "--interval", "1.5M", "--quantum", "1k", "--time-slice", "2B", "--", "true"});
   EXPECT_EQ(o.interval, 1'500'000u);
