@@ -28,6 +28,11 @@ Counts predict(std::span<const Counts> regions, std::span<const double> weights)
   return sum;
 }
 
+double weight_as_measured(double weight, double own, double profiled, double measured) {
+  // Of several points of a phase one may stand for less than its own interval.
+  return weight + std::min(own, weight) * (measured / profiled - 1);
+}
+
 double standard_error(std::span<const double> values, std::span<const double> weights,
                       std::span<const uint32_t> clusters) {
   CHECK(values.size() == weights.size() && values.size() == clusters.size());

@@ -17,6 +17,11 @@ Counts sum_of(std::span<const Counts> stretches);
 // that ratio, numerator and denominator weighed separately. Regions must have instructions: CHECK.
 Counts predict(std::span<const Counts> regions, std::span<const double> weights);
 
+// The weight of a region that had `measured` instructions instead of the profile's `profiled`: threads share the work
+// between two markers otherwise in each run. Its own interval, which has the weight `own`, weighs in that run what it is
+// long there; the others that it stands for weigh what they do in the profile. Weights then sum to about 1.
+double weight_as_measured(double weight, double own, double profiled, double measured);
+
 // The standard error of the weighted mean of `values`, one for each region: strata are clusters, each with one or more
 // regions of equal weight. A cluster with one region is taken to vary as the others do on average. Negative: no cluster
 // has two, nothing is known.

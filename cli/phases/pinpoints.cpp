@@ -161,6 +161,7 @@ void PinPoints::analyse() {
   if (o_.analysis.points != 0)
     points = simpoint::spread(choice.clustering, weights, points, o_.analysis.points, selection.avoided);
   found_.labels = choice.clustering.labels;
+  found_.weights = weights;
   found_.plan = simpoint::plan_regions(found_.profile, points, o_.warm_up);
   simpoint::write_whole(path("points.simpoints"), simpoint::points_text(points));
   simpoint::write_whole(path("points.weights"), simpoint::weights_text(points));

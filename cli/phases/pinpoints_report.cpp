@@ -22,13 +22,24 @@ using simpoint::Region;
 struct RegionCounts {
   std::vector<const Region*> regions;
   std::vector<Counts> alone, with_warm_up;
-  std::vector<double> weights;  // of those, summing to 1
+  std::vector<double> weights;  // of those as long as they were, summing to 1
   std::vector<uint32_t> clusters;
   std::vector<uint32_t> lost;
 };
 
+double weight_of(const Findings& found, const Region& region, const Counts& measured) {
+  return simpoint::weight_as_measured(region.weight, found.weights[region.interval],
+                                      static_cast<double>(region.length), measured[0]);
+}
+
+void scale_to_1(std::vector<double>& weights) {
+  const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
+  for (double& weight : weights) weight /= sum;
+}
+
 RegionCounts region_counts(const Findings& found) {
   RegionCounts counts;
+  double found_weight = 0;
   for (const Region& r : found.plan.regions) {
     std::vector<Counts> parts;
     for (size_t i = 0; i < found.plan.changes.size(); ++i) {
@@ -43,44 +54,43 @@ RegionCounts region_counts(const Findings& found) {
     counts.regions.push_back(&r);
     counts.alone.push_back(parts.back());
     counts.with_warm_up.push_back(simpoint::sum_of(parts));
-    counts.weights.push_back(r.weight);
+    counts.weights.push_back(weight_of(found, r, parts.back()));
+    found_weight += r.weight;
     counts.clusters.push_back(r.cluster);
   }
-  const double found_weight = std::accumulate(counts.weights.begin(), counts.weights.end(), 0.0);
   if (found_weight < 0.9)
     throw UserError(
         fmt::format("regions {} of the profile were not found again, which stand for {:.0f}% of the run: the runs "
                     "differ too much",
                     fmt::join(counts.lost, ", "), 100 * (1 - found_weight)));
-  for (double& weight : counts.weights) weight /= found_weight;
+  scale_to_1(counts.weights);
   return counts;
 }
 
 // By the same regions in another run. One that it did not come by (its end came before its begin) is left out.
 template <class RowOf>
-Counts prediction_by(const RegionCounts& counts, const char* what, RowOf&& row_of) {
+Counts prediction_by(const Findings& found, const RegionCounts& counts, const char* what, RowOf&& row_of) {
   std::vector<Counts> rows;
   std::vector<double> weights;
-  for (size_t i = 0; i < counts.regions.size(); ++i) {
-    const Counts& row = row_of(*counts.regions[i]);
+  for (const Region* region : counts.regions) {
+    const Counts& row = row_of(*region);
     if (!(row[0] > 0)) continue;
     rows.push_back(row);
-    weights.push_back(counts.weights[i]);
+    weights.push_back(weight_of(found, *region, row));
   }
   if (rows.empty()) throw UserError(fmt::format("{} no region of the profile: the runs differ too much", what));
-  const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
-  for (double& weight : weights) weight /= sum;
+  scale_to_1(weights);
   return simpoint::predict(rows, weights);
 }
 
 // Out of the whole run: what sampling alone does, with caches as they were.
 Counts warm_prediction(const Findings& found, const RegionCounts& counts) {
-  return prediction_by(counts, "the whole run came by", [&](const Region& r) { return found.whole[r.interval]; });
+  return prediction_by(found, counts, "the whole run came by", [&](const Region& r) { return found.whole[r.interval]; });
 }
 
 // From their stored states and traces.
 Counts stored_prediction(const Findings& found, const RegionCounts& counts) {
-  return prediction_by(counts, "the traces hold", [&](const Region& r) { return found.stored[r.id - 1]; });
+  return prediction_by(found, counts, "the traces hold", [&](const Region& r) { return found.stored[r.id - 1]; });
 }
 
 // Half the width of the interval that holds the figure of a run with warm caches 95 times of 100, as far as regions of

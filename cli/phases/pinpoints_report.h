@@ -15,6 +15,7 @@ struct Findings {
   sim::MachineConfig machine;
   simpoint::Profile profile;
   std::vector<uint32_t> labels;  // the cluster of each interval
+  std::vector<double> weights;   // of each interval, summing to 1
   simpoint::RegionPlan plan;
   std::vector<simpoint::Counts> stretches;  // from each change of the plan to the next
   std::vector<simpoint::Counts> whole;      // by interval; empty: not simulated

@@ -178,6 +178,13 @@ TEST(Prediction, RatesAreWeighedWhateverTheLength) {
   EXPECT_EQ(sum_of(regions), (Counts{1010, 11}));
 }
 
+TEST(Prediction, ARegionsOwnIntervalWeighsWhatItIsLong) {
+  EXPECT_DOUBLE_EQ(weight_as_measured(0.25, 0.25, 100, 100), 0.25);
+  EXPECT_DOUBLE_EQ(weight_as_measured(0.25, 0.25, 100, 120), 0.3);  // it stands for itself alone
+  EXPECT_DOUBLE_EQ(weight_as_measured(0.5, 0.1, 100, 120), 0.52);   // and for others
+  EXPECT_DOUBLE_EQ(weight_as_measured(0.1, 0.2, 100, 50), 0.05);    // other points stand for a part of it
+}
+
 TEST(Prediction, StandardErrorIsThatOfStrata) {
   // Two strata of weight 0.6 and 0.4: variances 2 and (one region only) the pooled one, 2.
   const std::vector<double> values = {1, 3, 10}, weights = {0.3, 0.3, 0.4};

@@ -1,0 +1,54 @@
+// What is predicted from regions that are not as long as in the profile.
+#include "cli/phases/pinpoints_report.h"
+
+#include <gtest/gtest.h>
+
+#include "../sim/machines.h"
+#include "sim/hierarchy.h"
+
+namespace simrun::cli {
+namespace {
+
+// Of two threads, two intervals, each a phase of its own: all of the run is measured. All misses are in the first, which was
+// 1000 instructions long in the profile of 2000, and `first` in the runs behind it.
+Findings two_phases(double first) {
+  Findings found;
+  std::mt19937_64 random(1);
+  found.machine = sim::random_usual_machine(random);
+  found.profile.threads = 2;
+  found.profile.instructions = 2000;
+  found.profile.intervals = {{0, 1000, {{0x1000, "/bin/app", 0}, 1}}, {1000, 1000, {{0x2000, "/bin/app", 0x1000}, 1}}};
+  found.labels = {0, 1};
+  found.weights = {0.5, 0.5};
+  const std::vector<simpoint::SimulationPoint> points = {{0, 0, 0.5}, {1, 1, 0.5}};
+  found.plan = simpoint::plan_regions(found.profile, points, 0);
+  simpoint::Counts with_misses = counts_of(sim::Hierarchy(found.machine).statistics(), static_cast<uint64_t>(first));
+  simpoint::Counts without = with_misses;
+  for (size_t i = 1; i < with_misses.size(); ++i) with_misses[i] = 90;
+  without[0] = 2000 - first;
+  found.stretches = found.whole = found.stored = {with_misses, without};
+  return found;
+}
+
+TEST(PinPointsReport, ARegionWeighsWhatItIsLongInTheRunItIsMeasuredIn) {
+  for (const double first : {1000.0, 1400.0, 700.0})
+    for (const auto& [name, figure] : make_report(two_phases(first)).document["figures"].items()) {
+      SCOPED_TRACE(name + " " + std::to_string(first));
+      EXPECT_NEAR(figure["error"].get<double>(), 0, 1e-9);
+      EXPECT_NEAR(figure["warm_error"].get<double>(), 0, 1e-9);
+      EXPECT_NEAR(figure["snapshot_error"].get<double>(), 0, 1e-9);
+    }
+}
+
+// The other was not found again: there is nothing to be weighed against.
+TEST(PinPointsReport, AWeightOfWhatIsFoundIsAll) {
+  Findings found = two_phases(1400);
+  found.plan.regions[0].weight = 0.95, found.plan.regions[1].weight = 0.05;
+  found.stretches[1][0] = 0;
+  const auto document = make_report(found).document;
+  EXPECT_EQ(document["lost"], nlohmann::json({2}));
+  EXPECT_NEAR(document["figures"]["loads"]["predicted"].get<double>(), 100 * 90 / 1400.0, 1e-9);
+}
+
+}  // namespace
+}  // namespace simrun::cli
