@@ -48,10 +48,11 @@ RecordOptions parse(const Words& words) {
   std::string region;
   line.app().add_option("--from", o.from,
                         "Start here: an instruction count of all threads (2.5M), FUNCTION[:N] (its N-th call),\n"
-                        "MODULE+0xOFFSET[:N], or marker:NUMBER")
+                        "MODULE+0xOFFSET[:N], or marker:NUMBER. At both ends some instructions off: between superblocks")
       ->type_name("WHERE");
-  line.app().add_option("--to", o.to, "End here; executions are counted from the start of the region, instructions from that of the run.\n"
-                                      "Both ends lie between superblocks")
+  line.app().add_option("--to", o.to,
+                        "End here. An instruction count is of the whole run, as with --from; executions and calls are counted\n"
+                        "from the start of the region, without the one that starts it")
       ->type_name("WHERE");
   line.app().add_option("--region", region, "FROM..TO in one")->type_name("WHERE..WHERE");
   line.app().add_flag("--stop", o.stop, "End the program when the region has ended");
@@ -130,6 +131,11 @@ Recording record(const RecordOptions& o, traces::Writer& writer, MakeInner&& mak
     recording.result.warnings.push_back(
         fmt::format("nothing was recorded: the program did not reach {}{}", o.from,
                     region->unknown() == o.from ? " (no module of it has that)" : ""));
+  else if (region->over() && region->stopped_at() == region->started_at())
+    recording.result.warnings.push_back(
+        fmt::format("nothing was recorded: the region starts at instruction {}, which is not before {}: instructions are "
+                    "counted from the start of the program",
+                    region->started_at(), o.to));
   else if (!region->over() && !o.to.empty())
     recording.result.warnings.push_back(fmt::format("the program ended before it reached {}", o.to));
   if (recording.stopped) recording.result.signal = recording.result.exit_code = 0;

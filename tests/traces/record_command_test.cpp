@@ -136,6 +136,15 @@ TEST_F(RecordCommand, SaysWhenARegionIsNotReached) {
   EXPECT_EQ(status_, 2);
 }
 
+// An instruction count is of the whole run, at the end of a region too.
+TEST_F(RecordCommand, SaysWhenARegionEndsBeforeItStarts) {
+  EXPECT_THAT(simrun("record -o " + file("t") + " --from main --to 500 -- " + kMarked), HasSubstr("nothing was recorded: "));
+  EXPECT_EQ(info("t")["instructions"], 0);
+  EXPECT_THAT(simrun("record -o " + file("t") + " --to 0 -- " + kMarked), HasSubstr("starts at instruction 0, which is not"));
+  EXPECT_THAT(simrun("record -o " + file("t") + " --from main --to main -- " + kMarked),
+              HasSubstr("ended before it reached main"));
+}
+
 TEST_F(RecordCommand, ModulesAreThere) {
   simrun("record -q -o " + file("t") + " -- " + kMarked);
   std::string all;

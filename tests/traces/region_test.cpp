@@ -73,6 +73,7 @@ TEST(RegionTracker, ByCode) {
   EXPECT_EQ(run("program+0x2008", "12", "1231231"), "..31...");
   EXPECT_EQ(run("marker:5", "two", "1231231"), "..31...");
   EXPECT_EQ(run("marker:6", "", "123123"), "......");
+  EXPECT_EQ(run("two", "6", "1122"), "....");  // the count is of the whole run
 }
 
 }  // namespace
