@@ -14,11 +14,13 @@ namespace simrun::cli {
 
 namespace {
 
-void report(const RunResult& result, const simpoint::Profile& profile, uint64_t intervals, const std::string& file) {
+// `what`: why instructions are in no vector.
+void report(const RunResult& result, const simpoint::Profile& profile, uint64_t intervals, const std::string& file,
+            const char* what) {
   const double mips = static_cast<double>(profile.instructions) / 1e6 / result.wall_seconds;
   print_error("simrun: {}: {} intervals, {} blocks, {} instructions", file, intervals, profile.blocks.size(),
               profile.instructions);
-  if (profile.left_out != 0) print_error(" ({} of them left out)", profile.left_out);
+  if (profile.left_out != 0) print_error(" ({} of them {})", profile.left_out, what);
   print_error(", {:.1f} MIPS\n", mips);
 }
 
@@ -48,7 +50,9 @@ int bbv_command(const Words& words) {
                                 result.signal));
   if (intervals == 0) throw UserError("the program executed nothing that is counted: no vectors");
   writer->finish(profile);
-  if (!program.quiet) report(result, profile, intervals, file);
+  if (!program.quiet)
+    report(result, profile, intervals, file,
+           options.left_out.empty() ? "in no vector: the end of a process cut them off" : "left out");
   if (result.signal != 0) end_by_signal(result.signal);
   return result.error.empty() ? result.exit_code : 1;
 }

@@ -56,7 +56,7 @@ struct Profile {
   IntervalKind kind = IntervalKind::kFixed;
   uint64_t interval_length = 0;     // asked for; 0: unknown
   uint64_t instructions = 0;        // of the whole run; 0: unknown
-  uint64_t left_out = 0;            // instructions of filtered modules: in no vector, in `instructions`
+  uint64_t left_out = 0;            // instructions of code that is not counted, or cut off by the end: in no vector, in `instructions`
   uint32_t threads = 0;             // 0: unknown
   std::vector<Interval> intervals;  // empty: unknown (a profile of another tool)
   std::vector<Block> blocks;        // empty: unknown

@@ -201,6 +201,16 @@ def barriers():
     assert os.path.getsize("a.bb") > 0 and "left out" in done.stderr
 
 
+def cut_off():
+    """What a process did since its last report when a signal ended it is in no vector, and that is what is said of it."""
+    loop = "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done; kill -9 $$"
+    said = run("bbv", "-o", "a.bb", "--interval", "1M", "--", "/bin/sh", "-c", loop, status=-9, program_output="").stderr
+    vectors, intervals, rest = read("a.bb")
+    consistent(vectors, intervals, rest)
+    assert f"({rest['left-out'][0]} of them in no vector: the end of a process cut them off)" in said, said
+    assert 0 < int(rest["left-out"][0]) < 1_000_000
+
+
 def left_out():
     total = instructions(rounds=1)
     program = pathlib.Path(GUEST).name
