@@ -44,7 +44,7 @@ Files parse(const Words& words, AnalysisOptions& analysis) {
   add_simpoint_files(app, files.others);
   add_analysis_options(app, analysis);
   line.parse(translate_simpoint_options(words));
-  if (const std::string what = contradiction(app, files.others); !what.empty()) line.usage_error(what);
+  if (const std::string what = contradiction(app, files.others, analysis); !what.empty()) line.usage_error(what);
   if (!files.prefix.empty()) {
     if (files.points.empty()) files.points = files.prefix + ".simpoints";
     if (files.weights.empty()) files.weights = files.prefix + ".weights";

@@ -55,11 +55,17 @@ CLI::Option* add_ks(CLI::App& app, simpoint::ClusteringOptions& o) {
 
 }  // namespace
 
+bool has_fixed_length(const AnalysisOptions& options, const simpoint::Profile& profile) {
+  if (options.fixed_length != FixedLength::kAuto) return options.fixed_length == FixedLength::kOn;
+  return profile.kind == simpoint::IntervalKind::kFixed && profile.threads <= 1;
+}
+
 void add_analysis_options(CLI::App& app, AnalysisOptions& o) {
   static const std::map<std::string, Initialisation> starts = {{"samp", Initialisation::kSample},
                                                                {"ff", Initialisation::kFurthestFirst},
                                                                {"plusplus", Initialisation::kPlusPlus}};
-  static const std::map<std::string, bool> on_off = {{"on", true}, {"off", false}};
+  static const std::map<std::string, FixedLength> lengths = {
+      {"on", FixedLength::kOn}, {"off", FixedLength::kOff}, {"auto", FixedLength::kAuto}};
   constexpr const char* kGroup = "Analysis";
   const CLI::Validator positive = CLI::Range(uint32_t{1}, std::numeric_limits<uint32_t>::max()).description("");
   simpoint::ClusteringOptions& c = o.clustering;
@@ -110,10 +116,12 @@ void add_analysis_options(CLI::App& app, AnalysisOptions& o) {
   app.add_option("--seed-sample", c.sample_seed, "Seed of the draw of --sample-size")
       ->capture_default_str()
       ->group(kGroup);
-  app.add_option("--fixed-length", o.fixed_length, "on: intervals weigh the same; off: by their instructions")
-      ->transform(CLI::CheckedTransformer(on_off).description(""))
-      ->type_name("on|off")
-      ->default_str("on")
+  app.add_option("--fixed-length", o.fixed_length,
+                 "on: intervals weigh the same; off: by their instructions; auto: off where the profile says that it has "
+                 "several threads or processes, or another kind of intervals than fixed")
+      ->transform(CLI::CheckedTransformer(lengths).description(""))
+      ->type_name("on|off|auto")
+      ->default_str("auto")
       ->group(kGroup);
   app.add_option("--coverage", o.coverage,
                  "Also write the points of the largest clusters that cover this part of the run")

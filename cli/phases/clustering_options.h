@@ -6,9 +6,12 @@
 #include <vector>
 
 #include "simpoint/choose_clustering.h"
+#include "simpoint/profile.h"
 #include "simpoint/simulation_points.h"
 
 namespace simrun::cli {
+
+enum class FixedLength : uint8_t { kOff, kOn, kAuto };
 
 struct AnalysisOptions {
   simpoint::ClusteringOptions clustering;
@@ -16,10 +19,14 @@ struct AnalysisOptions {
   uint32_t dimensions = 15;               // 0: no projection
   bool dimensions_given = false;          // said by the user
   uint64_t projection_seed = 2042712918;  // SimPoint's own default
-  bool fixed_length = true;
+  FixedLength fixed_length = FixedLength::kAuto;
   double coverage = 1;
   uint64_t points = 0;  // altogether, about; 0: one for each phase
 };
+
+// Whether intervals weigh the same: as the options say, else when they are of the same length, as far as the profile says
+// that. (Those of several threads or processes are of about the same length only.)
+bool has_fixed_length(const AnalysisOptions& options, const simpoint::Profile& profile);
 
 void add_analysis_options(CLI::App& app, AnalysisOptions& options);
 

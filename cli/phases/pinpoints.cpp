@@ -149,10 +149,7 @@ void PinPoints::analyse() {
   simpoint::Projector projector(o_.analysis.dimensions, o_.analysis.projection_seed);
   found_.profile = simpoint::read_profile(path(kProfile), [&](auto entries) { projector.add(entries); }).profile;
   const simpoint::ProjectedIntervals intervals = projector.finish();
-  // Those of several threads or processes are of about the same length only.
-  const bool fixed =
-      o_.analysis.fixed_length && found_.profile.kind == simpoint::IntervalKind::kFixed && found_.profile.threads <= 1;
-  const auto weights = simpoint::interval_weights(intervals.sums, fixed);
+  const auto weights = simpoint::interval_weights(intervals.sums, has_fixed_length(o_.analysis, found_.profile));
   const auto choice = simpoint::choose_clustering(intervals.points, weights, o_.analysis.clustering);
   simpoint::SelectionOptions selection = o_.analysis.selection;
   selection.avoided = simpoint::intervals_that_change_hands(found_.profile);

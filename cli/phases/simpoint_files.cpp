@@ -119,7 +119,7 @@ void add_simpoint_files(CLI::App& app, SimPointFiles& f) {
       ->group(kGroup);
 }
 
-std::string contradiction(const CLI::App& app, const SimPointFiles& f) {
+std::string contradiction(const CLI::App& app, const SimPointFiles& f, const AnalysisOptions& analysis) {
   const auto given = [&](const std::string& name) { return app.get_option(name)->count() != 0; };
   const auto first_given = [&](std::initializer_list<const char*> names) -> std::string {
     for (const char* name : names)
@@ -133,7 +133,7 @@ std::string contradiction(const CLI::App& app, const SimPointFiles& f) {
         first_given({"--dimensions", "--seed-proj", "--load-proj-matrix-txt", "--load-proj-matrix-bin",
                      "--save-proj-matrix-txt", "--save-proj-matrix-bin", "--num-fvs", "--fv-dim"});
     if (!other.empty()) return other + " is for profiles: vectors that are loaded are projected";
-    if (!given("--fixed-length") && f.load_vector_weights.empty())
+    if (analysis.fixed_length == FixedLength::kAuto && f.load_vector_weights.empty())
       return "say --fixed-length on or off: vectors that are loaded have weights of their own";
   }
   if (!f.load_projection.text.empty() && !f.load_projection.binary.empty()) return "one projection matrix, not two";
@@ -144,15 +144,14 @@ std::string contradiction(const CLI::App& app, const SimPointFiles& f) {
         first_given({"-k", "--max-k", "--all-k", "--num-init-seeds", "--seed-km", "--init-km", "--bic-threshold"});
     if (!other.empty()) return other + " does not go with first centres or labels: they say k and where to begin";
   }
-  if (!f.load_vector_weights.empty() && given("--fixed-length") &&
-      app.get_option("--fixed-length")->as<std::string>() != "0")
+  if (!f.load_vector_weights.empty() && analysis.fixed_length == FixedLength::kOn)
     return "--fixed-length on makes all weights the same: not with --load-vector-weights";
   if (given("--seed-sample") && !given("--sample-size")) return "--seed-sample is for --sample-size";
   return "";
 }
 
 simpoint::ProjectedIntervals load_intervals(const std::string& path, const SimPointFiles& files,
-                                            const AnalysisOptions& analysis) {
+                                            AnalysisOptions& analysis) {
   if (files.load_vectors.given()) return load_projected(files.load_vectors);
   simpoint::Projector projector = projector_of(files, analysis, analysis.dimensions_given);
   const simpoint::ReadProfile read =
@@ -164,6 +163,7 @@ simpoint::ProjectedIntervals load_intervals(const std::string& path, const SimPo
   if (files.blocks != 0 && files.blocks < blocks)
     throw UserError(fmt::format("{}: block {}, above {} (--fv-dim)", path, blocks, files.blocks));
   if (files.save_projection.given()) write(files.save_projection, projector.matrix(blocks), {});
+  analysis.fixed_length = has_fixed_length(analysis, read.profile) ? FixedLength::kOn : FixedLength::kOff;
   return projector.finish();
 }
 
@@ -174,8 +174,9 @@ std::vector<double> load_weights(const SimPointFiles& files, const simpoint::Pro
     check_count(files.load_vector_weights, "weights", weights.size(), intervals.size());
     return scaled(std::move(weights));
   }
-  if (files.load_vectors.given() && !analysis.fixed_length) return scaled(intervals.sums);
-  return simpoint::interval_weights(intervals.sums, analysis.fixed_length);
+  const bool fixed_length = analysis.fixed_length == FixedLength::kOn;
+  if (files.load_vectors.given() && !fixed_length) return scaled(intervals.sums);
+  return simpoint::interval_weights(intervals.sums, fixed_length);
 }
 
 Points load_first_centres(const SimPointFiles& files, const simpoint::ProjectedIntervals& intervals,

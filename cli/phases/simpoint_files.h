@@ -29,11 +29,12 @@ bool saves(const SimPointFiles& files);
 
 void add_simpoint_files(CLI::App& app, SimPointFiles& files);
 // Empty, or what of the command line does not go together.
-std::string contradiction(const CLI::App& app, const SimPointFiles& files);
+std::string contradiction(const CLI::App& app, const SimPointFiles& files, const AnalysisOptions& analysis);
 
 // What is to be clustered: the profile at `path`, or projected vectors. Throws UserError. Saves the projection matrix.
+// After this `analysis.fixed_length` is what the profile says, where that was left to it.
 simpoint::ProjectedIntervals load_intervals(const std::string& path, const SimPointFiles& files,
-                                            const AnalysisOptions& analysis);
+                                            AnalysisOptions& analysis);
 // The weight of each; they sum to 1: what a file says, or the intervals themselves.
 std::vector<double> load_weights(const SimPointFiles& files, const simpoint::ProjectedIntervals& intervals,
                                  const AnalysisOptions& analysis);

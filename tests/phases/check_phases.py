@@ -269,6 +269,31 @@ def simpoint_options():
     assert len(open("one.simpoints").readlines()) == 1 and single.stdout == ""
 
 
+def simpoint_weights():
+    """Intervals of several threads, and those that end at marks, weigh what they are long, as pinpoints has it."""
+    def text(kind, threads):
+        place = "count 1 pc 0x1000 offset 0x0 module /bin/app"
+        lengths = (700, 100, 100, 100)
+        lines = ["# simrun basic-block vectors, version 1"]
+        for number, length in enumerate(lengths):
+            lines.append(f"# interval {number} start {sum(lengths[:number])} length {length} {place}")
+            lines.append(f"T:{1 if number == 0 else 2}:{length} ")
+        return "\n".join([*lines, f"# kind {kind}", f"# threads {threads}", "# instructions 1000", ""])
+    by_length, equal = {0.7, 0.3}, {0.25, 0.75}
+    for kind, threads, words, expected in (("fixed", 1, (), equal), ("fixed", 2, (), by_length), ("loop", 1, (), by_length),
+                                           ("barrier", 4, (), by_length),
+                                           ("fixed", 2, ("--fixed-length", "on"), equal),
+                                           ("fixed", 2, ("--fixed-length", "auto"), by_length),
+                                           ("fixed", 1, ("--fixed-length", "off"), by_length)):
+        pathlib.Path("a.bb").write_text(text(kind, threads))
+        run("simpoint", "-q", "a.bb", "-k", 2, "-o", "p", *words)
+        assert {float(line.split()[0]) for line in open("p.weights")} == expected, (kind, threads, words)
+    # Of another tool's profile nothing is known: as SimPoint does.
+    pathlib.Path("a.bb").write_text("T:1:700 \n" + 3 * "T:2:100 \n")
+    run("simpoint", "-q", "a.bb", "-k", 2, "-o", "p")
+    assert {float(line.split()[0]) for line in open("p.weights")} == equal
+
+
 def simpoint_saved():
     """What one run saves and another loads gives the same answer, to the bit."""
     bbv("a.bb", "--interval", "100k", "--intervals", "loop", rounds=4)
@@ -319,6 +344,7 @@ def simpoint_contradictions():
         "-saveProjMatrixTxtFmt", "m", "-saveVectorWeights", "w", "-saveLabels", "l")
     for expected, *words in (("is required",), ("is required", "a.bb", "-loadVectorsTxtFmt", "v", "-fixedLength", "on"),
                              ("--fixed-length on or off", "-loadVectorsTxtFmt", "v"),
+                             ("--fixed-length on or off", "-loadVectorsTxtFmt", "v", "-fixedLength", "auto"),
                              ("--dimensions is for", "-loadVectorsTxtFmt", "v", "-fixedLength", "on", "-dim", 3),
                              ("--max-k does not go", "a.bb", "-loadInitCtrs", "c", "-maxK", 3),
                              ("not both", "a.bb", "-loadInitCtrs", "c", "-loadInitLabels", "l"),
