@@ -10,6 +10,7 @@
 
 #include "base/user_error.h"
 #include "simpoint/bic.h"
+#include "simpoint/normal_spread.h"
 #include "simpoint/random.h"
 
 #ifdef _OPENMP
@@ -138,13 +139,17 @@ class Chooser {
   ClusteringChoice finish() {
     ClusteringChoice choice;
     for (auto& [k, scored] : examined_) choice.examined.push_back(std::move(scored));
-    if (!is_one_phase(choice.examined, weights_.size(), options_.least_gain))
+    if (!is_one_phase(choice.examined, weights_.size(), options_.least_gain) && !is_one_cloud(choice.examined[0]))
       choice.chosen = choose_by_threshold(choice.examined, options_.threshold);
     choice.clustering = assign(points_, weights_, choice.examined[choice.chosen].centres, true);
     return choice;
   }
 
  private:
+  bool is_one_cloud(const ScoredClustering& first) const {
+    return first.k() == 1 && options_.least_gain > 0 && is_spread_normally(clustered());
+  }
+
   // Of the sample if there is one, else of all.
   const Points& clustered() const { return sample_ ? sample_->points : points_; }
   std::span<const double> clustered_weights() const { return sample_ ? std::span(sample_->weights) : weights_; }

@@ -22,7 +22,8 @@ struct ClusteringOptions {
   double threshold = 0.9;  // of the range of BIC over the ks examined
   // One phase unless some k examined has a BIC that is better by this much for each interval and dimension (natural
   // logarithm of likelihood; 0.1 is about a fifth of the distortion). Not in SimPoint: its threshold is relative to the
-  // range of BIC, and finds phases in the noise of a program that has one. 0: as SimPoint.
+  // range of BIC, and finds phases in the noise of a program that has one. One phase, too,
+  // when is_spread_normally() (normal_spread.h), whatever BIC gains. 0: as SimPoint.
   double least_gain = 0.1;
   uint64_t sample = 0;  // cluster on that many intervals, drawn by weight; 0: on all. Labels and BIC are of all.
   uint64_t sample_seed = 385089224;  // SimPoint's own default

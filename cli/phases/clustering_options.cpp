@@ -79,7 +79,8 @@ void add_analysis_options(CLI::App& app, AnalysisOptions& o) {
       ->capture_default_str()
       ->group(kGroup);
   app.add_option("--least-gain", c.least_gain,
-                 "One phase unless BIC gains this for each interval and dimension (0: as SimPoint)")
+                 "One phase unless BIC gains this for each interval and dimension, or if intervals are spread normally (0: as "
+                 "SimPoint)")
       ->check(CLI::NonNegativeNumber.description(""))
       ->capture_default_str()
       ->group(kGroup);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <omp.h>
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 
@@ -11,6 +12,7 @@
 #include "planted_phases.h"
 #include "simpoint/bic.h"
 #include "simpoint/choose_clustering.h"
+#include "simpoint/normal_spread.h"
 #include "simpoint/random.h"
 #include "simpoint/simulation_points.h"
 
@@ -270,6 +272,84 @@ TEST(Choice, NoiseIsOnePhaseUnlessAskedAsSimPointDoes) {
   EXPECT_EQ(choose_clustering(p.points, weights, options).clustering.k(), 1u);
   options.least_gain = 0;
   EXPECT_GT(choose_clustering(p.points, weights, options).clustering.k(), 1u);
+}
+
+// Intervals of as many executions, drawn by chance from the blocks of a phase: a few blocks have most of them, as in
+// programs, so the noise is longer in some directions than in others.
+Points drawn_by_chance(uint32_t phases, uint32_t intervals, uint32_t executions, uint64_t seed) {
+  Random random(seed);
+  std::vector<std::vector<double>> sums(phases);
+  for (auto& sum : sums) {
+    sum.resize(20 + random.next() % 40);
+    double all = 0;
+    for (double& s : sum) s = all += std::pow(1 - random.unit(), -1 / 1.2);  // Pareto
+  }
+  Projector projector(15, 2042712918);
+  for (uint32_t i = 0; i < intervals; ++i) {
+    const uint32_t phase = i / 15 % phases;
+    const std::vector<double>& sum = sums[phase];
+    std::vector<Entry> counts(sum.size());
+    for (uint32_t b = 0; b < sum.size(); ++b) counts[b].block = 1 + 60 * phase + b;
+    for (uint32_t e = 0; e < executions; ++e)
+      ++counts[static_cast<size_t>(std::lower_bound(sum.begin(), sum.end() - 1, random.unit() * sum.back()) - sum.begin())].count;
+    projector.add(counts);
+  }
+  return projector.finish().points;
+}
+
+TEST(Choice, NoiseThatIsLongerInSomeDirectionsIsOnePhaseToo) {
+  uint32_t by_bic = 0;
+  for (uint64_t seed = 1; seed <= 8; ++seed) {
+    const Points points = drawn_by_chance(1, 600, 3000, seed);
+    const ClusteringChoice choice = choose_clustering(points, equal_weights(600), {});
+    EXPECT_EQ(choice.clustering.k(), 1u) << "seed " << seed;
+    by_bic += is_one_phase(choice.examined, 600, ClusteringOptions{}.least_gain);
+  }
+  EXPECT_LT(by_bic, 8u) << "nothing is tested";
+}
+
+TEST(Choice, PhasesAreFoundInNoiseThatIsLongerInSomeDirections) {
+  for (uint32_t phases = 2; phases <= 10; ++phases) {
+    const ClusteringChoice choice = choose_clustering(drawn_by_chance(phases, 600, 3000, phases), equal_weights(600), {});
+    EXPECT_EQ(choice.clustering.k(), phases);
+  }
+}
+
+TEST(NormalSpread, IsOfNoiseAndNotOfPhases) {
+  for (const uint32_t intervals : {100u, 1000u})
+    for (const double noise : {0.05, 0.2, 0.5})
+      for (uint32_t phases = 1; phases <= 10; ++phases) {
+        const auto p = project(plant({.phases = phases, .intervals = intervals, .stretch = 10, .noise = noise, .seed = phases}));
+        EXPECT_EQ(is_spread_normally(p.points), phases == 1) << intervals << " intervals, noise " << noise << ", " << phases;
+      }
+}
+
+// A phase that hardly ever comes, or has only so much of its time in other code: where BIC finds it, this does not say no.
+TEST(NormalSpread, IsNotOfWhatBicFinds) {
+  int found = 0;
+  for (const uint32_t rare : {1u, 5u, 20u, 100u, 500u})
+    for (const double other : {0.01, 0.03, 0.1, 0.3, 1.0})
+      for (const double noise : {0.05, 0.2, 0.5}) {
+        Points points = project(plant({.phases = 1, .intervals = 1000, .noise = noise})).points;
+        const Points far = project(plant({.phases = 2, .intervals = 1000, .stretch = 500, .noise = noise, .seed = 2})).points;
+        for (uint32_t i = 0; i < rare; ++i) points.row(2 * i) += other * (far.row(999 - i) - points.row(2 * i));
+        const ClusteringChoice choice = choose_clustering(points, equal_weights(1000), {.ks = {1, 2, 3}, .seeds = 2});
+        if (is_one_phase(choice.examined, 1000, ClusteringOptions{}.least_gain)) continue;
+        ++found;
+        EXPECT_GT(choice.clustering.k(), 1u) << rare << " of 1000, " << other << " in other code, noise " << noise;
+      }
+  EXPECT_GT(found, 20);
+}
+
+TEST(NormalSpread, IsNotSaidOfTooLittleOrTooMuch) {
+  const Points noise = project(plant({.phases = 1, .intervals = 1000, .noise = 0.2})).points;
+  EXPECT_TRUE(is_spread_normally(noise));
+  EXPECT_FALSE(is_spread_normally(noise.topRows(kFewestForSpread - 1)));
+  EXPECT_FALSE(is_spread_normally(Points::Constant(1000, 15, 0.25)));
+  Points wide = Points::Zero(1000, kMostAxes + 1);
+  wide.leftCols(15) = noise;
+  EXPECT_FALSE(is_spread_normally(wide));
+  EXPECT_TRUE(is_spread_normally(wide.leftCols(kMostAxes)));  // no spread in most directions
 }
 
 TEST(Choice, SampleFindsThePhasesOfAll) {
