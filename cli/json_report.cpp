@@ -222,6 +222,7 @@ Json engine(const EngineCounts& e) {
           {"translated_instructions", e.translated_instructions},
           {"code_bytes", e.code_bytes},
           {"links", e.links},
+          {"indirect_targets", e.indirect_targets},
           {"dispatches",
            {{"new", e.dispatches_new},
             {"link", e.dispatches_link},

@@ -24,6 +24,7 @@ struct EngineCounts {
            dispatches_check = 0, dispatches_other = 0;
   uint64_t signals = 0, faults = 0, flushes = 0;
   uint64_t protected_pages = 0, pages_given_back = 0;  // of code that could change
+  uint64_t indirect_targets = 0;                       // at the end
   double translation_seconds = 0;
   uint64_t paths = 0;  // in the descriptor table
 

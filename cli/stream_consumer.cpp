@@ -45,6 +45,7 @@ EngineCounts engine_counts(const border::ProcessHeader& header) {
           .flushes = s.flushes,
           .protected_pages = s.protected_pages,
           .pages_given_back = s.pages_given_back,
+          .indirect_targets = s.indirect_targets,
           .translation_seconds = g_tick_rate.seconds(s.translation_ticks),
           .paths = header.paths};
 }

@@ -49,6 +49,7 @@ struct EngineStatistics {
   std::atomic<uint64_t> links;
   std::atomic<uint64_t> dispatches_new, dispatches_link, dispatches_indirect, dispatches_syscall, dispatches_check, dispatches_other;
   std::atomic<uint64_t> signals, faults, flushes, translation_ticks;  // of the time stamp counter: a clock would be a system call
+  std::atomic<uint64_t> indirect_targets;                             // now, that look-ups come to
   std::atomic<uint64_t> protected_pages, pages_given_back;            // of code that could change (docs/self-modifying-code.md)
 };
 

@@ -124,12 +124,19 @@ bool CodeCache::move_to(int descriptor) {
          (near_program_ == 0 || map_view(near_program_, capacity_, kExecutable, MAP_FIXED, descriptor) != MAP_FAILED);
 }
 
+// A conditional jump has 0x80 to 0x8f in front of its displacement.
+constexpr uint8_t kJump[] = {0xe9, 0, 0, 0, 0}, kNop[] = {0x0f, 0x1f, 0x44, 0, 0};
+
 bool CodeCache::drop_jump(uint32_t at) const {
-  constexpr uint8_t kJump = 0xe9, kNop[] = {0x0f, 0x1f, 0x44, 0, 0};
   uint8_t* const jump = write_base_ + at - 1;
-  if (*jump != kJump) return false;
+  if (*jump != kJump[0]) return false;
   __builtin_memcpy(jump, kNop, sizeof kNop);
   return true;
+}
+
+void CodeCache::restore_jump(uint32_t at) const {
+  uint8_t* const jump = write_base_ + at - 1;
+  if (*jump == kNop[0]) __builtin_memcpy(jump, kJump, sizeof kJump);
 }
 
 void CodeCache::patch_displacement(uint32_t at, uint64_t target_code) const {

@@ -51,6 +51,8 @@ class CodeCache {
   // Makes the jump with its displacement at `at` a nop of the same length, for what comes right behind it: a jump there would be taken. Only
   // while no other thread may run the code. False: it is a conditional one.
   bool drop_jump(uint32_t at) const;
+  // A jump that was dropped is one again, to what comes right behind it.
+  void restore_jump(uint32_t at) const;
 
  private:
   static constexpr uint64_t kNear = 1ull << 30;   // code so far from the view still has all that it reaches within 2 GiB, as a rule

@@ -45,7 +45,7 @@ struct Exit {
   bool forward;                 // is_forward: linked to the target's `body`
   bool linked;
   uint16_t words;               // trace mode: of its path, the id included
-  uint32_t next_waiting = ~0u;  // another exit that waits for the same target
+  uint32_t next = ~0u;          // another exit that waits for the same target or, when linked, leads to the same superblock
 };
 
 // What a translation is for. But for the ordinary ones they are in no table but that of the cut ones, check no limit, and are never linked to.
@@ -77,6 +77,7 @@ struct Superblock {
   AppAddress looked_from, looked_to;   // application code that it depends on: its own, and what the liveness of flags was read off
   Purpose purpose;
   uint16_t level;               // trace mode: words that may have been stored since the last look at the limit where `body` is entered
+  uint32_t incoming = ~0u;      // an exit that is linked here
 };
 
 // Decoded instructions of one superblock.
