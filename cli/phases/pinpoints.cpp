@@ -175,7 +175,7 @@ void PinPoints::analyse() {
 
 // What the rows of a file depend on beside the folder's program.
 json PinPoints::key(bool regions) const {
-  json k = {{"machine", configs::to_json(found_.machine)}, {"intervals", found_.profile.intervals.size()}};
+  json k = {{"machine", configs::to_json(found_.machine)}, {"counts", kCounts}, {"intervals", found_.profile.intervals.size()}};
   if (regions)
     for (const auto& change : found_.plan.changes)
       k["changes"].push_back({change.interval, static_cast<int>(change.stage)});
@@ -256,7 +256,7 @@ std::vector<Counts> PinPoints::simulate(const RegionPass& pass, const char* what
   };
   const auto on_stop = [&](size_t index, uint64_t instructions) {
     const size_t stop = first + index;
-    if (pass.is_change[stop]) at.push_back(counts_of(model.statistics(), instructions));
+    if (pass.is_change[stop]) at.push_back(counts_of(found_.machine, model.statistics(), instructions));
     if (!pass.states.empty() && !pass.states[stop].empty()) write_state(pass.states[stop], model);
     if (!pass.traces.empty())
       for (const size_t region : pass.closes[stop]) traces.end(region, instructions);
@@ -269,7 +269,7 @@ std::vector<Counts> PinPoints::simulate(const RegionPass& pass, const char* what
                   pass.traces.empty() ? nullptr : &traces);
   const RunResult result = run_program(sink, what, pass.switches);
   sink.finish();
-  at.push_back(counts_of(model.statistics(), sink.instructions()));
+  at.push_back(counts_of(found_.machine, model.statistics(), sink.instructions()));
   check_found(sink, {pass.stops.begin() + skipped, pass.stops.end()}, what);
   for (size_t region = 0; region < pass.traces.size(); ++region) traces.end(region, sink.instructions());
   if (at.size() != expected + 1)

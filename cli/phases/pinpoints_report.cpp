@@ -146,7 +146,7 @@ std::string foot(const Findings& found) {
 
 PinPointsReport make_report(const Findings& found) {
   const bool validated = !found.whole.empty();
-  const std::vector<Figure> figures = figures_of(found.machine, sim::Hierarchy(found.machine).statistics());
+  const std::vector<Figure> figures = figures_of(sim::Hierarchy(found.machine).statistics());
   const RegionCounts counts = region_counts(found);
   const Counts predicted = simpoint::predict(counts.alone, counts.weights);
   const Counts all = validated ? simpoint::sum_of(found.whole) : Counts();

@@ -56,7 +56,7 @@ simpoint::Counts replay_region(const std::string& trace, const std::string& stat
   reader.require_undamaged();
   uint64_t instructions = 0;
   for (const auto& [index, thread] : replay.threads()) instructions += thread.counts.instructions;
-  return counts_of(model.statistics(), instructions);
+  return counts_of(machine, model.statistics(), instructions);
 }
 
 }  // namespace simrun::cli

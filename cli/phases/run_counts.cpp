@@ -1,23 +1,16 @@
 #include "cli/phases/run_counts.h"
 
-#include <algorithm>
+#include "sim/stats/timing.h"
 
 namespace simrun::cli {
 
 namespace {
 
-constexpr size_t kInstructions = 0, kLoads = 1, kStores = 2, kMemory = 3, kFirstLevel = 4;
-
-double latency_of(const sim::MachineConfig& machine, uint32_t level, sim::Side side) {
-  if (level > machine.levels.size()) return machine.memory_latency;
-  const sim::LevelConfig& l = machine.levels[level - 1];
-  if (!l.split) return l.unified.latency;
-  return side == sim::Side::kInstruction ? l.instruction.latency : l.data.latency;
-}
+constexpr size_t kInstructions = 0, kLoads = 1, kStores = 2, kMemory = 3, kCycles = 4, kFirstLevel = 5;
 
 }  // namespace
 
-simpoint::Counts counts_of(const sim::Statistics& statistics, uint64_t instructions) {
+simpoint::Counts counts_of(const sim::MachineConfig& machine, const sim::Statistics& statistics, uint64_t instructions) {
   sim::CoreStatistics cores;
   for (const sim::CoreStatistics& core : statistics.cores) cores += core;
   simpoint::Counts counts(kFirstLevel);
@@ -25,6 +18,7 @@ simpoint::Counts counts_of(const sim::Statistics& statistics, uint64_t instructi
   counts[kLoads] = static_cast<double>(cores.loads + cores.read_modify_writes);
   counts[kStores] = static_cast<double>(cores.stores + cores.read_modify_writes);
   counts[kMemory] = static_cast<double>(statistics.memory.reads);
+  counts[kCycles] = sim::timing_of(machine, cores, instructions).cycles;
   for (const sim::LevelStatistics& level : statistics.levels)
     counts.push_back(static_cast<double>(level.total.requests.misses.demand()));
   return counts;
@@ -33,22 +27,16 @@ simpoint::Counts counts_of(const sim::Statistics& statistics, uint64_t instructi
 double Figure::value(const simpoint::Counts& counts) const {
   double sum = 0;
   for (const auto& [index, factor] : of) sum += counts[index] * factor;
-  return constant + sum / counts[kInstructions];
+  return sum / counts[kInstructions];
 }
 
-std::vector<Figure> figures_of(const sim::MachineConfig& machine, const sim::Statistics& statistics) {
+std::vector<Figure> figures_of(const sim::Statistics& statistics) {
   constexpr double kLeastMpki = 1;  // a tenth of it changes CPI by about 1 %
   std::vector<Figure> figures;
-  Figure cpi{"CPI estimate", "cycles", 0, {}, 1};
-  for (size_t i = 0; i < statistics.levels.size(); ++i) {
-    const sim::LevelStatistics& level = statistics.levels[i];
-    figures.push_back({level.name + " MPKI", "misses / 1000 instructions", kLeastMpki, {{kFirstLevel + i, 1000.0}}});
-    const double extra =
-        latency_of(machine, level.level + 1, sim::Side::kUnified) - latency_of(machine, level.level, level.side);
-    cpi.of.emplace_back(kFirstLevel + i, std::max(extra, 0.0));
-  }
+  for (size_t i = 0; i < statistics.levels.size(); ++i)
+    figures.push_back({statistics.levels[i].name + " MPKI", "misses / 1000 instructions", kLeastMpki, {{kFirstLevel + i, 1000.0}}});
   figures.push_back({"memory reads", "lines / 1000 instructions", kLeastMpki, {{kMemory, 1000.0}}});
-  figures.push_back(cpi);
+  figures.push_back({"CPI estimate", "cycles", 0, {{kCycles, 1.0}}});
   figures.push_back({"loads", "/ 100 instructions", 0.1, {{kLoads, 100.0}}});
   figures.push_back({"stores", "/ 100 instructions", 0.1, {{kStores, 100.0}}});
   return figures;

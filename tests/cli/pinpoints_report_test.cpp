@@ -22,7 +22,7 @@ Findings two_phases(double first) {
   found.weights = {0.5, 0.5};
   const std::vector<simpoint::SimulationPoint> points = {{0, 0, 0.5}, {1, 1, 0.5}};
   found.plan = simpoint::plan_regions(found.profile, points, 0);
-  simpoint::Counts with_misses = counts_of(sim::Hierarchy(found.machine).statistics(), static_cast<uint64_t>(first));
+  simpoint::Counts with_misses = counts_of(found.machine, sim::Hierarchy(found.machine).statistics(), static_cast<uint64_t>(first));
   simpoint::Counts without = with_misses;
   for (size_t i = 1; i < with_misses.size(); ++i) with_misses[i] = 90;
   without[0] = 2000 - first;

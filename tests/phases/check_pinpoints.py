@@ -91,6 +91,20 @@ def predicts():
     assert "<polyline" in page and "http" not in page
 
 
+def cycles():
+    """CPI is the machine's own, as a simulation of the whole run reports it."""
+    machine = pathlib.Path(__file__).parents[2] / "configs" / "machines" / "l3_1core.yaml"
+    core = "core: {cpi: 0.4, fetch_exposed: 0.5, read_exposed: 0.25, write_exposed: 0.1}\n"
+    pathlib.Path("machine.yaml").write_text(machine.read_text() + core)
+    run("--config", "machine.yaml", "-o", "d", "--interval", "100k", "--validate", "--", GUEST, "2")
+    cpi = json.load(open("d/report.json"))["figures"]["CPI estimate"]
+    subprocess.run([SIMRUN, "-q", "--config", "machine.yaml", "--json", "whole.json", "--", GUEST, "2"], check=True,
+                   stdout=subprocess.DEVNULL)
+    (thread,) = json.load(open("whole.json"))["threads"]
+    assert abs(cpi["whole"] - thread["model"]["cpi"]) < 1e-9 and 0.4 < cpi["whole"] < 1.2, (cpi, thread["model"])
+    assert cpi["error"] < 0.1, cpi
+
+
 def relative_counts():
     """How often the instruction at a region's end is executed in it, by a trace of the same run."""
     subprocess.run([SIMRUN, "record", "-q", "-o", "t", "--", GUEST, "1"], check=True, stdout=subprocess.DEVNULL)
