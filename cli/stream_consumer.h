@@ -58,10 +58,12 @@ class StreamConsumer {
   template <class Streams, class Reports, class IsBehind>
   void loop(Streams& streams, Reports&& reports, IsBehind&& is_behind, RunResult& result) {
     using channel::Status;
+    constexpr uint32_t kRoundsBetweenLooks = 16;
+    uint32_t rounds = 0;
     for (int idle = 0;;) {
-      // While words come, whether the processes live does not matter; asked before advance(), so that their last words
-      // are not missed.
-      look_around(streams, idle != 0, result);
+      // While words come, whether the processes live matters only to what is kept of those that have ended: a descriptor and
+      // a megabyte each. Asked before advance(), so that their last words are not missed.
+      look_around(streams, idle != 0 || (living_.size() > 1 && ++rounds % kRoundsBetweenLooks == 0), result);
       const Status status = streams.advance();
       if (progress_.due()) show(reports());
       if (family_.is_attached() && !family_.is_leaving() && is_time_to_leave(reports)) family_.start_leaving();

@@ -48,6 +48,13 @@ void VirtualTime::begin(uint32_t index, uint64_t clock) {
   set_stage(root, Stage::kBlocked);
 }
 
+// Of one that is not, threads are looked for at once: as long as others are runnable, nobody else does (look_for_threads).
+void VirtualTime::set_alive(uint32_t index, bool alive) {
+  Process& process = *processes_[index];
+  process.alive = alive;
+  if (!alive && !process.searched && !process.held) start_roots(index);
+}
+
 bool VirtualTime::is_done(uint32_t index) const {
   const auto& process = processes_[index];
   if (process == nullptr || process->alive || !process->searched || process->live != 0 || process->held) return false;

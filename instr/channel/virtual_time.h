@@ -97,7 +97,7 @@ class VirtualTime {
   // Another process; returns its index. `mapped` must stay until forget().
   uint32_t add_process(const MappedProcess& mapped, const Origin& origin);
   // Whether a process may still write. When not, what is there is read and then each of its streams ends.
-  void set_alive(uint32_t process, bool alive) { processes_[process]->alive = alive; }
+  void set_alive(uint32_t process, bool alive);
   // All that it wrote has been read, and it will not write any more: forget() it, then its mapping may go.
   bool is_done(uint32_t process) const;
   void forget(uint32_t process);

@@ -66,6 +66,27 @@ TEST_F(FamilyTest, ChildStartsAtItsParentsClock) {
   EXPECT_EQ(merge().events().forks, 0u);
 }
 
+// Whoever computes all the time must not keep all children that ever were.
+TEST_F(FamilyTest, ChildIsDoneWhileItsParentIsBusy) {
+  Producer a(target_, 0, 41), e(child_target_, 0, 99);
+  a.start();
+  a.event(Event::kProcessFork, {99, 7});
+  for (int k = 0; k < 1000; ++k) step(a, 0);
+  merge().set_alive(0, true);
+  merge().add_process(child_process_, forked(7));
+  e.start();
+  child_step(e);
+  e.event(Event::kThreadEnd);
+  e.state(border::ThreadState::kDead);
+  merge().set_alive(1, true);
+  EXPECT_EQ(merge().advance(), Status::kAdvanced);
+  EXPECT_FALSE(merge().is_done(1));
+  merge().set_alive(1, false);
+  EXPECT_EQ(merge().advance(), Status::kAdvanced);
+  EXPECT_TRUE(merge().is_done(1));
+  EXPECT_LT(order().size(), 1000u);  // there is more to read
+}
+
 TEST_F(FamilyTest, ChildThatWasAddedBeforeItsParentsWordsWereReadWaits) {
   Producer a(target_, 0, 41), e(child_target_, 0, 99);
   a.start();

@@ -10,7 +10,8 @@ import time
 simrun, program, case = sys.argv[1:4]
 first, count = (int(sys.argv[4]), int(sys.argv[5])) if len(sys.argv) > 5 else (1, 12)
 PATIENCE = 60
-OPTIONS = {'trace': ['--mode', 'trace'], 'sim': ['--config', 'l3_4core', '--check'], 'killed': ['--mode', 'trace']}[case]
+OPTIONS = {'trace': ['--mode', 'trace'], 'sim': ['--config', 'l3_4core', '--check'], 'killed': ['--mode', 'trace'],
+           'busy': ['--config', 'l3_4core']}[case]
 
 
 def processes(session, dead=False):
@@ -70,6 +71,26 @@ def killed(seed):
     tool.stderr.close()
 
 
+def busy(children):
+    """What is kept of children that have ended goes while their parent computes."""
+    tool = start(children)
+    most, end = 0, time.monotonic() + PATIENCE
+    while tool.poll() is None:
+        if time.monotonic() > end:
+            give_up(children, tool.pid, 'does not end')
+        try:
+            most = max(most, len(os.listdir(f'/proc/{tool.pid}/fd')))
+        except OSError:
+            pass
+        time.sleep(0.002)
+    output = tool.communicate()
+    if (tool.returncode, *output) != (0, b'done\n', b'') or not 0 < most < children // 2:
+        give_up(children, tool.pid, f'status {tool.returncode}, {output}, {most} descriptors')
+
+
+if case == 'busy':
+    busy(400)
+    sys.exit()
 for seed in range(first, first + count):
     (killed if case == 'killed' else ends)(seed)
 print(f'{count} trees')
