@@ -4,10 +4,12 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 
 #include "base/check.h"
+#include "instr/engine/context/engine_memory.h"
 #include "instr/engine/context/fixed_routines.h"
 #include "instr/engine/context/fork_locks.h"
 #include "instr/engine/context/process.h"
@@ -24,6 +26,8 @@
 
 namespace simrun::engine {
 namespace {
+
+std::atomic<ChildProcess*> g_born_from;
 
 [[noreturn]] void leave(ChildProcess* child) {
   if (!child->shares_memory) release_waiting_parent();
@@ -101,11 +105,16 @@ void move_in(int mapping, int code, const ThreadContext& thread) {
   drop_translations();
   start_descriptor_tables();
   keep_only_identity(c->identity);
+  g_born_from = child;
   asm volatile("mov %0, %%r12\n jmp *%1" : : "r"(c), "r"(g_routines.thread_start) : "memory", "r12");
   __builtin_unreachable();
 }
 
 }  // namespace
+
+void drop_birth_state() {
+  if (ChildProcess* const state = g_born_from.exchange(nullptr); state != nullptr) unmap_engine_memory(state, sizeof *state);
+}
 
 void start_child_process(ChildProcess* child) {
   if (!child->shares_memory) {

@@ -27,4 +27,8 @@ struct ChildProcess {
 // First C++ of the child, on `child.stack`, with the segment bases of the parent's thread.
 [[noreturn]] void start_child_process(ChildProcess* child);
 
+// What this process was born from, its first thread's stack then, goes: processes that fork and end, and go on in the child, would have one
+// more in each generation. Not before that thread has come to a system call.
+void drop_birth_state();
+
 }  // namespace simrun::engine

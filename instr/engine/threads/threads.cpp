@@ -181,6 +181,7 @@ void prepare_child(ThreadContext* c, const CloneRequest& request, uint64_t mask,
 
 // A process: of fork, or of vfork (which shares memory, but has signal handlers and registers of its own).
 int64_t clone_process(ThreadContext* c, CloneRequest& request, uint64_t mask) {
+  drop_birth_state();
   void* memory = map_engine_memory(sizeof(ChildProcess));
   if (memory == MAP_FAILED) return -ENOMEM;
   auto* child = static_cast<ChildProcess*>(memory);

@@ -35,6 +35,19 @@ constexpr uint64_t kUserEnd = 1ull << 63;   // the vsyscall page, above it, coun
 
 using Mappings = std::map<uint64_t, Mapping>;   // by start; they do not overlap
 Mappings g_mappings;
+MappedBytes g_mapped;                           // of all: asked for at each call where memory is limited
+
+void count(uint64_t from, const Mapping& m) {
+  if (from >= kUserEnd) return;
+  g_mapped.all += m.end - from;
+  if (m.data()) g_mapped.data += m.end - from;
+}
+
+void count_no_more(uint64_t from, const Mapping& m) {
+  if (from >= kUserEnd) return;
+  g_mapped.all -= m.end - from;
+  if (m.data()) g_mapped.data -= m.end - from;
+}
 
 // The mapping that holds `address`, or end().
 Mappings::iterator find(uint64_t address) {
@@ -65,7 +78,9 @@ Mappings::iterator find_grown(uint64_t address) {
   const uint64_t page = address & ~(kPage - 1);
   if (above == g_mappings.end() || !above->second.stack || !is_mapped(page, above->first)) return g_mappings.end();
   const Mapping whole = above->second;
+  count_no_more(above->first, whole);
   g_mappings.erase(above);
+  count(page, whole);
   return g_mappings.emplace(page, whole).first;
 }
 
@@ -81,16 +96,27 @@ void split(uint64_t at) {
 void remove(uint64_t from, uint64_t to) {
   split(from);
   split(to);
-  g_mappings.erase(g_mappings.lower_bound(from), g_mappings.lower_bound(to));
+  const auto first = g_mappings.lower_bound(from), last = g_mappings.lower_bound(to);
+  for (auto m = first; m != last; ++m) count_no_more(m->first, m->second);
+  g_mappings.erase(first, last);
+}
+
+// Neighbours alike are one: many small mappings stay cheap.
+void join(uint64_t border) {
+  const auto above = g_mappings.find(border);
+  if (above == g_mappings.end() || above == g_mappings.begin()) return;
+  const auto below = std::prev(above);
+  if (below->second.end != border || !below->second.like(above->second)) return;
+  below->second.end = above->second.end;
+  g_mappings.erase(above);
 }
 
 void add(uint64_t from, const Mapping& m) {
   remove(from, m.end);
-  const auto below = g_mappings.lower_bound(from);
-  if (below != g_mappings.begin() && std::prev(below)->second.end == from && std::prev(below)->second.like(m))
-    std::prev(below)->second.end = m.end;   // neighbours alike are one: many small mappings stay cheap
-  else
-    g_mappings.emplace(from, m);
+  count(from, m);
+  g_mappings.emplace(from, m);
+  join(m.end);
+  join(from);
 }
 
 std::vector<char> read_file(const char* path) {
@@ -149,6 +175,7 @@ void add_line(const Line& line) {
 
 void read_address_space() {
   g_mappings.clear();
+  g_mapped = {};
   for_each_mapping(add_line);
 }
 
@@ -196,9 +223,7 @@ std::vector<border::AddressRange> application_ranges() {
   return ranges;
 }
 
-MappedBytes mapped_bytes() {
-  return mapped_bytes_in(AppAddress{0}, AppAddress{kUserEnd});
-}
+MappedBytes mapped_bytes() { return g_mapped; }
 
 uint32_t executable_bytes(AppAddress pc, uint32_t wanted) {
   auto m = find_grown(raw(pc));
@@ -255,6 +280,7 @@ std::vector<TakenOut> take_out(AppAddress from, uint64_t bytes) {
   const auto first = g_mappings.lower_bound(raw(from)), last = g_mappings.lower_bound(raw(from) + bytes);
   for (auto m = first; m != last; ++m) {
     const Mapping& x = m->second;
+    count_no_more(m->first, x);
     parts.push_back({m->first, x.end, x.executable, x.writable, x.shared, x.stack, x.file_changes});
   }
   g_mappings.erase(first, last);
@@ -284,10 +310,16 @@ void note_protected(AppAddress from, uint64_t bytes, uint64_t protection) {
   const uint64_t to = raw(from) + bytes;
   split(raw(from));
   split(to);
+  std::vector<uint64_t> borders;
   for (auto m = g_mappings.lower_bound(raw(from)); m != g_mappings.end() && m->first < to; ++m) {
+    count_no_more(m->first, m->second);
     m->second.executable = makes_executable(protection);
     m->second.writable = (protection & PROT_WRITE) != 0;
+    count(m->first, m->second);
+    borders.push_back(m->first);
   }
+  borders.push_back(to);
+  for (const uint64_t border : borders) join(border);
 }
 
 void put_moved(std::vector<TakenOut> parts, AppAddress from, uint64_t old_bytes, AppAddress to, uint64_t new_bytes) {
@@ -307,7 +339,9 @@ void note_moved(AppAddress from, uint64_t old_bytes, AppAddress to, uint64_t new
   if (old_bytes == 0) {   // makes a second mapping of the same memory
     const auto m = find(raw(from));
     if (m == g_mappings.end()) return;
+    count_no_more(m->first, m->second);
     m->second.shared = true;
+    count(m->first, m->second);
     Mapping second = m->second;
     second.end = raw(to) + new_bytes;
     return add(raw(to), second);
