@@ -51,7 +51,7 @@ bool is_gone(pid_t pid) {
   const FileDescriptor file(open(fmt::format("/proc/{}/stat", pid).c_str(), O_RDONLY | O_CLOEXEC));
   char text[512];
   const ssize_t n = file ? read(file.get(), text, sizeof text - 1) : -1;
-  if (n <= 0) return true;
+  if (n <= 0) return file || errno == ENOENT || errno == ESRCH;   // not when no descriptor is left
   text[n] = 0;
   const char* state = std::strrchr(text, ')');
   return state == nullptr || state[2] == 'Z' || state[2] == 'X';
@@ -110,8 +110,9 @@ Family::Family(LaunchOptions options) : options_(std::move(options)) {
 Family::Family(LaunchOptions options, const std::vector<pid_t>& processes) : options_(std::move(options)), attached_(true) {
   try {
     for (const pid_t pid : processes) {
+      FileDescriptor process = open_process(pid);
       TakenOver taken = attach(pid, options_);
-      add(std::make_unique<Target>(pid, std::move(taken.mapping), Target::Relation::kStranger), {}, std::move(taken.files));
+      add(std::make_unique<Target>(pid, std::move(taken.mapping), Target::Relation::kStranger, std::move(process)), {}, std::move(taken.files));
     }
   } catch (...) {
     for (Member& m : members_) detach(*m.target);
@@ -256,11 +257,15 @@ void Family::answer(uint32_t parent, FollowRequest& r) {
 bool Family::follow_forked(uint32_t parent, const FollowRequest& r) {
   const auto pid = static_cast<pid_t>(r.pid);
   FileDescriptor file(open(fmt::format("/proc/{}/fd/{}", r.pid, r.descriptor).c_str(), O_RDWR | O_CLOEXEC));
+  if (!file && (errno == EMFILE || errno == ENFILE))
+    warnings_.push_back(fmt::format("child process {} is not followed: its memory cannot be opened ({})", pid, std::strerror(errno)));
   struct stat s{};
   const uint64_t bytes = members_[parent].target->header().mapping_bytes;
   if (!file || fstat(file.get(), &s) != 0 || static_cast<uint64_t>(s.st_size) != bytes) return false;
+  FileDescriptor process;
   try {
     make_room(0, RLIMIT_AS, bytes);
+    process = open_process(pid);
   } catch (const UserError& error) {
     warnings_.push_back(fmt::format("child process {} is not followed: {}", pid, error.what()));
     return false;
@@ -270,7 +275,8 @@ bool Family::follow_forked(uint32_t parent, const FollowRequest& r) {
   LocalMapping mapping(at, bytes, std::move(file));
   if (mapping.header().magic != border::kMagic || mapping.header().slots_used == 0) return false;
   const uint32_t slot = mapping.header().slots_used - 1;
-  add(std::make_unique<Target>(pid, std::move(mapping), Target::Relation::kStranger), {Birth::Kind::kForked, parent, r.token, slot, true});
+  add(std::make_unique<Target>(pid, std::move(mapping), Target::Relation::kStranger, std::move(process)),
+      {Birth::Kind::kForked, parent, r.token, slot, true});
   return true;
 }
 
@@ -386,11 +392,13 @@ bool Family::take_image(Watched& w) {
       options.mode_switches.clear();  // they are for the image that was launched
       if (members_.size() > 1 && options.count_interval_threads != 0) options.count_interval = options.count_interval_threads;
       if (birth.kind == Birth::Kind::kForked && !w.through && executor != nullptr) take_room_back(pid, executor->header());
+      FileDescriptor process = was_main ? FileDescriptor() : open_process(pid);
       TakenOver image = take_over_image(pid, options, w.through || executor == nullptr ? nullptr : &executor->header());
       if (w.through) birth = {Birth::Kind::kLaunched, birth.parent, 0, 0};
       if (was_main && before != nullptr) before->replace();
-      add(std::make_unique<Target>(pid, std::move(image.mapping), was_main ? Target::Relation::kChild : Target::Relation::kStranger), birth,
-          std::move(image.files));
+      add(std::make_unique<Target>(pid, std::move(image.mapping), was_main ? Target::Relation::kChild : Target::Relation::kStranger,
+                                   std::move(process)),
+          birth, std::move(image.files));
       if (was_main) main_ = size() - 1;
       taken = true;
     } catch (const UserError& error) {

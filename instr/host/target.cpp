@@ -1,5 +1,6 @@
 #include "instr/host/target.h"
 
+#include <fmt/format.h>
 #include <linux/futex.h>
 #include <poll.h>
 #include <signal.h>
@@ -9,15 +10,21 @@
 
 #include <cerrno>
 #include <climits>
+#include <cstring>
 #include <utility>
+
+#include "base/user_error.h"
 
 namespace simrun::host {
 
-Target::Target(pid_t pid, LocalMapping mapping, Relation relation)
-    : pid_(pid),
-      mapping_(std::move(mapping)),
-      relation_(relation),
-      pidfd_(relation == Relation::kStranger ? static_cast<int>(syscall(SYS_pidfd_open, pid, 0)) : -1) {}
+FileDescriptor open_process(pid_t pid) {
+  FileDescriptor process(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  if (!process && errno != ESRCH) throw UserError(fmt::format("no descriptor for it can be opened ({})", std::strerror(errno)));
+  return process;
+}
+
+Target::Target(pid_t pid, LocalMapping mapping, Relation relation, FileDescriptor process)
+    : pid_(pid), mapping_(std::move(mapping)), relation_(relation), pidfd_(std::move(process)) {}
 
 // A child of its may be on its way to a home of its own still, and ask in this header, where nobody looks any more
 // (instr/engine/threads/follow.cpp: nobody_answers).

@@ -13,13 +13,18 @@
 
 namespace simrun::host {
 
+// A descriptor that tells when the process has ended; none when that is so already. Throws UserError when there is none to be had: what it
+// writes could not be read to its end, so it is not to be followed.
+FileDescriptor open_process(pid_t pid);
+
 class Target {
  public:
   enum class Relation {
     kChild,     // of this process: its end is ours to wait for; the destructor kills it if it still runs
     kStranger,  // someone else waits for it
   };
-  Target(pid_t pid, LocalMapping mapping, Relation relation);
+  // `process`: of a stranger, from open_process().
+  Target(pid_t pid, LocalMapping mapping, Relation relation, FileDescriptor process = FileDescriptor());
   explicit Target(Launched launched) : Target(launched.pid, std::move(launched.mapping), Relation::kChild) {}
   ~Target();
   Target(const Target&) = delete;

@@ -2,6 +2,7 @@
 """check_family.py SIMRUN PROGRAM CASE [FIRST-SEED COUNT]: trees of processes under simrun (README.md)."""
 import os
 import random
+import resource
 import signal
 import subprocess
 import sys
@@ -11,7 +12,7 @@ simrun, program, case = sys.argv[1:4]
 first, count = (int(sys.argv[4]), int(sys.argv[5])) if len(sys.argv) > 5 else (1, 12)
 PATIENCE = 60
 OPTIONS = {'trace': ['--mode', 'trace'], 'sim': ['--config', 'l3_4core', '--check'], 'killed': ['--mode', 'trace'],
-           'busy': ['--config', 'l3_4core']}[case]
+           'busy': ['--config', 'l3_4core'], 'few_descriptors': ['--mode', 'trace', '--ring-size', '32KiB']}[case]
 
 
 def processes(session, dead=False):
@@ -88,8 +89,26 @@ def busy(children):
         give_up(children, tool.pid, f'status {tool.returncode}, {output}, {most} descriptors')
 
 
+def few_descriptors(limit, children):
+    """Those for which none is left are not followed, aloud, and run to their ends all the same."""
+    def limited():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+    tool = subprocess.Popen([simrun, *OPTIONS, '--', program, str(children)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                            start_new_session=True, preexec_fn=limited)
+    try:
+        output, errors = tool.communicate(timeout=PATIENCE)
+    except subprocess.TimeoutExpired:
+        give_up(limit, tool.pid, 'does not end')
+    if (tool.returncode, output.splitlines()[:1]) != (0, [b'done']) or b'is not followed: ' not in errors:
+        give_up(limit, tool.pid, f'status {tool.returncode}, {output}, {errors}')
+
+
 if case == 'busy':
     busy(400)
+    sys.exit()
+if case == 'few_descriptors':
+    for limit in range(21, 33):
+        few_descriptors(limit, 40)
     sys.exit()
 for seed in range(first, first + count):
     (killed if case == 'killed' else ends)(seed)

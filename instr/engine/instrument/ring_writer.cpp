@@ -40,7 +40,8 @@ void wait_for_space(ThreadContext* c) {
     if (next - c->ring.consumed.load(std::memory_order_seq_cst) < h.ring_chunks) break;
     const timespec timeout{0, 100'000'000};
     raw_syscall(SYS_futex, word(&c->ring.producer_sleeps), FUTEX_WAIT, 1, word(&timeout));
-    if (simulator_is_gone()) c->ring.consumed.store(next - 1);   // nobody reads any more: the application goes on
+    // Nobody reads any more: the application goes on.
+    if (h.engine_state.load(std::memory_order_acquire) >= 2 || simulator_is_gone()) c->ring.consumed.store(next - 1);
   }
   c->ring.producer_sleeps.store(0, std::memory_order_relaxed);
   set_thread_state(c, before);
