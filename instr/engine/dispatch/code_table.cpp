@@ -106,7 +106,7 @@ bool calls_again() {
   return known->second;
 }
 
-// Emits the decoded superblock behind what is committed; returns the index of its descriptors (null mode has none).
+// Emits the decoded superblock behind what is committed; returns the index of its descriptors, if there are any.
 uint32_t emit_and_describe(Purpose purpose, bool flags_dead, uint8_t buffer, bool calls_again) {
   Translations& s = *g_translations;
   const auto first_exit = static_cast<uint32_t>(kFirstExit + s.exits.size());
@@ -115,7 +115,7 @@ uint32_t emit_and_describe(Purpose purpose, bool flags_dead, uint8_t buffer, boo
     s.translator.translate(s.decoded, purpose, flags_dead, first_path, first_exit, out, cold, s.output, g_code_cache.view_for(raw(s.decoded.pc)),
                            buffer, calls_again);
   };
-  if (s.options.mode == border::Mode::kNull) return emit(next_path_id()), 0;
+  if (!s.options.describes_paths()) return emit(next_path_id()), 0;
   if (const KnownDescriptors known = find_descriptors(s.decoded); known.exist()) {
     emit(known.first_path);
     if (describe(known, s.decoded, s.output)) return known.superblock;
@@ -138,7 +138,7 @@ bool translate(AppAddress pc, bool indirect, Purpose purpose, uint32_t max_instr
   const uint64_t started = __builtin_ia32_rdtsc();
   form(pc, purpose, max_instructions, s.decoded);
   if (s.decoded.count == 0) return false;
-  if (descriptor_tables_are_full())
+  if (s.options.describes_paths() && descriptor_tables_are_full())
     fail("the tables of translated code are full (%zu superblocks now): the program generates more code than this version can describe",
          s.superblocks.size());
   const uint32_t bound = Translator::size_bound(s.decoded) + 128;

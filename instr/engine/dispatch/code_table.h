@@ -59,7 +59,7 @@ struct Recovery {
   AppAddress pc;
   GprSet in_spill;
   uint8_t pointer_register; // holds the buffer pointer or, in count mode, the instructions retired; kNoRegister: it is in its slot
-  uint32_t last_path;       // path id of the whole superblock (not in null mode)
+  uint32_t last_path;       // path id of the whole superblock, where paths are described
   uint16_t instructions;    // retired in this execution of the superblock
   uint16_t words;           // address words stored
   uint16_t counted;         // count mode: what the pointer has of them already, or too much

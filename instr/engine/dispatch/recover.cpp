@@ -66,7 +66,7 @@ Recovery recover(uint64_t code) {
   result.blocks = point->blocks;
   result.whole = point->instruction == decoded->count;
   result.stale = point->comparing ? output.stale + view_of(superblock) : 0;
-  result.last_path = s.options.mode != border::Mode::kNull ? last_path_of(superblock.descriptor) : 0;
+  result.last_path = s.options.describes_paths() ? last_path_of(superblock.descriptor) : 0;
   return result;
 }
 

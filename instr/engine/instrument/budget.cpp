@@ -192,16 +192,15 @@ void end_budget(ThreadContext* c) {
   append_event(c, border::Event::kInterval, {retired(c), 0});
 }
 
-void count_cut(ThreadContext* c, uint32_t last_path, uint32_t instructions, uint32_t counted, bool whole, uint32_t blocks) {
-  const border::PathDescriptor* const p = paths();
-  const uint32_t done = whole ? p[last_path].instructions : instructions;
-  c->retired.store(retired(c) + done - counted, std::memory_order_relaxed);
+void count_cut(ThreadContext* c, uint32_t last_path, uint32_t instructions, uint32_t counted, uint32_t blocks) {
+  c->retired.store(retired(c) + instructions - counted, std::memory_order_relaxed);
   if (g_process.header->count_paths == 0) return;
+  const border::PathDescriptor* const p = paths();
   const uint32_t superblock = p[last_path].superblock;
   uint32_t first = last_path;
   while (first > border::kFirstPath && p[first - 1].superblock == superblock) --first;
   for (uint32_t k = 0; k < blocks; ++k) --counters(c)[first + k];
-  if (done != 0) append_event(c, border::Event::kPathCut, {last_path, done});
+  if (instructions != 0) append_event(c, border::Event::kPathCut, {last_path, instructions});
 }
 
 }  // namespace simrun::engine

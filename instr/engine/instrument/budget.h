@@ -42,8 +42,8 @@ void report_paths(ThreadContext* context);
 // The last report of a thread.
 void end_budget(ThreadContext* context);
 
-// A fault after `instructions` of the superblock whose longest path is `last_path`, of which `retired` has `counted` already; `whole`: a trap
-// behind the last of them. `blocks`: counters that have been raised.
-void count_cut(ThreadContext* context, uint32_t last_path, uint32_t instructions, uint32_t counted, bool whole, uint32_t blocks);
+// A fault after `instructions` of a superblock, or a trap behind the last of them; `retired` has `counted` of them already. Where paths are
+// counted: its longest path, and how many counters have been raised.
+void count_cut(ThreadContext* context, uint32_t last_path, uint32_t instructions, uint32_t counted, uint32_t blocks);
 
 }  // namespace simrun::engine

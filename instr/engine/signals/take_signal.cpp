@@ -253,7 +253,7 @@ CopyFault last_copy_fault() { return t_copy_fault; }
 void publish_fault(ThreadContext* c) {
   const Recovery& r = t_cut;
   // The thread's mode: that of the process may have changed since the fault.
-  if (c->mode == border::Mode::kCount) return count_cut(c, r.last_path, r.instructions, r.counted, r.whole, r.blocks);
+  if (c->mode == border::Mode::kCount) return count_cut(c, r.last_path, r.instructions, r.counted, r.blocks);
   if (c->mode != border::Mode::kTrace) return;
   auto* const stored = reinterpret_cast<uint64_t*>(c->buffer.load(std::memory_order_relaxed)) + 1;
   for (const uint16_t word : r.late_words)

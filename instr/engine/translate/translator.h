@@ -38,6 +38,8 @@ struct TranslationOptions {
   bool live_pointer = false;
   bool counts_comparisons = false;   // of code that can change: ThreadContext::comparisons_left
 
+  // Who reads what a run writes needs descriptors of its superblocks and paths (border/descriptors.h).
+  bool describes_paths() const { return mode == border::Mode::kTrace || (mode == border::Mode::kCount && count_paths); }
   // Indirect transfers take the place of their target in the table by ThreadSlot::indirect_mask.
   bool calls_off_look_ups() const { return pext_is_fast && mode != border::Mode::kTrace && !exact_stops; }
 };
