@@ -1,6 +1,4 @@
 // `simrun attach`: take over running processes, simulate for a while, and let them go.
-#include <map>
-
 #include "cli/command_line.h"
 #include "cli/run_options.h"
 #include "cli/sub_commands.h"
@@ -9,11 +7,11 @@ namespace simrun::cli {
 
 namespace {
 
+constexpr uint64_t kLargestProcessId = uint64_t{1} << 22;  // include/linux/threads.h: PID_MAX_LIMIT
+
 void add_limits(CLI::App& app, AttachOptions& o) {
-  const std::map<std::string, double> units = {{"ms", 1e-3}, {"s", 1}, {"m", 60}, {"min", 60}, {"h", 3600}};
   app.add_option("--for", o.seconds, "Detach after this time: 500ms, 10s, 5m (by default: at Ctrl-C, or when they end)")
-      ->transform(CLI::AsNumberWithUnit(units, CLI::AsNumberWithUnit::CASE_SENSITIVE, "").description(""))
-      ->check(CLI::PositiveNumber.description(""))
+      ->transform(duration())
       ->type_name("TIME");
   app.add_option("--instructions", o.instructions, "Detach when they have executed so many instructions since")
       ->transform(instruction_count(1))
@@ -29,7 +27,11 @@ int attach_command(const Words& words) {
                    "Takes over every thread of running processes where it is, simulates them, and then lets them go on\n"
                    "natively: after --for or --instructions, or at Ctrl-C. Their children are followed too. docs/attach.md\n"
                    "says what it needs and what the processes can notice.");
-  line.app().add_option("PID", o.program.attach.processes, "Processes")->required()->check(CLI::PositiveNumber.description(""));
+  line.app()
+      .add_option("PID", o.program.attach.processes, "Processes")
+      ->required()
+      ->transform(whole_number(1, kLargestProcessId))
+      ->type_name("PID");
   add_limits(line.app(), o.program.attach);
   add_run_options(line.app(), o, statistics);
   line.parse(words);

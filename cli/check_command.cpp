@@ -17,7 +17,7 @@ int check_command(const Words& words) {
                    "if the recording was not completed.");
   std::string file;
   bool quiet = false;
-  line.app().add_option("FILE", file, "A trace of simrun record")->required();
+  line.app().add_option("FILE", file, "A trace of simrun record")->required()->type_name("FILE");
   line.app().add_flag("-q,--quiet", quiet, "Violations only");
   line.parse(words);
 

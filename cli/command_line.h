@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "cli/option_values.h"
+
 namespace simrun::cli {
 
 using Words = std::vector<std::string>;
@@ -19,8 +21,10 @@ struct TextWanted {
 // What --interval accepts, in every command that has it.
 constexpr uint64_t kShortestInterval = 1000, kLongestInterval = uint64_t{1} << 50;
 
-// To transform() an option's word: a number of instructions as people write it (base/parse_count.h), within bounds.
-CLI::Validator instruction_count(uint64_t least = 0, uint64_t most = uint64_t{1} << 60);
+// As the only word: throws TextWanted with the options, for the shells' completion (completion_command.cpp). A line
+// each: the names, a tab, the type of the value (none: a flag). A name without dashes is of a word by itself; PROGRAM
+// is the program with all that follows it.
+constexpr const char* kDescribeOptions = "--describe-options";
 
 // A CLI11 application with our help flag. `usage`: one line, or several.
 class CommandLine {
@@ -40,9 +44,14 @@ class CommandLine {
 
  private:
   std::string help() const;
+  std::string descriptions() const;
+  // What CLI11 found wrong, in our words.
+  std::string in_our_words(const CLI::ParseError& error) const;
+  std::string unknown_word(const std::string& word) const;
 
   std::string name_, usage_;
   CLI::App app_;
+  bool takes_program_ = false;
 };
 
 }  // namespace simrun::cli

@@ -1,37 +1,121 @@
-// `simrun completion SHELL`. Sub-commands and options are asked of simrun itself (--help), so they cannot go stale.
+// `simrun completion SHELL`. Commands, options and the words that they take are those of the command lines themselves
+// (kDescribeOptions), so they cannot go stale; nothing of simrun runs when a word is completed.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <sstream>
 
 #include "cli/command_line.h"
 #include "cli/sub_commands.h"
+#include "configs/read_machine.h"
 
 namespace simrun::cli {
 
 namespace {
 
-constexpr const char* kBash = R"bash(# bash completion for simrun: source <(simrun completion bash)
-_simrun_options() { simrun "$@" --help 2>/dev/null | grep -oE -- '^ +(-[a-z],)?--[a-z][a-z-]*' | grep -oE -- '--[a-z-]+'; }
-_simrun_commands() { simrun --help 2>/dev/null | sed -n '/^Commands/,/^$/s/^  \([a-z]*\) .*/\1/p'; }
+// Behind it, in the script: _simrun_commands, _simrun_machines; _simrun_options COMMAND; _simrun_type COMMAND/OPTION
+// prints what the option takes, "-" for a flag, nothing if there is no such option. COMMAND/: a word by itself.
+constexpr const char* kBash = R"bash(
+# Types are words in small letters, and names of kinds of words in capitals, with | between them.
+_simrun_words() {
+  local word IFS=$' \t\n' kind
+  for kind in ${1//|/ }; do
+    case $kind in
+      FILE) IFS=$'\n'; COMPREPLY+=($(compgen -f -- "$2")) ;;
+      DIR) IFS=$'\n'; COMPREPLY+=($(compgen -d -- "$2")) ;;
+      MACHINE) COMPREPLY+=($(compgen -W "$_simrun_machines" -- "$2")); IFS=$'\n'; COMPREPLY+=($(compgen -f -- "$2")) ;;
+      [a-z]*) COMPREPLY+=($(compgen -W "$kind" -- "$2")) ;;
+    esac
+    IFS=$' \t\n'
+  done
+}
 _simrun() {
-  local cur=${COMP_WORDS[COMP_CWORD]} i command=
-  for ((i = 1; i < COMP_CWORD; i++)); do
-    if [[ ${COMP_WORDS[i]} == -- ]]; then
-      if declare -F _command_offset >/dev/null; then _command_offset $((i + 1)); else COMPREPLY=($(compgen -c -f -- "$cur")); fi
-      return
+  local cur=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} command=run first=1 i word type
+  COMPREPLY=()
+  while [[ ${COMP_WORDS[first]} == -q || ${COMP_WORDS[first]} == --quiet ]]; do first=$((first + 1)); done
+  if ((first < COMP_CWORD)) && [[ " $_simrun_commands " == *" ${COMP_WORDS[first]} "* ]]; then
+    command=${COMP_WORDS[first]}
+    first=$((first + 1))
+  fi
+  # Where the program begins, its own completion does.
+  for ((i = first; i < COMP_CWORD; i++)); do
+    word=${COMP_WORDS[i]}
+    if [[ $word == -- ]]; then i=$((i + 1)); break; fi
+    if [[ $word == -* || $word == "=" ]]; then
+      type=$(_simrun_type "$command/$word")
+      [[ -n $type && $type != - && ${COMP_WORDS[i+1]} != "=" ]] && i=$((i + 1))
+      [[ ${COMP_WORDS[i+1]} == "=" ]] && i=$((i + 2))
+    elif [[ $(_simrun_type "$command/PROGRAM") == PROGRAM ]]; then
+      break
     fi
   done
-  if ((COMP_CWORD > 1)) && [[ " $(_simrun_commands | tr '\n' ' ') " == *" ${COMP_WORDS[1]} "* ]]; then command=${COMP_WORDS[1]}; fi
-  case $cur in
-    -*) COMPREPLY=($(compgen -W "$(_simrun_options $command) --" -- "$cur")); return ;;
-  esac
-  case ${COMP_WORDS[COMP_CWORD-1]} in
-    --mode) COMPREPLY=($(compgen -W "null trace sim" -- "$cur")); return ;;
-    --stats) COMPREPLY=($(compgen -W "engine" -- "$cur")); return ;;
-    completion) COMPREPLY=($(compgen -W "bash zsh" -- "$cur")); return ;;
-  esac
-  if ((COMP_CWORD == 1)); then COMPREPLY=($(compgen -W "$(_simrun_commands)" -- "$cur")); else COMPREPLY=($(compgen -f -- "$cur")); fi
+  if ((i <= COMP_CWORD)) && [[ ${COMP_WORDS[i-1]} == -- || ( $i -lt $COMP_CWORD && ${COMP_WORDS[i]} != -* ) ]]; then
+    if declare -F _comp_command_offset >/dev/null; then _comp_command_offset $i
+    elif declare -F _command_offset >/dev/null; then _command_offset $i
+    else COMPREPLY=($(compgen -c -f -- "$cur")); fi
+    return
+  fi
+  if [[ $cur == "=" ]]; then cur=; elif [[ $previous == "=" ]]; then previous=${COMP_WORDS[COMP_CWORD-2]}; fi
+  type=$(_simrun_type "$command/$previous")
+  if [[ $previous == -* && -n $type && $type != - ]]; then _simrun_words "$type" "$cur"; return; fi
+  if [[ $cur == -* ]]; then COMPREPLY=($(compgen -W "$(_simrun_options $command)" -- "$cur")); return; fi
+  if ((COMP_CWORD == first)) && [[ $command == run ]]; then COMPREPLY=($(compgen -W "$_simrun_commands" -- "$cur")); fi
+  if [[ $(_simrun_type "$command/PROGRAM") == PROGRAM ]]; then COMPREPLY+=($(compgen -c -- "$cur")); fi
+  _simrun_words "$(_simrun_type "$command/")" "$cur"
 }
 complete -o filenames -F _simrun simrun
 )bash";
+
+struct Option {
+  std::vector<std::string> names;
+  std::string type;  // empty: a flag
+};
+
+std::vector<Option> options_of(const SubCommand& command) {
+  try {
+    command.run({kDescribeOptions});
+  } catch (const TextWanted& descriptions) {
+    std::vector<Option> options;
+    std::istringstream lines(descriptions.text);
+    for (std::string line; std::getline(lines, line);) {
+      const size_t tab = line.find('\t');
+      std::istringstream names(line.substr(0, tab));
+      Option& option = options.emplace_back();
+      for (std::string name; names >> name;) option.names.push_back(name);
+      option.type = line.substr(tab + 1);
+    }
+    return options;
+  }
+  return {};
+}
+
+// The label of a case: the command with the option, or with nothing for a word by itself.
+std::string label(const SubCommand& command, const std::string& name) {
+  return fmt::format("{}/{}", command.name, name.starts_with("-") || name == "PROGRAM" ? name : "");
+}
+
+std::string script() {
+  std::vector<std::string> commands, machines = configs::machine_names();
+  machines.push_back("host");
+  std::string types = "_simrun_type() {\n  case $1 in\n", offers = "_simrun_options() {\n  case $1 in\n";
+  for (const SubCommand& command : sub_commands()) {
+    commands.emplace_back(command.name);
+    std::vector<std::string> dashed;
+    for (const Option& option : options_of(command)) {
+      std::vector<std::string> labels;
+      for (const std::string& name : option.names) {
+        labels.push_back(label(command, name));
+        if (name.starts_with("-")) dashed.push_back(name);
+      }
+      types += fmt::format("    {}) echo '{}' ;;\n", fmt::join(labels, "|"), option.type.empty() ? "-" : option.type);
+    }
+    offers += fmt::format("    {}) echo '{}' ;;\n", command.name, fmt::join(dashed, " "));
+  }
+  return fmt::format("# bash completion for simrun: source <(simrun completion bash)\n"
+                     "_simrun_commands='{}'\n_simrun_machines='{}'\n{}  esac\n}}\n{}  esac\n}}\n",
+                     fmt::join(commands, " "), fmt::join(machines, " "), offers, types) +
+         (kBash + 1);
+}
 
 }  // namespace
 
@@ -39,10 +123,14 @@ int completion_command(const Words& words) {
   CommandLine line("simrun completion", "simrun completion bash|zsh",
                    "Prints a completion script, for example: source <(simrun completion bash)");
   std::string shell;
-  line.app().add_option("SHELL", shell, "bash or zsh")->required()->check(CLI::IsMember({"bash", "zsh"}));
+  line.app()
+      .add_option("SHELL", shell, "bash or zsh")
+      ->required()
+      ->transform(one_of({"bash", "zsh"}, ChoiceBecomes::kWord))
+      ->type_name("bash|zsh");
   line.parse(words);
   if (shell == "zsh") fmt::print("autoload -U +X bashcompinit && bashcompinit\n");
-  fmt::print("{}", kBash);
+  fmt::print("{}", script());
   return 0;
 }
 

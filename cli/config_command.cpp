@@ -10,13 +10,14 @@
 namespace simrun::cli {
 
 int config_command(const Words& words) {
-  CommandLine line("simrun config", "simrun config [--json] FILE\n       simrun config --schema",
+  CommandLine line("simrun config", "simrun config [--json] MACHINE\n       simrun config --schema",
                    "Reads a machine, checks it, and prints a picture of it.");
   std::string file;
   bool json = false, schema = false;
-  line.app().add_option("FILE", file,
+  line.app().add_option("MACHINE", file,
                         "A YAML file, the name of a machine that comes with simrun, or host: the machine that this "
-                        "runs on");
+                        "runs on")
+      ->type_name("MACHINE");
   line.app().add_flag("--json", json, "Print every key with its value instead: a valid machine file");
   line.app().add_flag("--schema", schema, "Print the JSON Schema of machine files, for editors");
   line.parse(words);

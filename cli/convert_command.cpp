@@ -1,13 +1,17 @@
 // `simrun convert`: a trace into another simulator's format, or another's into a trace.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 #include <optional>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "base/user_error.h"
 #include "cli/command_line.h"
 #include "cli/empty_selection.h"
+#include "cli/output_file.h"
 #include "cli/print_error.h"
 #include "cli/progress.h"
 #include "cli/report.h"
@@ -36,38 +40,53 @@ std::string list_of_formats() {
   return text + "\nCompressed as the name of the file ends: .xz, .gz, .zst, or not at all. docs/trace-conversion.md says more.\n";
 }
 
+template <class Formats>
+std::vector<std::string> names_of(const Formats& formats) {
+  std::vector<std::string> names;
+  for (const auto& format : formats) names.emplace_back(format.name);
+  return names;
+}
+
 ConvertOptions parse(const Words& words) {
   ConvertOptions o;
   CommandLine line("simrun convert", "simrun convert FILE --to FORMAT -o FILE [OPTIONS]\n       simrun convert FILE --from FORMAT -o FILE",
                    "Writes a trace of simrun in the format of another simulator (--to), or reads another's (--from).");
   line.app().footer(list_of_formats());
-  line.app().add_option("FILE", o.input, "What to convert")->required();
+  line.app().add_option("FILE", o.input, "What to convert")->required()->type_name("FILE");
   line.app().add_option("-o,--output", o.output, "The result; - is standard output (with --to)")->required()->type_name("FILE");
-  line.app().add_option("--to", o.to, "Format to write")->type_name("FORMAT");
-  line.app().add_option("--from", o.from, "Format to read")->type_name("FORMAT");
-  line.app().add_option("--thread", o.thread, "Only this thread (simrun info lists them)")->type_name("N");
-  line.app().add_option("--process", o.process, "Only this process")->type_name("N");
+  line.app().add_option("--to", o.to, "Format to write")
+      ->transform(one_of(names_of(traces::export_formats()), ChoiceBecomes::kWord))
+      ->type_name(alternatives(names_of(traces::export_formats())));
+  line.app().add_option("--from", o.from, "Format to read")
+      ->transform(one_of(names_of(traces::import_formats()), ChoiceBecomes::kWord))
+      ->type_name(alternatives(names_of(traces::import_formats())));
+  line.app().add_option("--thread", o.thread, "Only this thread (simrun info lists them)")
+      ->transform(whole_number(0, std::numeric_limits<uint32_t>::max()))
+      ->type_name("N");
+  line.app().add_option("--process", o.process, "Only this process")
+      ->transform(whole_number(0, std::numeric_limits<uint32_t>::max()))
+      ->type_name("N");
   line.app().add_option("--region", o.region, "Only instructions A up to B of the trace")->type_name("A..B");
   line.app().add_flag("--count-iterations", o.format.count_iterations,
                       "champsim: a record for each iteration of a repeated string instruction");
   line.app()
       .add_option("--level", o.level, "How hard to compress: .xz 0 to 9 (6), .gz 1 to 9 (6), .zst 1 to 19 (3)")
+      ->transform(whole_number(0, 19))
       ->type_name("N");
   line.app().add_flag("-q,--quiet", o.quiet, "No progress line and no report");
   line.parse(words);
   if (o.to.empty() == o.from.empty()) line.usage_error("give --to FORMAT or --from FORMAT");
   if (o.level && o.to.empty()) line.usage_error("--level goes with --to");
+  if (o.format.count_iterations && o.to != "champsim") line.usage_error("--count-iterations goes with --to champsim");
+  if (o.to.empty() && !(o.region.empty() && o.thread < 0 && o.process < 0))
+    line.usage_error("--thread, --process and --region go with --to: what is read is read as a whole");
+  refuse_same_file({{"FILE", o.input}, {"--output", o.output}});
   return o;
 }
 
 template <class Formats>
 const auto& find_format(const Formats& formats, const std::string& name) {
-  std::string known;
-  for (const auto& format : formats) {
-    if (name == format.name) return format;
-    known += (known.empty() ? "" : ", ") + std::string(format.name);
-  }
-  throw UserError(fmt::format("unknown format \"{}\"; there are {}", name, known), 2);
+  return *std::find_if(formats.begin(), formats.end(), [&](const auto& format) { return name == format.name; });
 }
 
 uint64_t instruction(const std::string& text, uint64_t otherwise) {

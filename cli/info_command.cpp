@@ -183,7 +183,7 @@ int info_command(const Words& words) {
   CommandLine line("simrun info", "simrun info FILE [--json]", "Says what a trace holds, and where it comes from.");
   std::string file;
   bool json = false;
-  line.app().add_option("FILE", file, "A trace of simrun record")->required();
+  line.app().add_option("FILE", file, "A trace of simrun record")->required()->type_name("FILE");
   line.app().add_flag("-j,--json", json, "As JSON, with everything");
   line.parse(words);
   const traces::Reader trace(file);

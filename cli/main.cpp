@@ -19,6 +19,7 @@
 #include "cli/sub_commands.h"
 #include "configs/read_machine.h"
 #include "instr/host/guardian.h"
+#include "instr/host/program_lookup.h"
 
 namespace simrun::cli {
 namespace {
@@ -41,18 +42,25 @@ void keep_freed_memory() {
   mallopt(M_TRIM_THRESHOLD, kNever);
 }
 
-const SubCommand* find(const std::string& name) {
-  for (const SubCommand& command : sub_commands())
-    if (name == command.name) return &command;
-  return nullptr;
-}
-
 // `simrun -q NAME` is `simrun NAME -q`.
 Words with_name_first(Words words) {
   const auto name = std::find_if_not(words.begin(), words.end(),
                                      [](const std::string& word) { return word == "-q" || word == "--quiet"; });
-  if (name != words.end() && find(*name) != nullptr) std::rotate(words.begin(), name, name + 1);
+  if (name != words.end() && find_sub_command(*name) != nullptr) std::rotate(words.begin(), name, name + 1);
   return words;
+}
+
+// A word where a command or an option is expected. A program without any option is none that can be simulated (which
+// machine?), but then it is the option that is missing.
+void refuse_unknown_command(const Words& words) {
+  const auto first = std::find_if_not(words.begin(), words.end(),
+                                      [](const std::string& word) { return word == "-q" || word == "--quiet"; });
+  if (first == words.end() || first->starts_with("-")) return;
+  try {
+    host::find_program({*first});
+  } catch (const UserError&) {
+    throw unknown_command(*first);
+  }
 }
 
 // What a command has said is with who reads it, or it has failed.
@@ -64,7 +72,8 @@ void finish_output() {
 int run(const Words& given) {
   find_machines();
   const Words words = with_name_first(given);
-  const SubCommand* named = words.empty() ? nullptr : find(words[0]);
+  const SubCommand* named = words.empty() ? nullptr : find_sub_command(words[0]);
+  if (named == nullptr) refuse_unknown_command(words);
   std::optional<host::Guardian> guardian;
   if (named == nullptr || named->runs_programs)
     guardian.emplace();

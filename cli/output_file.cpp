@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <string_view>
 
 #include "base/unnamed_file.h"
@@ -20,7 +21,22 @@ namespace {
   throw UserError(fmt::format("cannot write {}: {}", path, std::strerror(error)));
 }
 
+// Also of files that do not exist. A device (/dev/null, a pipe) may be given several times.
+bool is_same_file(const std::string& a, const std::string& b) {
+  std::error_code error;
+  if (std::filesystem::exists(a, error) && !std::filesystem::is_regular_file(a, error)) return false;
+  if (std::filesystem::equivalent(a, b, error)) return true;
+  return std::filesystem::weakly_canonical(a, error) == std::filesystem::weakly_canonical(b, error);
+}
+
 }  // namespace
+
+void refuse_same_file(const std::vector<NamedFile>& files) {
+  for (size_t i = 0; i < files.size(); ++i)
+    for (size_t j = i + 1; j < files.size(); ++j)
+      if (!files[i].path.empty() && !files[j].path.empty() && is_same_file(files[i].path, files[j].path))
+        throw UserError(fmt::format("{} and {} are the same file: {}", files[i].option, files[j].option, files[j].path), 2);
+}
 
 OutputFile::OutputFile(std::string path)
     : path_(std::move(path)), temporary_(fmt::format("{}.tmp{}", path_, getpid())), descriptor_(-1) {

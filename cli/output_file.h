@@ -3,8 +3,17 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace simrun::cli {
+
+// What options name: files that are read or written.
+struct NamedFile {
+  const char* option;
+  std::string path;  // empty: not given
+};
+// Throws UserError with exit status 2 when two are the same: one would take the other's place.
+void refuse_same_file(const std::vector<NamedFile>& files);
 
 class OutputFile {
  public:

@@ -19,16 +19,15 @@ bool asks_for_trace(const Words& words) {
 PinPointsOptions parse(const Words& words) {
   CommandLine line(
       "simrun pinpoints",
-      "simrun pinpoints --config FILE -o DIR [OPTIONS] -- PROGRAM [ARGUMENTS...]\n"
-      "       simrun pinpoints --config FILE -o DIR [OPTIONS] --trace FILE",
+      "simrun pinpoints --config MACHINE -o DIR [OPTIONS] -- PROGRAM [ARGUMENTS...]\n"
+      "       simrun pinpoints --config MACHINE -o DIR [OPTIONS] --trace FILE",
       "Runs a program once to find its phases, and again to simulate only a region of each, with a warm-up. With\n"
       "--validate a third time to simulate all of it, and says how far the regions are off (docs/phases.md). The\n"
       "program must do the same each time. A repeated call with the same words goes on where an earlier one ended.");
   PinPointsOptions o;
   CLI::App& app = line.app();
-  app.add_option("-c,--config", o.config, "Machine to simulate: a YAML file, or the name of one that comes with simrun")
-      ->required()
-      ->type_name("FILE");
+  add_machine_option(app, o.config, "Machine to simulate: a YAML file, or the name of one that comes with simrun")
+      ->required();
   app.add_option("-o,--output", o.folder, "Folder for all that is found out; made if need be")
       ->required()
       ->type_name("DIR");
@@ -47,9 +46,11 @@ PinPointsOptions parse(const Words& words) {
                "Also store what the caches hold at the start of each region (DIR/regions/*.state), out of a simulation of\n"
                "the whole run: simrun sim --state goes on from there without a warm-up. Implies --validate");
   app.add_option("--max-error", o.max_error, "With --validate: fail when CPI or an MPKI is off by more than this")
-      ->check(CLI::PositiveNumber.description(""))
+      ->transform(positive_number())
       ->type_name("PERCENT");
-  app.add_flag("--traces,!--no-traces", o.traces, "A trace of each region with its warm-up in DIR/regions (default)");
+  app.add_flag("--traces", o.traces, "A trace of each region with its warm-up in DIR/regions (default)");
+  app.add_flag_callback(
+      "--no-traces", [&o] { o.traces = false; }, "None");
   app.add_flag("--restart", o.restart, "Forget what an earlier call left in DIR");
   add_profile_options(app, o.profile);
   add_analysis_options(app, o.analysis);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <charconv>
+#include <limits>
 
 #include "base/user_error.h"
 #include "cli/command_line.h"
@@ -17,30 +18,18 @@ namespace {
 constexpr uint64_t kSmallestChunk = 8 * 1024;
 constexpr uint64_t kMostChunks = 8;
 
-// A size with units, within bounds that CLI11 prints when it refuses.
-CLI::Option* add_size(CLI::App& app, const char* name, uint64_t& value, const char* text, uint64_t least, uint64_t most,
-                      const char* bounds) {
-  const auto within = [=](const std::string& word) {
-    uint64_t bytes = 0;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), bytes);
-    return error != std::errc() || bytes < least || bytes > most ? std::string(bounds) : std::string();
-  };
-  return app.add_option(name, value, text)
-      ->transform(CLI::AsSizeValue(false).description(""))
-      ->check(CLI::Validator(within, "").application_index(-1))
-      ->type_name("SIZE")
-      ->group("Engine");
+CLI::Option* add_size(CLI::App& app, const char* name, uint64_t& value, const char* text, uint64_t least, uint64_t most) {
+  return app.add_option(name, value, text)->transform(size_in_bytes(least, most))->type_name("SIZE")->group("Engine");
 }
 
 void add_engine_options(CLI::App& app, ProgramOptions& o) {
   add_size(app, "--ring-size", o.ring_bytes, "Shared memory for the stream of one thread", 2 * kSmallestChunk,
-           uint64_t{128} << 20, "from 16KiB to 128MiB")
+           uint64_t{128} << 20)
       ->default_str("1MiB");
-  add_size(app, "--code-cache", o.code_cache_bytes, "Size of the code cache", 256u << 10, uint64_t{1} << 30,
-           "from 256KiB to 1GiB")
+  add_size(app, "--code-cache", o.code_cache_bytes, "Size of the code cache", 256u << 10, uint64_t{1} << 30)
       ->default_str("64MiB");
   app.add_option("--max-superblock", o.max_superblock_instructions, "Longest superblock, in instructions")
-      ->check(CLI::Range(1, 64).description(""))
+      ->transform(whole_number(1, 64))
       ->type_name("N")
       ->capture_default_str()
       ->group("Engine");
@@ -58,11 +47,13 @@ void add_engine_options(CLI::App& app, ProgramOptions& o) {
       ->group("Engine");
   app.add_option("--force-safe-points", o.force_safe_points, "Take the slow path of every N-th check on average, N at least 2; 0: of none")
       ->type_name("N")
+      ->transform(whole_number(0, std::numeric_limits<uint32_t>::max()))
       ->check([](const std::string& n) { return n == "1" ? "with 1 the program would never get anywhere: at least 2" : ""; })
       ->capture_default_str()
       ->group("Engine");
   app.add_option("--protect-code", o.protect_code_after,
                  "Take write permission from code that could change but does not when such code has been compared N times; 0: never")
+      ->transform(whole_number(0, std::numeric_limits<uint32_t>::max()))
       ->type_name("N")
       ->capture_default_str()
       ->group("Engine");
@@ -112,12 +103,10 @@ std::vector<uint32_t> parse_cores(const std::string& text) {
 }  // namespace
 
 void add_order_options(CLI::App& app, ProgramOptions& o) {
-  app.add_option_function<std::string>(
-         "--order", [&o](const std::string& word) { o.recorded_order = word == "recorded"; },
-         "Whose references come first: virtual (all cores at one pace, whatever the host did) or recorded (as the "
-         "host ran the threads, looked at every 100 microseconds)")
-      ->check(CLI::IsMember({"virtual", "recorded"}).description(""))
-      ->type_name("virtual|recorded")
+  add_choice(app, "--order", o.recorded_order,
+             "Whose references come first: virtual (all cores at one pace, whatever the host did) or recorded (as the "
+             "host ran the threads, looked at every 100 microseconds)",
+             Choices<bool>{{"virtual", false}, {"recorded", true}})
       ->default_str("virtual");
   app.add_option_function<std::string>(
          "--pin", [&o](const std::string& text) { o.pins = parse_cores(text); },

@@ -56,15 +56,14 @@ RecordOptions parse(const Words& words) {
       ->type_name("WHERE");
   line.app().add_option("--region", region, "FROM..TO in one")->type_name("WHERE..WHERE");
   line.app().add_flag("--stop", o.stop, "End the program when the region has ended");
-  line.app().add_option("-c,--config", o.config, "Simulate this machine at the same time, as simrun run does")
-      ->type_name("FILE");
+  add_machine_option(line.app(), o.config, "Simulate this machine at the same time, as simrun run does");
   line.app().add_option("-j,--json", o.json_file, "With --config: the results as JSON")->type_name("FILE");
-  line.app().add_option("--level", o.writer.level, "Level of zstd")->check(CLI::Range(1, 19).description(""))
+  line.app().add_option("--level", o.writer.level, "Level of zstd")->transform(whole_number(1, 19))
       ->type_name("N")->capture_default_str();
   line.app().add_option("--workers", o.writer.workers, "Threads that compress; 0: as many as processors, at most 8")
-      ->check(CLI::Range(0, 64).description(""))->type_name("N")->capture_default_str();
+      ->transform(whole_number(0, 64))->type_name("N")->capture_default_str();
   line.app().add_option("--chunk-size", o.chunk_bytes, "Uncompressed bytes of what can be decoded by itself")
-      ->transform(CLI::AsSizeValue(false).description(""))->type_name("SIZE")->default_str("32MiB");
+      ->transform(size_in_bytes(64u << 10, traces::kMaxChunkWords * 4))->type_name("SIZE")->default_str("32MiB");
   add_order_options(line.app(), o.program);
   add_program_options(line.app(), o.program);
   o.program.command = line.parse_with_program(words);
@@ -78,8 +77,6 @@ RecordOptions parse(const Words& words) {
   if (o.config.empty() && !o.json_file.empty()) line.usage_error("--json goes with --config");
   if (o.config.empty() && !o.program.pins.empty())
     line.usage_error("--pin goes with --config: without a machine there are no cores");
-  if (o.chunk_bytes < 64u << 10 || o.chunk_bytes > traces::kMaxChunkWords * 4)
-    line.usage_error("--chunk-size: from 64KiB to 256MiB");
   o.writer.chunk_words = o.chunk_bytes / 8;
   o.program.watch_mappings = true;
   return o;
@@ -93,7 +90,15 @@ struct Recording {
   RunResult result;
   nlohmann::ordered_json region;  // null: none
   bool stopped = false;           // by us, as asked
+  std::string nothing;            // why nothing is in the region; empty: something is
 };
+
+// A trace without an instruction is no trace: a script must not take it for one.
+std::string say_nothing(const std::string& why, const RunResult& result) {
+  const std::string status = result.signal != 0 ? fmt::format("signal {} ended it", result.signal)
+                                                : fmt::format("it ended with status {}", result.exit_code);
+  return fmt::format("nothing was recorded: {}; {}", why, status);
+}
 
 // Runs the program with its references going into the sink that `make_inner` makes for its processes.
 template <class MakeInner>
@@ -128,14 +133,13 @@ Recording record(const RecordOptions& o, traces::Writer& writer, MakeInner&& mak
                       {"last_instruction", region->stopped_at()},
                       {"reached_its_end", region->over() || o.to.empty()}};
   if (!region->inside() && !region->over())
-    recording.result.warnings.push_back(
-        fmt::format("nothing was recorded: the program did not reach {}{}", o.from,
-                    region->unknown() == o.from ? " (no module of it has that)" : ""));
+    recording.nothing = fmt::format("the program did not reach {}{}", o.from,
+                                    region->unknown() == o.from ? " (no module of it has that)" : "");
   else if (region->over() && region->stopped_at() == region->started_at())
-    recording.result.warnings.push_back(
-        fmt::format("nothing was recorded: the region starts at instruction {}, which is not before {}: instructions are "
-                    "counted from the start of the program",
-                    region->started_at(), o.to));
+    recording.nothing = fmt::format(
+        "the region starts at instruction {}, which is not before {}: instructions are counted from the start of the "
+        "program",
+        region->started_at(), o.to);
   else if (!region->over() && !o.to.empty())
     recording.result.warnings.push_back(fmt::format("the program ended before it reached {}", o.to));
   if (recording.stopped) recording.result.signal = recording.result.exit_code = 0;
@@ -163,9 +167,8 @@ void report(const RecordOptions& o, const RunResult& result, const traces::Write
   if (!result.error.empty()) print_error("simrun: error: {}\n", result.error);
   if (o.program.quiet) return;
   print_error("{}", text_report(result));
-  const double bits = writer.instructions() == 0
-                          ? 0
-                          : 8.0 * static_cast<double>(writer.bytes()) / static_cast<double>(writer.instructions());
+  if (writer.instructions() == 0) return;
+  const double bits = 8.0 * static_cast<double>(writer.bytes()) / static_cast<double>(writer.instructions());
   print_error("\n   trace {}: {} instructions in {} bytes, {:.3f} bits an instruction\n", o.output,
               grouped(writer.instructions()), grouped(writer.bytes()), bits);
 }
@@ -175,25 +178,35 @@ void report(const RecordOptions& o, const RunResult& result, const traces::Write
 int record_command(const Words& words) {
   const RecordOptions options = parse(words);
   bound(options.from), bound(options.to);  // before anything runs
+  refuse_same_file({{"--output", options.output}, {"--json", options.json_file}});
   std::optional<OutputFile> json;
   if (!options.json_file.empty()) json.emplace(options.json_file);
   std::optional<sim::MachineConfig> machine;
   if (!options.config.empty()) machine = configs::read_machine(options.config);
   if (machine) check_pins(options.program, machine->cores);
-  traces::Writer writer(options.output, trace_information(options.program, machine ? machine->cores : 0), options.writer);
+  std::optional<traces::Writer> trace;
+  traces::Writer& writer = trace.emplace(options.output, trace_information(options.program, machine ? machine->cores : 0), options.writer);
   Recording recording = simulate_and_record(options, std::move(machine), writer);
   RunResult& result = recording.result;
   result.mode = options.config.empty() ? RunMode::kTrace : RunMode::kSim;
-  nlohmann::ordered_json summary = trace_summary(result);
-  if (!recording.region.is_null()) summary["region"] = recording.region;
-  if (recording.stopped) summary["stopped_as_asked"] = true;
-  writer.finish(std::move(summary));
+  if (writer.instructions() == 0 && writer.stopped().empty() && recording.nothing.empty())
+    recording.nothing = "the program executed no instruction that is counted";
+  if (recording.nothing.empty()) {
+    nlohmann::ordered_json summary = trace_summary(result);
+    if (!recording.region.is_null()) summary["region"] = recording.region;
+    if (recording.stopped) summary["stopped_as_asked"] = true;
+    writer.finish(std::move(summary));
+  } else if (result.error.empty()) {
+    result.error = say_nothing(recording.nothing, result);
+  }
   if (const std::string why = writer.stopped(); !why.empty() && result.error.empty())
     result.error = fmt::format("the recording ended early: cannot write {}: {}. What was recorded before is complete and "
                                "can be used",
                                options.output, why);
   report(options, result, writer);
   if (json) json->commit(json_report(result).dump(2) + "\n");
+  trace.reset();  // not finished: its file goes
+  if (!recording.nothing.empty() && result.signal != SIGINT) return 1;  // of Ctrl-C shells want to know
   if (result.signal != 0) end_by_signal(result.signal);
   return result.error.empty() ? result.exit_code : 1;
 }

@@ -20,6 +20,7 @@ void add_result_file_options(CLI::App& app, std::string& json, std::string& hdf5
 }
 
 ResultFiles::ResultFiles(const ResultFileNames& names) {
+  refuse_same_file({{"FILE", names.input}, {"--json", names.json}, {"--hdf5", names.hdf5}, {"--csv", names.csv}});
   if (!names.json.empty()) json_.emplace(names.json);
   if (!names.hdf5.empty()) {
     find_hdf5_function(kHdf5Report);

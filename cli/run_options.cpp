@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <map>
-
 #include "cli/command_line.h"
 #include "cli/result_files.h"
 #include "cli/sub_commands.h"
@@ -12,7 +10,7 @@ namespace simrun::cli {
 
 namespace {
 
-const std::map<std::string, RunMode> kModes = {
+const Choices<RunMode> kModes = {
     {"null", RunMode::kNull}, {"count", RunMode::kCount}, {"trace", RunMode::kTrace}, {"sim", RunMode::kSim}};
 
 constexpr const char* kDescription =
@@ -20,7 +18,7 @@ constexpr const char* kDescription =
     "threads, and simulates a coherent cache hierarchy with them while it runs.";
 
 constexpr const char* kUsage =
-    "simrun [run] --config FILE [OPTIONS] -- PROGRAM [ARGUMENTS...]\n"
+    "simrun [run] --config MACHINE [OPTIONS] -- PROGRAM [ARGUMENTS...]\n"
     "       simrun COMMAND ...";
 
 constexpr const char* kExamples =
@@ -64,7 +62,7 @@ void add_model_options(CLI::App& run, RunOptions& o) {
       ->type_name("N")
       ->group("Model");
   run.add_option("--sim-threads", o.sim_threads, "Host threads that simulate: one machine in slices, or a sweep")
-      ->check(CLI::Range(1, 256).description(""))
+      ->transform(whole_number(1, 256))
       ->type_name("N")
       ->group("Model");
   run.add_option(
@@ -80,7 +78,7 @@ void add_model_options(CLI::App& run, RunOptions& o) {
                "distances, and which instructions and lines miss most (slow)")
       ->group("Model");
   run.add_option("-n,--top", o.top, "With --details: instructions and lines to name")
-      ->check(CLI::Range(size_t{0}, size_t{1} << 20).description(""))
+      ->transform(whole_number(0, 1u << 20))
       ->type_name("N")
       ->capture_default_str()
       ->group("Model");
@@ -104,17 +102,15 @@ void check_model_options(const CommandLine& line, const RunOptions& o) {
 }  // namespace
 
 void add_run_options(CLI::App& run, RunOptions& o, std::string& statistics) {
-  run.add_option("-c,--config", o.config, "Machine to simulate: a YAML file, or the name of one that comes with simrun")
-      ->type_name("FILE");
+  add_machine_option(run, o.config, "Machine to simulate: a YAML file, or the name of one that comes with simrun");
   add_result_file_options(run, o.json_file, o.hdf5_file, o.csv_file);
-  run.add_option("--mode", o.mode,
-                 "null: translate only; count: count instructions; trace: instructions and references; sim: simulate "
-                 "the caches")
-      ->transform(CLI::CheckedTransformer(kModes).description(""))
-      ->type_name("null|count|trace|sim")
+  add_choice(run, "--mode", o.mode,
+             "null: translate only; count: count instructions; trace: instructions and references; sim: simulate "
+             "the caches",
+             kModes)
       ->default_str("sim");
   run.add_option("--stats", statistics, "Also report statistics of: engine")
-      ->check(CLI::IsMember({"engine"}).description(""))
+      ->check(one_of({"engine"}, ChoiceBecomes::kWord))
       ->type_name("engine");
   add_program_options(run, o.program);
   add_order_options(run, o.program);
@@ -126,7 +122,7 @@ void add_run_options(CLI::App& run, RunOptions& o, std::string& statistics) {
 void check_run_options(const CommandLine& line, RunOptions& o, const std::string& statistics, const std::string& example) {
   o.engine_statistics = statistics == "engine";
   if (o.mode == RunMode::kSim && o.config.empty())
-    line.usage_error("which machine? Give --config FILE, for example: " + example);
+    line.usage_error("which machine? Give --config MACHINE, for example: " + example);
   check_model_options(line, o);
   if (o.program.discard && o.mode != RunMode::kTrace) line.usage_error("--discard goes with --mode trace");
 }

@@ -33,15 +33,16 @@ struct SharingOptions {
 SharingOptions parse(const Words& words) {
   SharingOptions o;
   CommandLine line(
-      "simrun sharing", "simrun sharing --config FILE [OPTIONS] -- PROGRAM [ARGUMENTS...]",
+      "simrun sharing", "simrun sharing --config MACHINE [OPTIONS] -- PROGRAM [ARGUMENTS...]",
       "Shows the cache lines that cost most coherence misses: false or true sharing, who reads and writes\n"
       "which bytes of what, from which source lines, and what to change. Compile the program with -g.\n"
       "docs/sharing.md explains the table.");
+  add_machine_option(line.app(), o.config, "Machine to simulate, as for simrun run")->required();
   line.app()
-      .add_option("-c,--config", o.config, "Machine to simulate, as for simrun run")
-      ->type_name("FILE")
-      ->required();
-  line.app().add_option("-n,--top", o.top, "Lines to show")->type_name("N")->capture_default_str();
+      .add_option("-n,--top", o.top, "Lines to show")
+      ->transform(whole_number(0, 1u << 20))
+      ->type_name("N")
+      ->capture_default_str();
   line.app().add_option("-j,--json", o.json_file, "Write the table as JSON (docs/sharing.md)")->type_name("FILE");
   // Finer than for totals: two threads that write to one line in turn are what this is about.
   o.program.quantum = 100;

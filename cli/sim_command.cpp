@@ -50,7 +50,7 @@ struct SimOptions {
 
 void add_model_options(CLI::App& app, SimOptions& o) {
   app.add_option("--sim-threads", o.sim_threads, "Host threads that simulate: one machine in slices, or a sweep")
-      ->check(CLI::Range(1, 256).description(""))
+      ->transform(whole_number(1, 256))
       ->type_name("N");
   app.add_option("--sweep", o.sweeps,
                  "Simulate a machine for each value of a key, all at once: L2.size=256KiB,512KiB; again: combinations")
@@ -78,11 +78,11 @@ void check_model_options(const CommandLine& line, const SimOptions& o) {
 
 SimOptions parse(const Words& words) {
   SimOptions o;
-  CommandLine line("simrun sim", "simrun sim FILE --config FILE [OPTIONS]",
+  CommandLine line("simrun sim", "simrun sim FILE --config MACHINE [OPTIONS]",
                    "Simulates a recorded trace in the order in which it was recorded: the results equal those of the\n"
                    "run that recorded it.");
-  line.app().add_option("FILE", o.trace, "A trace of simrun record")->required();
-  line.app().add_option("-c,--config", o.config, "Machine to simulate")->required()->type_name("FILE");
+  line.app().add_option("FILE", o.trace, "A trace of simrun record")->required()->type_name("FILE");
+  add_machine_option(line.app(), o.config, "Machine to simulate")->required();
   add_result_file_options(line.app(), o.json_file, o.hdf5_file, o.csv_file);
   add_model_options(line.app(), o);
   line.app()
@@ -102,11 +102,11 @@ SimOptions parse(const Words& words) {
   line.app()
       .add_option("--thread", o.selection.thread,
                   "Only this thread (simrun info lists them); --from and --to count all")
-      ->check(CLI::NonNegativeNumber.description(""))
+      ->transform(whole_number(0, std::numeric_limits<uint32_t>::max()))
       ->type_name("N");
   line.app()
       .add_option("--process", o.selection.process, "Only this process")
-      ->check(CLI::NonNegativeNumber.description(""))
+      ->transform(whole_number(0, std::numeric_limits<uint32_t>::max()))
       ->type_name("N");
   line.app().add_flag(
       "--details", o.details,
@@ -114,6 +114,7 @@ SimOptions parse(const Words& words) {
       "most (slow)");
   line.app()
       .add_option("-n,--top", o.top, "With --details: instructions and lines to name")
+      ->transform(whole_number(0, 1u << 20))
       ->type_name("N")
       ->capture_default_str();
   line.app().add_flag("-q,--quiet", o.quiet, "No report and no progress line; warnings and errors only");
@@ -361,7 +362,7 @@ RunResult simulate(const SimOptions& o) {
 
 int sim_command(const Words& words) {
   const SimOptions options = parse(words);
-  ResultFiles files({options.json_file, options.hdf5_file, options.csv_file});
+  ResultFiles files({options.json_file, options.hdf5_file, options.csv_file, options.trace});
   const RunResult result = simulate(options);
   for (const std::string& warning : result.warnings) print_error("simrun: warning: {}\n", warning);
   if (!result.error.empty()) print_error("simrun: error: {}\n", result.error);

@@ -1,5 +1,9 @@
 #include "cli/sub_commands.h"
 
+#include <fmt/format.h>
+
+#include "base/nearest_word.h"
+
 namespace simrun::cli {
 
 namespace {
@@ -19,10 +23,28 @@ constexpr SubCommand kSubCommands[] = {
     {"simpoint", "Find the phases of a profile, and an interval for each", simpoint_command},
     {"config", "Check a machine and show it as a picture", config_command},
     {"completion", "Print the completion script of a shell", completion_command},
+    {"help", "Print the help of simrun, or of a command", help_command},
 };
 
 }  // namespace
 
 std::span<const SubCommand> sub_commands() { return kSubCommands; }
+
+const SubCommand* find_sub_command(const std::string& name) {
+  for (const SubCommand& command : kSubCommands)
+    if (name == command.name) return &command;
+  return nullptr;
+}
+
+UserError unknown_command(const std::string& name) {
+  constexpr size_t kMostTypos = 2;
+  std::vector<std::string> names;
+  for (const SubCommand& command : kSubCommands) names.emplace_back(command.name);
+  const std::string meant = nearest_word(name, names, kMostTypos);
+  return UserError(fmt::format("\"{}\": no such command or program{}\n"
+                               "Commands: simrun --help. To run a program: simrun --config l3_8core.yaml -- PROGRAM ARGUMENTS...",
+                               name, meant.empty() ? "" : fmt::format("; did you mean simrun {}?", meant)),
+                   2);
+}
 
 }  // namespace simrun::cli

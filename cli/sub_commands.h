@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "base/user_error.h"
+
 namespace simrun::cli {
 
 struct SubCommand {
@@ -16,6 +18,9 @@ struct SubCommand {
 };
 
 std::span<const SubCommand> sub_commands();
+const SubCommand* find_sub_command(const std::string& name);  // null: there is none
+// There is none, nor a program of that name: the command that may be meant, and how programs are run.
+UserError unknown_command(const std::string& name);
 
 // One function per file NAME_command.cpp.
 int run_command(const std::vector<std::string>& words);
@@ -32,5 +37,6 @@ int view_command(const std::vector<std::string>& words);
 int convert_command(const std::vector<std::string>& words);
 int config_command(const std::vector<std::string>& words);
 int completion_command(const std::vector<std::string>& words);
+int help_command(const std::vector<std::string>& words);
 
 }  // namespace simrun::cli

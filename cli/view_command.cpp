@@ -32,7 +32,7 @@ ViewOptions parse(const Words& words) {
   ViewOptions o;
   CommandLine line("simrun view", "simrun view FILE [OPTIONS]",
                    "Prints instructions of a trace with what they touch. Seeks: the middle of a long trace is as near as its start.");
-  line.app().add_option("FILE", o.trace, "A trace of simrun record")->required();
+  line.app().add_option("FILE", o.trace, "A trace of simrun record")->required()->type_name("FILE");
   line.app().add_option("--from", o.from, "First instruction, counted over all threads (2.5M)")->type_name("N");
   line.app().add_option("--to", o.to, "End before this one")->type_name("N");
   line.app().add_option("-n,--count", o.count, "At most so many instructions")
@@ -40,8 +40,12 @@ ViewOptions parse(const Words& words) {
       ->type_name("N")
       ->capture_default_str();
   line.app().add_flag("--all", o.all, "Up to the end");
-  line.app().add_option("--thread", o.thread, "Only this thread")->type_name("N");
-  line.app().add_option("--process", o.process, "Only this process (simrun info lists them)")->type_name("N");
+  line.app().add_option("--thread", o.thread, "Only this thread")
+      ->transform(whole_number(0, std::numeric_limits<uint32_t>::max()))
+      ->type_name("N");
+  line.app().add_option("--process", o.process, "Only this process (simrun info lists them)")
+      ->transform(whole_number(0, std::numeric_limits<uint32_t>::max()))
+      ->type_name("N");
   line.app().add_option("--follow", o.follow,
                         "Only instructions at this address (0x401000, or a function's name), or that touch its 64-byte line")
       ->type_name("WHERE");

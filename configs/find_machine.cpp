@@ -2,10 +2,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <sstream>
 
+#include "base/nearest_word.h"
 #include "base/user_error.h"
 #include "configs/read_machine.h"
 #include "configs/strict_yaml.h"
@@ -32,19 +34,32 @@ std::vector<std::string> search_directories() {
   return directories;
 }
 
-std::string known_names(const std::vector<std::string>& directories, const std::string& wanted) {
+// Of those in `directories` but the first, the working directory, which may hold anything.
+std::vector<std::string> names_in(const std::vector<std::string>& directories) {
   std::vector<std::string> names;
-  for (size_t i = 1; i < directories.size(); ++i) {  // not the working directory, which may hold anything
+  for (size_t i = 1; i < directories.size(); ++i) {
     std::error_code error;
     for (fs::directory_iterator entry(directories[i], error), end; !error && entry != end; entry.increment(error))
       if (entry->path().extension() == ".yaml") names.push_back(entry->path().stem().string());
   }
-  return names.empty() ? "" : fmt::format("; did you mean {}?", nearest(fs::path(wanted).stem().string(), names));
+  return names;
+}
+
+std::string known_names(const std::vector<std::string>& directories, const std::string& wanted) {
+  const std::vector<std::string> names = names_in(directories);
+  return names.empty() ? "" : fmt::format("; did you mean {}?", nearest_word(fs::path(wanted).stem().string(), names));
 }
 
 }  // namespace
 
 void set_machines_directory(const std::string& directory) { machines_directory() = directory; }
+
+std::vector<std::string> machine_names() {
+  std::vector<std::string> names = names_in(search_directories());
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
 
 std::string find_machine(const std::string& path_or_bare_name) {
   std::error_code error;

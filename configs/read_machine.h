@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "sim/build/machine_config.h"
 
@@ -19,6 +20,9 @@ sim::MachineConfig parse_machine(const std::string& text, const std::string& fil
 
 // The file that read_machine() would read. Throws UserError.
 std::string find_machine(const std::string& path_or_bare_name);
+
+// The machines that a bare name means, but for those in the working directory and `host`: sorted.
+std::vector<std::string> machine_names();
 
 // Where the machines that come with simrun are; by default the source tree's configs/machines.
 void set_machines_directory(const std::string& directory);

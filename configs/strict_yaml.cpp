@@ -8,26 +8,12 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/nearest_word.h"
 #include "base/user_error.h"
 
 namespace simrun::configs {
 
 namespace {
-
-size_t edit_distance(const std::string& a, const std::string& b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t substitute = diagonal + (a[i - 1] != b[j - 1]);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substitute});
-    }
-  }
-  return row[b.size()];
-}
 
 const char* type_name(const YAML::Node& node) {
   switch (node.Type()) {
@@ -58,16 +44,6 @@ void fail_at(const std::string& file, const YAML::Mark& mark, const std::string&
   throw UserError(fmt::format("{}:{}:{}: {}", file, mark.line + 1, mark.column + 1, message), 2);
 }
 
-std::string nearest(const std::string& word, const std::vector<std::string>& candidates) {
-  std::string best;
-  size_t best_distance = ~size_t{0};
-  for (const std::string& candidate : candidates) {
-    const size_t distance = edit_distance(word, candidate);
-    if (distance < best_distance) best = candidate, best_distance = distance;
-  }
-  return best;
-}
-
 StrictMap::StrictMap(std::string file, const YAML::Node& node, std::string what,
                      const std::vector<std::string>& known_keys)
     : file_(std::move(file)), node_(node), what_(std::move(what)) {
@@ -80,7 +56,7 @@ StrictMap::StrictMap(std::string file, const YAML::Node& node, std::string what,
     if (std::find(known_keys.begin(), known_keys.end(), key) == known_keys.end())
       fail_at(file_, entry.first.Mark(),
               fmt::format("unknown key '{}' in {}; did you mean '{}'? (known keys: {})", key, what_,
-                          nearest(key, known_keys), fmt::join(known_keys, ", ")));
+                          nearest_word(key, known_keys), fmt::join(known_keys, ", ")));
     if (std::find(seen.begin(), seen.end(), key) != seen.end())
       fail_at(file_, entry.first.Mark(), fmt::format("key '{}' of {} is given twice", key, what_));
     seen.push_back(key);
@@ -148,7 +124,7 @@ uint64_t StrictMap::size(const std::string& key) const {
   if (unit_bytes(unit) == 0)
     fail(key, fmt::format(
                   "'{}' of {} has the unknown unit '{}' (known: B, KiB, MiB, GiB, powers of 1024); did you mean '{}'?",
-                  key, what_, unit, nearest(unit, {"KiB", "MiB", "GiB", "B"})));
+                  key, what_, unit, nearest_word(unit, {"KiB", "MiB", "GiB", "B"})));
   const double bytes = number * static_cast<double>(unit_bytes(unit));
   if (bytes > 0x1p53) fail(key, fmt::format("'{}' of {} is {}, which is too large", key, what_, value));
   if (bytes != std::floor(bytes))

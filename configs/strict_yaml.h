@@ -14,9 +14,6 @@ namespace simrun::configs {
 // One line for the user, with position and exit status 2. Lines and columns count from 1.
 [[noreturn]] void fail_at(const std::string& file, const YAML::Mark& mark, const std::string& message);
 
-// The candidate with the smallest edit distance to `word`; empty without candidates.
-std::string nearest(const std::string& word, const std::vector<std::string>& candidates);
-
 // A mapping whose keys are all known. Construction checks type, duplicates and unknown keys; the getters take values.
 class StrictMap {
  public:

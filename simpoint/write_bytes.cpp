@@ -11,6 +11,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/compressed_ending.h"
 #include "base/unnamed_file.h"
 #include "base/user_error.h"
 
@@ -134,6 +135,11 @@ class ZstdWriter final : public ByteWriter {
 }  // namespace
 
 std::unique_ptr<ByteWriter> ByteWriter::open(const std::string& path) {
+  const std::string_view ending = compressed_ending(path);
+  if (!ending.empty() && ending != ".gz" && ending != ".zst")
+    throw UserError(fmt::format("{}: {} is not written; .gz and .zst are, and what ends otherwise is not compressed",
+                                path, ending),
+                    2);
   auto plain = std::make_unique<PlainWriter>(path);
   if (path.ends_with(".gz")) return std::make_unique<GzipWriter>(std::move(plain));
   if (path.ends_with(".zst")) return std::make_unique<ZstdWriter>(std::move(plain));

@@ -11,7 +11,7 @@ namespace simrun::simpoint {
 class ByteWriter {
  public:
   // Creates the temporary file. Throws UserError when that fails. What exists and is no plain file (/dev/stdout, a
-  // pipe) is written directly.
+  // pipe) is written directly. Names that promise another compression are refused.
   static std::unique_ptr<ByteWriter> open(const std::string& path);
   virtual ~ByteWriter() = default;  // not finished: nothing of it stays
 

@@ -11,6 +11,7 @@
 
 #include "base/check.h"
 #include "base/hdf5_module.h"
+#include "base/user_error.h"
 #include "simpoint/write_bytes.h"
 
 namespace simrun::simpoint {
@@ -134,6 +135,11 @@ std::string vector_line(std::span<const Entry> entries, size_t& folded) {
 std::unique_ptr<ProfileWriter> ProfileWriter::open(const std::string& path) {
   if (path.ends_with(".h5") || path.ends_with(".hdf5"))
     return hdf5_function<std::unique_ptr<ProfileWriter>(const std::string&)>("simrun_make_hdf5_writer")(path);
+  for (const char* ending : {".csv", ".json"})
+    if (path.ends_with(ending))
+      throw UserError(fmt::format("{}: vectors are written as SimPoint's text (.bb, .bb.gz, .bb.zst) or HDF5 (.h5), not as {}",
+                                  path, ending),
+                      2);
   return std::make_unique<TextWriter>(path);
 }
 

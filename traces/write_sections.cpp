@@ -56,6 +56,10 @@ SectionFileWriter::SectionFileWriter(std::string path) : path_(std::move(path)),
   struct stat existing {};
   if (stat(path_.c_str(), &existing) == 0 && S_ISDIR(existing.st_mode))
     throw UserError(fmt::format("cannot write {}: {}", path_, std::strerror(EISDIR)));
+  // Renaming would put a plain file in the place of the device, for everyone who uses it.
+  if (stat(path_.c_str(), &existing) == 0 && !S_ISREG(existing.st_mode))
+    throw UserError(fmt::format("cannot write {}: not a regular file, and a trace is written at more places than its end",
+                                path_));
   descriptor_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (descriptor_ < 0) throw UserError(fmt::format("cannot write {}: {}", temporary_, std::strerror(errno)));
   const FileHeader header{kFileMagic, kFormatVersion, 0};

@@ -6,9 +6,13 @@
 #include <map>
 #include <sstream>
 
+#include "cli/option_values.h"
+
 namespace simrun::cli {
 
 namespace {
+
+constexpr uint64_t kMostDimensions = 1u << 16;  // many times what the projection of any program needs
 
 using simpoint::Initialisation;
 
@@ -61,44 +65,59 @@ bool has_fixed_length(const AnalysisOptions& options, const simpoint::Profile& p
 }
 
 void add_analysis_options(CLI::App& app, AnalysisOptions& o) {
-  static const std::map<std::string, Initialisation> starts = {{"samp", Initialisation::kSample},
-                                                               {"ff", Initialisation::kFurthestFirst},
-                                                               {"plusplus", Initialisation::kPlusPlus}};
-  static const std::map<std::string, FixedLength> lengths = {
+  static const Choices<Initialisation> starts = {{"plusplus", Initialisation::kPlusPlus},
+                                                 {"samp", Initialisation::kSample},
+                                                 {"ff", Initialisation::kFurthestFirst}};
+  static const Choices<FixedLength> lengths = {
       {"on", FixedLength::kOn}, {"off", FixedLength::kOff}, {"auto", FixedLength::kAuto}};
   constexpr const char* kGroup = "Analysis";
-  const CLI::Validator positive = CLI::Range(uint32_t{1}, std::numeric_limits<uint32_t>::max()).description("");
+  const CLI::Validator positive = whole_number(1, std::numeric_limits<uint32_t>::max());
+  const CLI::Validator any_number = whole_number(0, std::numeric_limits<uint64_t>::max());
   simpoint::ClusteringOptions& c = o.clustering;
   add_ks(app, c)->group(kGroup);
-  app.add_option("--max-k", c.max_k, "Most clusters")->check(positive)->capture_default_str()->group(kGroup);
+  app.add_option("--max-k", c.max_k, "Most clusters")
+      ->transform(positive)
+      ->type_name("N")
+      ->capture_default_str()
+      ->group(kGroup);
   app.add_flag_callback(
          "--all-k", [&c] { c.search = false; }, "Try every k up to --max-k")
       ->group(kGroup);
   app.add_option("--bic-threshold", c.threshold, "Smallest k whose BIC reaches this part of the range of BICs")
-      ->check(CLI::Range(0.0, 1.0).description(""))
+      ->transform(real_number(0, 1))
+      ->type_name("PART")
       ->capture_default_str()
       ->group(kGroup);
   app.add_option("--least-gain", c.least_gain,
                  "One phase unless BIC gains this for each interval and dimension, or if intervals are spread normally (0: as "
                  "SimPoint)")
-      ->check(CLI::NonNegativeNumber.description(""))
+      ->transform(real_number(0, 1e300))
+      ->type_name("GAIN")
       ->capture_default_str()
       ->group(kGroup);
-  app.add_option("--init-km", c.initialisation, "First centres: plusplus (k-means++), samp, ff (furthest first)")
-      ->transform(CLI::CheckedTransformer(starts).description(""))
-      ->type_name("plusplus|samp|ff")
+  add_choice(app, "--init-km", c.initialisation, "First centres: plusplus (k-means++), samp, ff (furthest first)", starts)
       ->default_str("plusplus")
       ->group(kGroup);
   app.add_option("--num-init-seeds", c.seeds, "Clusterings for each k, of which the best counts")
-      ->check(positive)
+      ->transform(positive)
+      ->type_name("N")
       ->capture_default_str()
       ->group(kGroup);
-  app.add_option("--seed-km", c.seed, "Seed of the clustering")->capture_default_str()->group(kGroup);
-  app.add_option("--seed-proj", o.projection_seed, "Seed of the projection")->capture_default_str()->group(kGroup);
+  app.add_option("--seed-km", c.seed, "Seed of the clustering")
+      ->transform(any_number)
+      ->type_name("N")
+      ->capture_default_str()
+      ->group(kGroup);
+  app.add_option("--seed-proj", o.projection_seed, "Seed of the projection")
+      ->transform(any_number)
+      ->type_name("N")
+      ->capture_default_str()
+      ->group(kGroup);
   static const std::map<std::string, uint32_t> endless = {{"off", std::numeric_limits<uint32_t>::max()}};
   app.add_option("--iters", c.iterations, "Most iterations of k-means; off: until no label changes")
-      ->transform(CLI::Transformer(endless).description(""))
-      ->check(positive)
+      ->transform(positive)
+      ->transform(CLI::Transformer(endless).description(""))  // before it
+      ->type_name("N|off")
       ->capture_default_str()
       ->group(kGroup);
   app.add_option_function<uint32_t>(
@@ -108,36 +127,44 @@ void add_analysis_options(CLI::App& app, AnalysisOptions& o) {
            o.dimensions_given = true;
          },
          "Dimensions after the random projection; 0: none")
+      ->transform(whole_number(0, kMostDimensions))
+      ->type_name("N")
       ->default_str(std::to_string(o.dimensions))
       ->capture_default_str()
       ->group(kGroup);
   app.add_option("--sample-size", c.sample, "Cluster this many intervals, drawn by weight, then label all (0: all)")
+      ->transform(any_number)
+      ->type_name("N")
       ->capture_default_str()
       ->group(kGroup);
   app.add_option("--seed-sample", c.sample_seed, "Seed of the draw of --sample-size")
+      ->transform(any_number)
+      ->type_name("N")
       ->capture_default_str()
       ->group(kGroup);
-  app.add_option("--fixed-length", o.fixed_length,
-                 "on: intervals weigh the same; off: by their instructions; auto: off where the profile says that it has "
-                 "several threads or processes, or another kind of intervals than fixed")
-      ->transform(CLI::CheckedTransformer(lengths).description(""))
-      ->type_name("on|off|auto")
+  add_choice(app, "--fixed-length", o.fixed_length,
+             "on: intervals weigh the same; off: by their instructions; auto: off where the profile says that it has "
+             "several threads or processes, or another kind of intervals than fixed",
+             lengths)
       ->default_str("auto")
       ->group(kGroup);
   app.add_option("--coverage", o.coverage,
-                 "Also write the points of the largest clusters that cover this part of the run")
-      ->check(CLI::Range(1e-6, 1.0).description("from 0.000001 to 1"))
+                 "Also write the points of the largest clusters that cover this part of the run, above 0 to 1")
+      ->transform(real_number(1e-6, 1))
+      ->type_name("PART")
       ->capture_default_str()
       ->group(kGroup);
   app.add_option(
          "--points", o.points,
          "About so many points altogether: heavy phases get several, spread over the run (default: one for each)")
+      ->transform(positive)
       ->type_name("N")
       ->group(kGroup);
   app.add_option(
          "--early", o.selection.early,
          "Prefer early points: 0 the nearest to the centre, 1 the first that is nearer than half of its cluster")
-      ->check(CLI::Range(0.0, 1.0).description(""))
+      ->transform(real_number(0, 1))
+      ->type_name("PART")
       ->capture_default_str()
       ->group(kGroup);
 }

@@ -78,11 +78,22 @@ int PinPoints::run() {
   return report();
 }
 
+namespace {
+
+// Names of programs and files are any bytes, JSON is UTF-8.
+template <class Json>
+std::string text_of(const Json& document) {
+  return document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
 // What an earlier call in this folder was for must be what this one is for.
 void PinPoints::open_folder() {
   std::error_code error;
   fs::create_directories(o_.folder, error);
-  if (!fs::is_directory(o_.folder)) throw UserError("cannot make the folder " + o_.folder);
+  if (!fs::is_directory(o_.folder))
+    throw UserError(fmt::format("cannot make the folder {}: {}", o_.folder, error ? error.message() : "it is none"));
   const json asked = {{"command", o_.program.command},
                       {"interval", o_.profile.length},
                       {"intervals", simpoint::to_word(o_.profile.kind)},
@@ -91,11 +102,12 @@ void PinPoints::open_folder() {
   if (o_.restart)
     for (const char* name : {kProfile, kRegions, kWhole, kPart, kPartState, "asked.json"})
       fs::remove(path(name), error);
+  const std::string text = text_of(asked);
   std::ifstream file(path("asked.json"));
-  if (file && json::parse(file, nullptr, false) != asked)
+  if (file && json::parse(file, nullptr, false) != json::parse(text))
     throw UserError(o_.folder +
                     " holds the results of another program or other intervals: give another folder, or --restart");
-  simpoint::write_whole(path("asked.json"), asked.dump(1) + "\n");
+  simpoint::write_whole(path("asked.json"), text);
 }
 
 // Once more, as if for the first time: a file as input is read again, a file as output is written over.
@@ -375,7 +387,7 @@ void PinPoints::replay_regions() {
 
 int PinPoints::report() {
   const PinPointsReport made = make_report(found_);
-  simpoint::write_whole(path("report.json"), made.document.dump(1) + "\n");
+  simpoint::write_whole(path("report.json"), text_of(made.document));
   simpoint::write_whole(path("report.txt"), made.table);
   simpoint::write_whole(path("report.html"), made.page);
   simpoint::write_whole(path("report.svg"), made.picture);

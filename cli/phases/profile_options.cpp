@@ -7,20 +7,18 @@
 namespace simrun::cli {
 
 void add_profile_options(CLI::App& app, ProfilerOptions& o) {
-  static const std::map<std::string, simpoint::IntervalKind> kinds = {{"fixed", simpoint::IntervalKind::kFixed},
-                                                                      {"loop", simpoint::IntervalKind::kLoop},
-                                                                      {"procedure", simpoint::IntervalKind::kProcedure},
-                                                                      {"barrier", simpoint::IntervalKind::kBarrier}};
+  static const Choices<simpoint::IntervalKind> kinds = {{"fixed", simpoint::IntervalKind::kFixed},
+                                                        {"loop", simpoint::IntervalKind::kLoop},
+                                                        {"procedure", simpoint::IntervalKind::kProcedure},
+                                                        {"barrier", simpoint::IntervalKind::kBarrier}};
   app.add_option("-i,--interval", o.length, "Instructions of an interval")
       ->transform(instruction_count(kShortestInterval, kLongestInterval))
       ->type_name("N")
       ->default_str("10M");
-  app.add_option("--intervals", o.kind,
-                 "fixed: of exactly that length; loop, procedure, barrier: at least that, until the next pass of a "
-                 "loop, call of a "
-                 "procedure, barrier or parallel region (OpenMP, POSIX threads)")
-      ->transform(CLI::CheckedTransformer(kinds).description(""))
-      ->type_name("fixed|loop|procedure|barrier")
+  add_choice(app, "--intervals", o.kind,
+             "fixed: of exactly that length; loop, procedure, barrier: at least that, until the next pass of a "
+             "loop, call of a procedure, barrier or parallel region (OpenMP, POSIX threads)",
+             kinds)
       ->default_str("fixed");
   app.add_option(
          "--leave-out", o.left_out,

@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "base/user_error.h"
+#include "cli/option_values.h"
 #include "cli/print_error.h"
 #include "simpoint/read_matrix.h"
 #include "simpoint/read_profile.h"
@@ -110,11 +111,11 @@ void add_simpoint_files(CLI::App& app, SimPointFiles& f) {
   file("--load-init-labels", f.load_first_labels, "Begin with the clusters that the first word of each line says");
   file("--load-vector-weights", f.load_vector_weights, "The weight of each interval, one in a line");
   app.add_option("--num-fvs", f.vectors, "Intervals that the profile must have (need not be said)")
-      ->check(CLI::Range(uint64_t{1}, std::numeric_limits<uint64_t>::max()).description(""))
+      ->transform(whole_number(1, std::numeric_limits<uint64_t>::max()))
       ->type_name("N")
       ->group(kGroup);
   app.add_option("--fv-dim", f.blocks, "Blocks that it has at most (need not be said)")
-      ->check(CLI::Range(uint64_t{1}, std::numeric_limits<uint64_t>::max()).description(""))
+      ->transform(whole_number(1, std::numeric_limits<uint64_t>::max()))
       ->type_name("N")
       ->group(kGroup);
 }

@@ -4,6 +4,7 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstring>
 
 #include "base/user_error.h"
@@ -61,6 +62,8 @@ std::string find_engine(const std::string& asked) {
   }
   char self[4096];
   const ssize_t n = readlink("/proc/self/exe", self, sizeof self);
+  if (n < 0)
+    throw UserError(fmt::format("/proc/self/exe: {}: simrun needs /proc (mount -t proc proc /proc)", std::strerror(errno)));
   const std::string path(self, n > 0 ? static_cast<size_t>(n) : 0);
   const std::string folder = path.substr(0, path.rfind('/'));
   for (const char* place : {"/simrun-engine", "/../lib/simrun/simrun-engine"}) {

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -118,6 +119,14 @@ TEST_F(RunCommand, OutputAndStatusAreTheProgramsOwn) {
   EXPECT_EQ(r.at("complete"), true);
   EXPECT_GT(r.at("totals").at("instructions").get<uint64_t>(), 10'000u);
   EXPECT_GT(r.at("levels").at(0).at("misses").get<uint64_t>(), 0u);
+}
+
+// In a mount namespace of its own, for who may have one.
+TEST_F(RunCommand, WithoutProcSaysThatItIsNeeded) {
+  if (std::system("unshare -m umount -l /proc 2>/dev/null") != 0) GTEST_SKIP() << "mount namespaces are not allowed";
+  const std::string command = "unshare -m sh -c 'umount -l /proc && exec " SIMRUN_EXECUTABLE " --mode null -- /bin/true' 2>" + err();
+  EXPECT_EXIT(std::system(command.c_str()), 1);
+  EXPECT_NE(read_file(err()).find("simrun needs /proc"), std::string::npos) << read_file(err());
 }
 
 TEST_F(RunCommand, QuietSaysNothing) {

@@ -398,6 +398,8 @@ def errors():
     assert "cannot write" in message("bbv", "-o", "no/a.bb", "--", "true")
     assert "no/a.h5" in message("bbv", "-o", "no/a.h5", "--", "true")
     message("bbv", "-q", "-o", "a.bb", "--", "/no/such/program", status=127)
+    for name in ("x.bb.xz", "x.bb.bz2", "x.csv", "x.bb.json"):
+        assert f"{name}: " in message("bbv", "-q", "-o", name, "--", "true", status=2), name
     assert "signal 9 ended the program within its first interval" in message("bbv", "-q", "-o", "a.bb", "--", "sh", "-c", "kill -9 $$")
     assert not os.listdir()
     for name, text, expected in (("empty.bb", "", "no frequency vector"),
@@ -413,7 +415,7 @@ def errors():
     open("one.bb", "w").write("T:1:2 \n")
     assert "one interval" in run("simpoint", "one.bb").stderr
     for option in ("--max-k", "--iters", "--num-init-seeds"):
-        assert f"{option}: Value 0 not in range 1 to 4294967295" in message("simpoint", "one.bb", option, 0, status=2)
+        assert f"{option}: 0 is not from 1 to 4294967295" in message("simpoint", "one.bb", option, 0, status=2)
     assert "expected search" in message("simpoint", "one.bb", "-k", "5:x", status=2)
     assert run("bbv", "-q", "-o", "f.bb", "--", "false", status=1).stderr == ""
 

@@ -150,6 +150,8 @@ def resumes():
     assert "another program" in refused.stderr and refused.stdout == ""
     restarted, _ = pinpoints("--restart", "--", GUEST, 3)
     assert restarted.stdout == "done\n" * 2
+    for _ in range(2):  # arguments are any bytes
+        assert pinpoints("--", "true", "\udcff", folder="bytes")[1]["program"].startswith("true ")
 
 
 def traces():
@@ -412,6 +414,8 @@ def errors():
     assert "--max-error goes with" in message(*CONFIG, "-o", "d", "--max-error", "3", "--", "true", status=2)
     assert "none.yaml" in message("--config", "none.yaml", "-o", "d", "--", "true", status=2)
     assert not os.path.exists("d")
+    pathlib.Path("file").touch()
+    assert "cannot make the folder file: Not a directory" in message(*CONFIG, "-o", "file", "--", "true", status=1)
     open("file", "w").close()
     assert "cannot make the folder file" in message(*CONFIG, "-o", "file", "--", "true", status=1)
     message(*CONFIG, "-o", "d", "--", "/no/such/program", status=127)

@@ -223,6 +223,12 @@ TEST_F(ConvertCommand, CompressesAsHardAsAsked) {
               HasSubstr(".gz has levels 1 to 9"));
   EXPECT_EQ(status_, 2);
   EXPECT_THAT(simrun("convert " + file("t") + " --to din --level 3 -o " + file("x")), HasSubstr("is not compressed"));
+  // Plain bytes under such a name: ChampSim decompresses what ends in .bz2.
+  for (const char* name : {"x.champsimtrace.bz2", "x.din.lz4", "x.zip", "x.7z"}) {
+    EXPECT_THAT(simrun(fmt::format("convert {} --to din -o {}", file("t"), file(name))), HasSubstr(".gz, .xz and .zst are"));
+    EXPECT_EQ(status_, 2) << name;
+    EXPECT_FALSE(fs::exists(file(name)));
+  }
   EXPECT_EQ(status_, 2);
 }
 
@@ -524,6 +530,10 @@ TEST_F(ConvertCommand, BadInputSaysWhere) {
   std::ofstream(file("bad.xz")) << "no xz";
   EXPECT_THAT(simrun("convert --from din " + file("bad.xz") + " -o " + file("none")), HasSubstr("damaged xz data"));
   EXPECT_FALSE(fs::exists(file("none")));
+  EXPECT_THAT(simrun("convert " + file("t") + " --to din --count-iterations -o x"),
+              HasSubstr("--count-iterations goes with --to champsim"));
+  EXPECT_EQ(status_, 2);
+  EXPECT_THAT(simrun("convert " + file("bad.din") + " --from din --thread 0 -o x"), HasSubstr("go with --to"));
   EXPECT_THAT(simrun("convert " + file("t") + " --to nothing -o x"), HasSubstr("there are champsim, din"));
   EXPECT_EQ(status_, 2);
 }

@@ -1,6 +1,8 @@
 // simrun record, sim and check on real programs.
 #include "tests/traces/record_command.h"
 
+#include <sys/stat.h>
+
 #include <chrono>
 #include <map>
 #include <regex>
@@ -128,7 +130,14 @@ TEST_F(RecordCommand, RegionOfAWholeTraceEqualsTheRecordedRegion) {
 
 TEST_F(RecordCommand, SaysWhenARegionIsNotReached) {
   EXPECT_THAT(simrun("record -o " + file("t") + " --from no_such_function -- " + kMarked),
-              HasSubstr("did not reach no_such_function (no module of it has that)"));
+              HasSubstr("error: nothing was recorded: the program did not reach no_such_function (no module of it has "
+                        "that); it ended with status 3"));
+  EXPECT_EQ(status_, 1);
+  EXPECT_TRUE(fs::is_empty(directory_));
+  EXPECT_THAT(simrun("record -q -o " + file("t") + " --from 99G -- sh -c 'kill -9 $$'"),
+              HasSubstr("the program did not reach 99G; signal 9 ended it"));
+  EXPECT_EQ(status_, 1);
+  EXPECT_TRUE(fs::is_empty(directory_));
   EXPECT_THAT(simrun("record -o " + file("t") + " --from 5 --to 3 -- " + kMarked),
               HasSubstr("ends (3) before it starts (5)"));
   EXPECT_EQ(status_, 2);
@@ -139,10 +148,13 @@ TEST_F(RecordCommand, SaysWhenARegionIsNotReached) {
 // An instruction count is of the whole run, at the end of a region too.
 TEST_F(RecordCommand, SaysWhenARegionEndsBeforeItStarts) {
   EXPECT_THAT(simrun("record -o " + file("t") + " --from main --to 500 -- " + kMarked), HasSubstr("nothing was recorded: "));
-  EXPECT_EQ(info("t")["instructions"], 0);
+  EXPECT_EQ(status_, 1);
   EXPECT_THAT(simrun("record -o " + file("t") + " --to 0 -- " + kMarked), HasSubstr("starts at instruction 0, which is not"));
+  EXPECT_EQ(status_, 1);
+  EXPECT_TRUE(fs::is_empty(directory_));
   EXPECT_THAT(simrun("record -o " + file("t") + " --from main --to main -- " + kMarked),
               HasSubstr("ended before it reached main"));
+  EXPECT_EQ(status_, 3) << "the program's own: something was recorded";
 }
 
 TEST_F(RecordCommand, ModulesAreThere) {
@@ -280,6 +292,40 @@ TEST_F(RecordCommand, AFolderIsNoTrace) {
   EXPECT_EQ(status_, 1);
   EXPECT_TRUE(fs::is_empty(directory_));
   EXPECT_FALSE(fs::exists(directory_ + ".partial"));
+}
+
+// The recording was renamed over the device: with rights to it, /dev/null became a plain file for the whole machine.
+TEST_F(RecordCommand, ADeviceOrPipeIsNoTrace) {
+  ASSERT_EQ(mkfifo(file("pipe").c_str(), 0600), 0);
+  std::ofstream(file("din")) << "2 401000\n";
+  fs::create_symlink(file("pipe"), file("link"));
+  for (const char* name : {"pipe", "link"})
+    for (const std::string& command : {"record -q -o " + file(name) + " -- touch " + file("was_run"),
+                                       "convert " + file("din") + " --from din -o " + file(name)}) {
+      EXPECT_THAT(simrun(command), HasSubstr("not a regular file"));
+      EXPECT_EQ(status_, 1);
+      EXPECT_TRUE(fs::is_fifo(file("pipe")));
+    }
+  EXPECT_FALSE(fs::exists(file("was_run")));
+}
+
+// One would take the other's place, without a word.
+TEST_F(RecordCommand, TwoFilesAreNotOne) {
+  simrun(fmt::format("record -q -o {} -- true", file("t")));
+  const auto bytes = fs::file_size(file("t"));
+  for (const std::string& command :
+       {fmt::format("convert {} --to din -o {}", file("t"), directory_ + "/./t"),
+        fmt::format("sim {} -c l3_1core -j {}", file("t"), file("t")),
+        fmt::format("sim {} -c l3_1core -j {} --csv {}", file("t"), file("r"), file("r")),
+        fmt::format("-c l3_1core -j {} --csv {} -- true", file("r"), file("r")),
+        fmt::format("record -c l3_1core -o {} -j {} -- true", file("r"), file("r"))}) {
+    EXPECT_THAT(simrun(command), HasSubstr("are the same file: "));
+    EXPECT_EQ(status_, 2) << command;
+  }
+  EXPECT_EQ(fs::file_size(file("t")), bytes);
+  EXPECT_FALSE(fs::exists(file("r")));
+  simrun(fmt::format("sim {} -q -c l3_1core -j /dev/null --csv /dev/null", file("t")));
+  EXPECT_EQ(status_, 0);
 }
 
 TEST_F(RecordCommand, WhatNeverBeganLeavesNoFile) {

@@ -93,14 +93,28 @@ class ChampsimExporter final : public Exporter {
     add(r.destination_registers, kChampsimInstructionPointer);
   }
 
-  // Sets of addresses, 0 is empty. Returns how many references found no place: those on a line that is there already need none.
+  // Sets of addresses, 0 is empty. Returns how many references found no place for one of their lines: those that are
+  // there already need none. First bytes come first, so that a long reference takes no place from another.
   static uint64_t add_references(ChampsimRecord& r, std::span<const MemoryReference> references) {
+    for (const MemoryReference& reference : references) {
+      if (reads(reference.kind)) place(r.source_memory, reference.address);
+      if (writes(reference.kind)) place(r.destination_memory, reference.address);
+    }
     uint64_t left_out = 0;
     for (const MemoryReference& reference : references) {
-      if (reads(reference.kind)) left_out += !place(r.source_memory, reference.address);
-      if (writes(reference.kind)) left_out += !place(r.destination_memory, reference.address);
+      if (reads(reference.kind)) left_out += !place_lines(r.source_memory, reference);
+      if (writes(reference.kind)) left_out += !place_lines(r.destination_memory, reference);
     }
     return left_out;
+  }
+
+  // Its address, and the start of each further line that it touches.
+  template <size_t kCount>
+  static bool place_lines(uint64_t (&set)[kCount], const MemoryReference& reference) {
+    const uint64_t last = (reference.address + std::max(reference.bytes, 1u) - 1) / kLine;
+    bool all = place(set, reference.address);
+    for (uint64_t line = reference.address / kLine + 1; all && line <= last; ++line) all = place(set, line * kLine);
+    return all;
   }
 
   template <size_t kCount>

@@ -5,11 +5,14 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 #include <vector>
 
+#include "base/compressed_ending.h"
 #include "base/unnamed_file.h"
 #include "base/user_error.h"
 #include "traces/export/compressed_file.h"
@@ -104,6 +107,16 @@ struct Levels {
 };
 constexpr Levels kLevels[] = {{".gz", 6, 1, 9}, {".xz", 6, 0, 9}, {".zst", 3, 1, 19}};
 
+// Plain bytes under a name that promises a compression mislead whoever goes by the name (ChampSim does).
+void check_ending(const std::string& path) {
+  const std::string_view ending = compressed_ending(path);
+  const auto is_ours = [&](const Levels& l) { return l.ending == ending; };
+  if (!ending.empty() && std::none_of(std::begin(kLevels), std::end(kLevels), is_ours))
+    throw UserError(fmt::format("{}: {} is not written; .gz, .xz and .zst are, and what ends otherwise is not compressed",
+                                path, ending),
+                    2);
+}
+
 int level_for(const std::string& path, std::optional<int> wanted) {
   for (const Levels& l : kLevels) {
     if (!path.ends_with(l.ending)) continue;
@@ -125,6 +138,7 @@ std::unique_ptr<CompressedOutput::Codec> make_codec(const std::string& path, std
 }  // namespace
 
 CompressedOutput::CompressedOutput(const std::string& path, std::optional<int> level) : path_(path) {
+  check_ending(path);
   const int checked = level_for(path, level);
   std::FILE* file = stdout;
   if (path != "-") {

@@ -9,7 +9,6 @@ namespace simrun::traces {
 
 namespace {
 
-constexpr uint32_t kBytes = 8;          // ChampSim records no sizes
 constexpr uint8_t kUnknownLength = 4;   // nor lengths: they follow from the next instruction where control falls through
 constexpr uint8_t kShortBranch = 2;
 
@@ -47,6 +46,12 @@ uint8_t length_of(const ChampsimRecord& r, const std::optional<ChampsimRecord>& 
   return static_cast<uint8_t>(next->ip - r.ip);
 }
 
+// ChampSim records no sizes, and each line that is touched by itself: 8 bytes, as far as the line goes.
+uint32_t bytes_at(uint64_t address) {
+  constexpr uint64_t kLine = 64, kUsual = 8;
+  return static_cast<uint32_t>(std::min(kUsual, kLine - address % kLine));
+}
+
 }  // namespace
 
 void import_champsim(const std::string& path, Writer& writer) {
@@ -66,9 +71,9 @@ void import_champsim(const std::string& path, Writer& writer) {
     next = read();
     references.clear();
     for (const uint64_t address : now->source_memory)
-      if (address != 0) references.push_back({OperandKind::kLoad, kBytes, address});
+      if (address != 0) references.push_back({OperandKind::kLoad, bytes_at(address), address});
     for (const uint64_t address : now->destination_memory)
-      if (address != 0) references.push_back({OperandKind::kStore, kBytes, address});
+      if (address != 0) references.push_back({OperandKind::kStore, bytes_at(address), address});
     to.add(now->ip, length_of(*now, next), flags_of(*now), references);
   }
   to.finish();

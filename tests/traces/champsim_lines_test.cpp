@@ -1,0 +1,101 @@
+// Which lines a record of ChampSim names, when references cross lines or are more than it has room for.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <vector>
+
+#include "tests/traces/made_trace.h"
+#include "traces/export/champsim_record.h"
+#include "traces/export/formats.h"
+#include "traces/import/formats.h"
+#include "traces/reader.h"
+
+namespace simrun::traces {
+namespace {
+
+std::string contents(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+struct Exported {
+  ChampsimRecord record{};
+  uint64_t left_out = 0;
+};
+
+Exported exported(const std::vector<MemoryReference>& references) {
+  const ScratchDirectory scratch;
+  CompressedOutput out(scratch.file("x"));
+  const auto exporter = make_champsim_exporter(out, {});
+  InstructionRecord instruction;
+  instruction.pc = 0x401000;
+  instruction.references = references;
+  exporter->on_instruction(instruction);
+  exporter->finish();
+  out.finish();
+  Exported made;
+  const std::string bytes = contents(scratch.file("x"));
+  EXPECT_EQ(bytes.size(), sizeof made.record);
+  std::memcpy(&made.record, bytes.data(), std::min(bytes.size(), sizeof made.record));
+  made.left_out = exporter->left_out();
+  return made;
+}
+
+using Read = std::array<uint64_t, 4>;
+using Written = std::array<uint64_t, 2>;
+Read read_by(const ChampsimRecord& r) { return std::to_array(r.source_memory); }
+Written written_by(const ChampsimRecord& r) { return std::to_array(r.destination_memory); }
+
+TEST(ChampsimLines, AReferenceGivesEachLineThatItTouches) {
+  EXPECT_EQ(read_by(exported({{0x1038, 8, OperandKind::kLoad}}).record), (Read{0x1038}));
+  const Exported load = exported({{0x103c, 8, OperandKind::kLoad}});
+  EXPECT_EQ(read_by(load.record), (Read{0x103c, 0x1040}));
+  EXPECT_EQ(written_by(load.record), Written{});
+  EXPECT_EQ(load.left_out, 0u);
+  const Exported both = exported({{0x103c, 8, OperandKind::kReadModifyWrite}});
+  EXPECT_EQ(read_by(both.record), (Read{0x103c, 0x1040}));
+  EXPECT_EQ(written_by(both.record), (Written{0x103c, 0x1040}));
+  EXPECT_EQ(read_by(exported({{0x1000, 64, OperandKind::kLoad}}).record), (Read{0x1000}));
+  EXPECT_EQ(read_by(exported({{~uint64_t{3}, 8, OperandKind::kLoad}}).record), (Read{~uint64_t{3}}));
+}
+
+// What is left out is counted, and what is long takes no place from another.
+TEST(ChampsimLines, WhatHasNoPlaceIsCounted) {
+  const Exported stores = exported({{0x103f, 4, OperandKind::kStore}, {0x2000, 4, OperandKind::kStore}});
+  EXPECT_EQ(written_by(stores.record), (Written{0x103f, 0x2000}));
+  EXPECT_EQ(stores.left_out, 1u);
+  const Exported state = exported({{0x1000, 512, OperandKind::kStore}});
+  EXPECT_EQ(written_by(state.record), (Written{0x1000, 0x1040}));
+  EXPECT_EQ(state.left_out, 1u);
+  const Exported same = exported({{0x103c, 8, OperandKind::kLoad}, {0x1044, 8, OperandKind::kLoad}});
+  EXPECT_EQ(read_by(same.record), (Read{0x103c, 0x1044}));  // both lines are there
+  EXPECT_EQ(same.left_out, 0u);
+}
+
+// Sizes are guessed when such a trace is read: the guess must not cross a line.
+TEST(ChampsimLines, AreTheSameAfterImportAndExport) {
+  const ScratchDirectory scratch;
+  ChampsimRecord record{};
+  record.ip = 0x401000;
+  record.source_memory[0] = 0x103f;
+  record.destination_memory[0] = 0x207c;
+  std::ofstream(scratch.file("c"), std::ios::binary).write(reinterpret_cast<const char*>(&record), sizeof record);
+  {
+    Writer writer(scratch.file("t"), {{"format", "simrun-trace-4"}});
+    import_champsim(scratch.file("c"), writer);
+    writer.finish({});
+  }
+  const Reader trace(scratch.file("t"));
+  CompressedOutput out(scratch.file("again"));
+  const auto exporter = make_champsim_exporter(out, {});
+  walk(trace, {}, *exporter);
+  exporter->finish();
+  out.finish();
+  EXPECT_EQ(contents(scratch.file("again")), contents(scratch.file("c")));
+}
+
+}  // namespace
+}  // namespace simrun::traces
