@@ -11,6 +11,7 @@ namespace {
 constexpr const char* kBash = R"bash(# bash completion for simrun: source <(simrun completion bash)
 _simrun_options() { simrun "$@" --help 2>/dev/null | grep -oE -- '^ +(-[a-z],)?--[a-z][a-z-]*' | grep -oE -- '--[a-z-]+'; }
 _simrun_commands() { simrun --help 2>/dev/null | sed -n '/^Commands/,/^$/s/^  \([a-z]*\) .*/\1/p'; }
+_simrun_formats() { simrun convert --help 2>/dev/null | sed -n "/^Formats for $1/,/^[^ ]/s/^  \([a-z0-9-]*\) .*/\1/p"; }
 _simrun() {
   local cur=${COMP_WORDS[COMP_CWORD]} i command=
   for ((i = 1; i < COMP_CWORD; i++)); do
@@ -22,6 +23,9 @@ _simrun() {
   if ((COMP_CWORD > 1)) && [[ " $(_simrun_commands | tr '\n' ' ') " == *" ${COMP_WORDS[1]} "* ]]; then command=${COMP_WORDS[1]}; fi
   case $cur in
     -*) COMPREPLY=($(compgen -W "$(_simrun_options $command) --" -- "$cur")); return ;;
+  esac
+  case $command${COMP_WORDS[COMP_CWORD-1]} in
+    convert--from | convert--to) COMPREPLY=($(compgen -W "$(_simrun_formats ${COMP_WORDS[COMP_CWORD-1]})" -- "$cur")); return ;;
   esac
   case ${COMP_WORDS[COMP_CWORD-1]} in
     --mode) COMPREPLY=($(compgen -W "null trace sim" -- "$cur")); return ;;

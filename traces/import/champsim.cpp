@@ -49,9 +49,10 @@ uint8_t length_of(const ChampsimRecord& r, const std::optional<ChampsimRecord>& 
 
 }  // namespace
 
-void import_champsim(const std::string& path, Writer& writer) {
+ImportNotes import_champsim(const std::string& path, Writer& writer) {
   CompressedInput in(path);
   InstructionImporter to(writer);
+  to.add_only_thread();
   const auto read = [&]() -> std::optional<ChampsimRecord> {
     ChampsimRecord record;
     const uint64_t offset = in.offset();
@@ -72,6 +73,7 @@ void import_champsim(const std::string& path, Writer& writer) {
     to.add(now->ip, length_of(*now, next), flags_of(*now), references);
   }
   to.finish();
+  return {};
 }
 
 }  // namespace simrun::traces
