@@ -1,4 +1,4 @@
-// simrun convert --from drmemtrace, and what the other commands make of the result.
+// simrun convert --from and --to drmemtrace, and what the other commands make of the result.
 #include "tests/traces/drmemtrace_builder.h"
 #include "tests/traces/record_command.h"
 
@@ -36,6 +36,7 @@ class DrmemtraceCommand : public RecordCommand {
   std::string convert(const std::string& input) {
     return simrun(fmt::format("convert -q --from drmemtrace {} -o {}", file(input), file("t")));
   }
+  std::string text(const std::string& trace) { return simrun(fmt::format("convert -q {} --to text -o -", file(trace))); }
 };
 
 TEST_F(DrmemtraceCommand, FolderOfThreads) {
@@ -77,6 +78,65 @@ TEST_F(DrmemtraceCommand, FilesOfEachCompression) {
   EXPECT_EQ(run("gzip " + file(folder + "drmemtrace.p.8.2.trace")), "");
   EXPECT_EQ(convert(folder + "drmemtrace.p.8.2.trace.gz"), "");
   EXPECT_EQ(convert("drmemtrace.p.99.1.dir/trace"), "");
+}
+
+// Lines of --to text without numbers, threads and events; drmemtrace has no read-modify-writes.
+std::string without_numbers(const std::string& text) {
+  std::istringstream in(text);
+  std::string all;
+  for (std::string line; std::getline(in, line);) {
+    std::istringstream words(line);
+    std::string number, thread, pc, code, kind, address, bytes;
+    words >> number >> thread >> pc >> code;
+    if (pc == "!") continue;
+    all += pc + " " + code;
+    while (words >> kind >> address >> bytes) {
+      const bool both = kind == "modify";
+      for (const char* one : {both ? "load" : kind.c_str(), both ? "store" : nullptr})
+        if (one != nullptr) all += fmt::format(" {} {} {}", one, address, bytes);
+    }
+    all += "\n";
+  }
+  return all;
+}
+
+// A real program's, read by another reader, and again by ours.
+TEST_F(DrmemtraceCommand, WhatIsWrittenIsRead) {
+  simrun(fmt::format("record -q -o {} --from work_step --to work_step:2 -- {} 12", file("t"), MARKED_PROGRAM));
+  const std::string recorded = text("t");
+  EXPECT_EQ(simrun(fmt::format("convert -q {} --to drmemtrace -o {}", file("t"), file("d.trace.gz"))), "");
+  const std::string said = run(fmt::format("python3 {}/tests/traces/read_drmemtrace.py {}", PROJECT_ROOT, file("d.trace.gz")));
+  ASSERT_EQ(status_, 0);
+  EXPECT_GT(said.size(), 100'000u);
+  EXPECT_TRUE(said == without_numbers(recorded));
+  EXPECT_EQ(simrun(fmt::format("convert -q {} --from drmemtrace -o {}", file("d.trace.gz"), file("back"))), "");
+  EXPECT_THAT(simrun("check " + file("back")), HasSubstr("no violation"));
+  EXPECT_TRUE(without_numbers(text("back")) == without_numbers(recorded));
+  simrun(fmt::format("convert -q {} --to drmemtrace -o {}", file("back"), file("again.trace.gz")));
+  EXPECT_EQ(run(fmt::format("cmp {} {}", file("d.trace.gz"), file("again.trace.gz"))), "");
+}
+
+// Events, string instructions and the order of threads come back as they were.
+TEST_F(DrmemtraceCommand, ThreadsAndEventsComeBack) {
+  make_folder();
+  Builder().header(9).time(1200).code(0x401000, code::kRepMovs).read(0x7010, 8).write(0x9010, 8)
+      .record(Builder::kNoFetch, 3, 0x401000).read(0x7008, 8).write(0x9008, 8)
+      .marker(Builder::kKernelEvent, 0x401003)
+      .code(0x500000, code::kSyscall).marker(Builder::kSyscall, 15).marker(Builder::kKernelTransfer, 0x500002)
+      .time(1600).code(0x401003, code::kNop).end().save(file("drmemtrace.p.99.1.dir/trace/x.trace"));
+  EXPECT_EQ(convert("drmemtrace.p.99.1.dir"), "");
+  EXPECT_THAT(simrun(fmt::format("convert {} --to drmemtrace -o {}", file("t"), file("x"))),
+              HasSubstr("a file of drmemtrace holds one"));
+  fs::create_directories(file("out"));
+  for (int thread : {0, 1, 2}) {
+    simrun(fmt::format("convert -q {0} --to drmemtrace --thread {1} -o {2}/{1}.trace", file("t"), thread, file("out")));
+    EXPECT_EQ(status_, 0);
+  }
+  const std::string before = text("t");
+  EXPECT_THAT(before, HasSubstr("! signal"));
+  EXPECT_THAT(before, HasSubstr("! syscall 27"));
+  EXPECT_EQ(convert("out"), "");
+  EXPECT_EQ(text("t"), before);
 }
 
 TEST_F(DrmemtraceCommand, BadInputSaysWhere) {
