@@ -204,11 +204,11 @@ TEST_F(Drmemtrace, GapsAreNoViolations) {
   EXPECT_THAT(import(start()
                          .marker(Builder::kWindow, 0).code(0x401000, code::kNop)
                          .marker(Builder::kWindow, 1).code(0x402000, code::kNop)
-                         .code(0x403000, code::kShortJump, Builder::kJump).code(0x404000, code::kNop)
-                         .marker(60, 1)),
-              ElementsAre("0 401000 1- f128", "0 402000 1- f128", "0 403000 2- f1", "0 404000 90 f128"));
+                         .code(0x403000, code::kShortJump, Builder::kJump).code(0x403002, code::kNop)
+                         .marker(60, 1).marker(Builder::kFileType, 0x80640)),
+              ElementsAre("0 401000 1- f128", "0 402000 1- f128", "0 403000 2- f1", "0 403002 90 f128"));
   EXPECT_THAT(notes_, ElementsAre(HasSubstr("1 markers of unknown kinds"), HasSubstr("1 times a thread goes on in another window"),
-                                  HasSubstr("2 times control goes on elsewhere")));
+                                  HasSubstr("2 times control goes on elsewhere"), HasSubstr("unknown bits 0x80000")));
 }
 
 TEST_F(Drmemtrace, WarmUpThatIsFilteredIsLeftOut) {
@@ -244,9 +244,10 @@ TEST_F(Drmemtrace, FilesOfCores) {
   constexpr uint64_t kType = 0x10000 | 0x640;
   Builder().header(7, 6, kType).time(10).code(0x10, code::kNop).thread(8, 98).time(20).code(0x50, code::kNop).end()
       .save(folder() + "/trace/core.0.trace");
-  Builder().header(8, 6, kType).thread(8, 98).time(15).code(0x4f, code::kNop).thread(7).time(25).code(0x11, code::kNop).end()
+  Builder().header(8, 6, kType).thread(8, 98).time(15).code(0x4f, code::kNop).thread(8).code(0x90, code::kNop)
+      .thread(7).time(25).code(0x11, code::kNop).end()
       .save(folder() + "/trace/core.1.trace");
-  EXPECT_THAT(import(folder()), ElementsAre("0 10 1- f128", "1 4f 1- f128", "1 50 1- f128", "0 11 1- f128"));
+  EXPECT_THAT(import(folder()), ElementsAre("0 10 1- f128", "1 4f 1- f128", "2 90 1- f128", "1 50 1- f128", "0 11 1- f128"));
   EXPECT_EQ(Reader(scratch_.file("t")).processes(), 2u);
 }
 

@@ -81,6 +81,7 @@ enum FileType : uint64_t {
   kBimodal = 0x2000,  // filtered up to kFilterEndpoint
   kCoreSharded = 0x10000,
   kSyntheticIsa = 0x20000,  // DR_ISA_REGDEPS: encodings are not the processor's
+  kAllKnownTypes = 0x3ffff,
 };
 
 inline constexpr uint64_t kOldestVersion = 2, kNewestVersion = 6;

@@ -37,7 +37,7 @@ std::vector<std::string> files_of(const std::string& path) {
   std::sort(files.begin(), files.end());
   if (!files.empty()) return files;
   if (fs::is_directory(fs::path(path) / "raw"))
-    throw UserError(fmt::format("{} has only raw files: let DynamoRIO convert them, drrun -t drmemtrace -indir {}", path, path));
+    throw UserError(fmt::format("{0} has only raw files: let DynamoRIO convert them, drrun -t drmemtrace -indir {0}", path));
   throw UserError(fmt::format("{} has no file *.trace or *.memtrace, compressed or not (.zip, .gz, .lz4)", folder.string()));
 }
 
@@ -128,6 +128,7 @@ ImportNotes notes_of(const PassedOver& p) {
       {p.windows, "{} times a thread goes on in another window of tracing"},
       {p.gaps, "{} times control goes on elsewhere and the trace does not say why"},
       {p.files_without_data, "{} files were recorded without references to data"},
+      {p.unknown_file_types, "files are of a type with the unknown bits {:#x}"},
   };
   ImportNotes notes;
   for (const auto& [count, text] : all)

@@ -130,6 +130,7 @@ void File::take(const Record& r) {
       pid_ = processes_.contains(tid_) ? processes_[tid_] : pid_;
       return;
     case Type::kProcess:
+      if (r.value != pid_) complete({});
       pid_ = processes_[tid_] = r.value;
       return;
     case Type::kThreadExit: return complete({});
@@ -161,6 +162,7 @@ void File::set_file_type(uint64_t type) {
   if ((type & kAnyFilter) != 0 && (type & kBimodal) == 0)
     fail("a filtered trace (-L0I_filter, -L0D_filter): what hit in the filter is not there. Trace without a filter");
   passed_over_.files_without_data += (type & kInstructionsOnly) != 0 && (file_type_ & kInstructionsOnly) == 0;
+  passed_over_.unknown_file_types |= type & ~uint64_t{kAllKnownTypes};
   if (file_type_ == 0) is_filtered_ = (type & kBimodal) != 0;
   file_type_ = type;
 }
@@ -241,7 +243,8 @@ void File::encoding(const Record& r) {
 void File::keep_encoding(uint64_t pc) {
   if (encoding_.empty()) return;
   Code code{};
-  const auto flags = (file_type_ & kSyntheticIsa) == 0 && encoding_.size() <= kLongest ? flags_of_code(encoding_) : std::nullopt;
+  const bool is_x86 = (file_type_ & kSyntheticIsa) == 0 && encoding_.size() <= kLongest;
+  const auto flags = is_x86 ? flags_of_code(encoding_) : std::nullopt;
   if (flags) {
     std::copy(encoding_.begin(), encoding_.end(), code.bytes.begin());
     code.length = static_cast<uint8_t>(encoding_.size());
@@ -280,7 +283,7 @@ void File::describe(Type type, uint32_t length) {
 
 // Not the first one, unless what was before is not in the trace.
 void File::iteration(uint64_t pc, uint32_t length) {
-  if (is_passed_over()) return encoding_.clear();
+  if (is_passed_over()) return keep_encoding(pc);
   if (!pending_.has_instruction || pending_.pc != pc || !pending_.events.empty()) {
     instruction(Type::kInstruction, pc, length);
     if (length != 0) pending_.flags |= kRepeats;
@@ -365,10 +368,11 @@ void File::look_where_it_goes(std::optional<uint64_t> next_pc) {
     if ((file_type_ & kCoreSharded) != 0) pending_.has_code = false;
     return;
   }
-  const uint64_t behind = pending_.pc + pending_.length;
-  const bool is_direct = (pending_.flags & kEndsBlock) != 0 && (pending_.flags & (kIndirect | kReturn)) == 0;
-  if (*next_pc == behind || (pending_.flags & (kIndirect | kReturn)) != 0) return;
-  if (is_direct && branch_target(pending_.pc, {pending_.code.data(), pending_.length}) == next_pc) return;
+  if ((pending_.flags & (kIndirect | kReturn)) != 0) return;
+  std::optional<uint64_t> target;
+  if ((pending_.flags & kEndsBlock) != 0) target = branch_target(pending_.pc, {pending_.code.data(), pending_.length});
+  const bool may_fall_through = !target || (pending_.flags & kConditional) != 0;
+  if (target == next_pc || (may_fall_through && *next_pc == pending_.pc + pending_.length)) return;
   if (goes_elsewhere_ && (pending_.flags & kSystemCall) != 0) return;
   passed_over_.gaps += goes_elsewhere_ ? 0 : 1;
   pending_.has_code = false;

@@ -16,15 +16,16 @@ namespace simrun::traces::drmemtrace {
 // What has no place in a trace of simrun, of all files.
 struct PassedOver {
   uint64_t kernel_instructions = 0;
-  uint64_t filtered_instructions = 0;  // before the end of filtering
-  uint64_t references = 0;             // before any instruction, or more than one instruction can have
-  uint64_t irregular_references = 0;   // of iterations that do not follow on the one before
-  uint64_t interrupted_references = 0; // of instructions that were not retired
+  uint64_t filtered_instructions = 0;   // before the end of filtering
+  uint64_t references = 0;              // before any instruction, or more than one instruction can have
+  uint64_t irregular_references = 0;    // of iterations that do not follow on the one before
+  uint64_t interrupted_references = 0;  // of instructions that were not retired
   uint64_t hardware_prefetches = 0;
   uint64_t function_markers = 0, unknown_markers = 0;
-  uint64_t windows = 0;                // after which control goes on elsewhere
-  uint64_t gaps = 0;                   // where it does, and nothing says why
+  uint64_t windows = 0;                 // after which control goes on elsewhere
+  uint64_t gaps = 0;                    // where it does, and nothing says why
   uint64_t files_without_data = 0;
+  uint64_t unknown_file_types = 0;      // bits
 };
 
 // An instruction, or none, and the events behind it.
