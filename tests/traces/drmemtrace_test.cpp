@@ -186,6 +186,20 @@ TEST_F(Drmemtrace, InterruptedInstructionIsNotRetired) {
               ElementsAre("0 1 488b07 f0", "0 ! signal 0", "0 500000 90 f128"));
 }
 
+// A jump to itself and a system call that comes again were done; any other branch was not.
+TEST_F(Drmemtrace, InterruptedBranches) {
+  EXPECT_THAT(import(start()
+                         .code(0x401000, {0xeb, 0xfe}, Builder::kJump)
+                         .marker(Builder::kKernelEvent, 0x401000)
+                         .code(0x500000, code::kSyscall).marker(Builder::kSyscall, 0)
+                         .marker(Builder::kKernelEvent, 0x500000)
+                         .code(0x600000, code::kReturn, Builder::kReturn)
+                         .marker(Builder::kKernelEvent, 0x600000)
+                         .code(0x700000, code::kNop)),
+              ElementsAre("0 401000 ebfe f1", "0 ! signal 0", "0 500000 0f05 f65", "0 ! syscall 0 0", "0 ! signal 0",
+                          "0 ! signal 0", "0 700000 90 f128"));
+}
+
 TEST_F(Drmemtrace, SystemCalls) {
   EXPECT_THAT(import(start()
                          .code(0x401000, code::kSyscall)
@@ -252,10 +266,11 @@ TEST_F(Drmemtrace, FilesOfCores) {
 }
 
 TEST_F(Drmemtrace, WhatIsNotReadSaysWhy) {
-  EXPECT_THAT(error_of(Builder().header(1, 7).bytes()), HasSubstr("at offset 0: version 7 of drmemtrace's format: 2 to 6 are read"));
+  EXPECT_THAT(error_of(Builder().header(1, 8).bytes()), HasSubstr("at offset 0: version 8 of drmemtrace's format: 2 to 7 are read"));
   EXPECT_THAT(error_of(Builder().header(1, 1).bytes()), HasSubstr("version 1"));
   EXPECT_THAT(error_of(Builder().header(1, 6, 0x08).bytes()), HasSubstr("at offset 24: a trace of AArch64: only x86-64 is read"));
   EXPECT_THAT(error_of(Builder().header(1, 6, 0x20).bytes()), HasSubstr("32-bit x86"));
+  EXPECT_THAT(error_of(Builder().header(1, 7, 0x40040).bytes()), HasSubstr("a trace of a whole system"));
   EXPECT_THAT(error_of(Builder().header(1, 6, 0x1c0).bytes()), HasSubstr("a filtered trace"));
   EXPECT_THAT(error_of(""), HasSubstr("the file is empty"));
   EXPECT_THAT(error_of(std::string(24, '')), HasSubstr("no trace of drmemtrace: its first record has type 257"));

@@ -81,10 +81,11 @@ enum FileType : uint64_t {
   kBimodal = 0x2000,  // filtered up to kFilterEndpoint
   kCoreSharded = 0x10000,
   kSyntheticIsa = 0x20000,  // DR_ISA_REGDEPS: encodings are not the processor's
-  kAllKnownTypes = 0x3ffff,
+  kWholeSystem = 0x40000,
+  kAllKnownTypes = 0x7ffff,
 };
 
-inline constexpr uint64_t kOldestVersion = 2, kNewestVersion = 6;
+inline constexpr uint64_t kOldestVersion = 2, kNewestVersion = 7;
 inline constexpr uint64_t kVersionWithInterruptedPc = 3;
 inline constexpr uint64_t kSigreturn = 15;  // system call
 

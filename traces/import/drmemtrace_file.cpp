@@ -53,6 +53,12 @@ std::optional<uint8_t> flags_of_code(std::span<const uint8_t> code) {
   return (decoded.attributes & kRepeated) != 0 ? kRepeats : 0;
 }
 
+// Of a direct branch whose bytes are known.
+std::optional<uint64_t> target_of(const Unit& i) {
+  if (!i.has_code || (i.flags & kEndsBlock) == 0) return {};
+  return branch_target(i.pc, {i.code.data(), i.length});
+}
+
 bool is_prefetch(Type type) {
   return (type >= Type::kPrefetch && type <= Type::kPrefetchInstruction) ||
          (type >= Type::kFirstLevelPrefetch && type <= Type::kLastLevelPrefetch);
@@ -161,6 +167,7 @@ void File::set_file_type(uint64_t type) {
   constexpr uint64_t kAnyFilter = kFiltered | kInstructionsFiltered | kDataFiltered;
   if ((type & kAnyFilter) != 0 && (type & kBimodal) == 0)
     fail("a filtered trace (-L0I_filter, -L0D_filter): what hit in the filter is not there. Trace without a filter");
+  if ((type & kWholeSystem) != 0) fail("a trace of a whole system: only those of programs are read");
   passed_over_.files_without_data += (type & kInstructionsOnly) != 0 && (file_type_ & kInstructionsOnly) == 0;
   passed_over_.unknown_file_types |= type & ~uint64_t{kAllKnownTypes};
   if (file_type_ == 0) is_filtered_ = (type & kBimodal) != 0;
@@ -214,10 +221,11 @@ void File::window(uint64_t number) {
   window_ = number;
 }
 
-// Only branches can go where they are: anything else that was interrupted there has yet to be done, and comes again.
+// An instruction at which the thread was interrupted has yet to be done, and comes again: but for a jump to itself, and a
+// system call, which was made. From version 7 on there are only the iterations of string instructions.
 void File::kernel_event(uint64_t value) {
   if (pending_.has_instruction && version_ >= kVersionWithInterruptedPc && value == pending_.pc &&
-      (pending_.flags & kEndsBlock) == 0)
+      (pending_.flags & kSystemCall) == 0 && target_of(pending_) != value)
     pending_.is_retired = false;
   event(Event::kSignal, {0});
 }
@@ -369,8 +377,7 @@ void File::look_where_it_goes(std::optional<uint64_t> next_pc) {
     return;
   }
   if ((pending_.flags & (kIndirect | kReturn)) != 0) return;
-  std::optional<uint64_t> target;
-  if ((pending_.flags & kEndsBlock) != 0) target = branch_target(pending_.pc, {pending_.code.data(), pending_.length});
+  const std::optional<uint64_t> target = target_of(pending_);
   const bool may_fall_through = !target || (pending_.flags & kConditional) != 0;
   if (target == next_pc || (may_fall_through && *next_pc == pending_.pc + pending_.length)) return;
   if (goes_elsewhere_ && (pending_.flags & kSystemCall) != 0) return;
