@@ -39,7 +39,9 @@ std::string list_of_formats() {
 
 ConvertOptions parse(const Words& words) {
   ConvertOptions o;
-  CommandLine line("simrun convert", "simrun convert FILE --to FORMAT -o FILE [OPTIONS]\n       simrun convert FILE|FOLDER --from FORMAT -o FILE",
+  CommandLine line("simrun convert",
+                   "simrun convert FILE --to FORMAT -o FILE [OPTIONS]\n"
+                   "       simrun convert FILE|FOLDER --from FORMAT -o FILE",
                    "Writes a trace of simrun in the format of another simulator (--to), or reads another's (--from).");
   line.app().footer(list_of_formats());
   line.app().add_option("FILE", o.input, "What to convert")->required();

@@ -101,7 +101,7 @@ struct Lz4 final : CompressedInput::Codec {
   }
   ~Lz4() override { LZ4F_freeDecompressionContext(context); }
   size_t give(uint8_t* to, size_t most) override {
-    for (size_t got = 0; got == 0;) {
+    for (;;) {
       if (at == end) {
         at = 0;
         end = get();
@@ -110,14 +110,13 @@ struct Lz4 final : CompressedInput::Codec {
           return 0;
         }
       }
-      got = most;
+      size_t got = most;
       size_t taken = end - at;
       left = LZ4F_decompress(context, to, &got, in.data() + at, &taken, nullptr);
       if (LZ4F_isError(left)) throw FormatError(fmt::format("damaged lz4 data: {}", LZ4F_getErrorName(left)));
       at += taken;
       if (got != 0) return got;
     }
-    return 0;
   }
   LZ4F_dctx* context = nullptr;
   size_t at = 0, end = 0;

@@ -105,13 +105,14 @@ class DrmemtraceExporter final : public Exporter {
     }
   }
 
-  // Each further iteration behind an instruction that is not fetched.
+  // Each further iteration, of one or two references, behind an instruction that is not fetched.
   void references(const InstructionRecord& i) {
-    const size_t count = i.references.size();
-    const size_t iterations = std::clamp<size_t>(i.iterations, 1, std::max<size_t>(count, 1));
-    for (size_t k = 0; k < count; ++k) {
-      if (k != 0 && iterations > 1 && k % (count / iterations) == 0) record(Type::kNoFetch, i.length, i.pc);
-      reference(i.references[k]);
+    const auto& all = i.references;
+    const bool are_pairs = all.size() > 1 && (i.iterations < all.size() || all[0].kind != all[1].kind);
+    const size_t each = i.iterations == 0 ? all.size() : are_pairs ? 2 : 1;
+    for (size_t k = 0; k < all.size(); ++k) {
+      if (k != 0 && k % each == 0) record(Type::kNoFetch, i.length, i.pc);
+      reference(all[k]);
     }
   }
 
