@@ -37,7 +37,8 @@ std::string list_of_formats() {
   for (const auto& f : traces::export_formats()) text += fmt::format("  {:<20}{}\n", f.name, f.summary);
   text += "Formats for --from:\n";
   for (const auto& f : traces::import_formats()) text += fmt::format("  {:<20}{}\n", f.name, f.summary);
-  return text + "\nCompressed as the name of the file ends: .xz, .gz, .zst, or not at all. docs/trace-conversion.md says more.\n";
+  return text + "\nCompressed as the name of the file ends: .xz, .gz, .zst (--from also .lz4, .zip), or not at all.\n"
+                "docs/trace-conversion.md says more.\n";
 }
 
 template <class Formats>
@@ -49,7 +50,9 @@ std::vector<std::string> names_of(const Formats& formats) {
 
 ConvertOptions parse(const Words& words) {
   ConvertOptions o;
-  CommandLine line("simrun convert", "simrun convert FILE --to FORMAT -o FILE [OPTIONS]\n       simrun convert FILE --from FORMAT -o FILE",
+  CommandLine line("simrun convert",
+                   "simrun convert FILE --to FORMAT -o FILE [OPTIONS]\n"
+                   "       simrun convert FILE|FOLDER --from FORMAT -o FILE",
                    "Writes a trace of simrun in the format of another simulator (--to), or reads another's (--from).");
   line.app().footer(list_of_formats());
   line.app().add_option("FILE", o.input, "What to convert")->required()->type_name("FILE");
@@ -173,11 +176,12 @@ int import_trace(const ConvertOptions& o) {
   if (o.output == "-") throw UserError("a trace cannot be written to standard output", 2);
   traces::Writer writer(o.output,
                         {{"format", "simrun-trace-4"}, {"imported_from", format.name}, {"command", {o.input}}});
-  format.read(o.input, writer);
+  const traces::ImportNotes notes = format.read(o.input, writer);
   if (writer.instructions() == 0) throw UserError(fmt::format("{} holds no instruction in the format {}", o.input, format.name));
   writer.finish({{"threads", nlohmann::ordered_json::array()}});
   if (const std::string why = writer.stopped(); !why.empty())
     throw UserError(fmt::format("{}: {}. What was converted before is complete", o.output, why));
+  for (const std::string& note : notes) print_error("simrun: warning: {}: {}\n", o.input, note);
   if (!o.quiet)
     print_error("{}: {} instructions in {} bytes\n", o.output, grouped(writer.instructions()), grouped(writer.bytes()));
   return 0;

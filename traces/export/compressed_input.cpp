@@ -1,33 +1,12 @@
-#include <fmt/format.h>
+#include <lz4frame.h>
 #include <lzma.h>
 #include <zlib.h>
 #include <zstd.h>
 
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <vector>
-
 #include "base/user_error.h"
-#include "traces/export/compressed_file.h"
-#include "traces/trace_error.h"
+#include "traces/export/input_codec.h"
 
 namespace simrun::traces {
-
-struct CompressedInput::Codec {
-  explicit Codec(std::FILE* from) : file(from) {}
-  virtual ~Codec() { std::fclose(file); }
-  // Up to `most` decompressed bytes; 0 at the end. Throws FormatError.
-  virtual size_t give(uint8_t* to, size_t most) = 0;
-
-  size_t get() {
-    const size_t got = std::fread(in.data(), 1, in.size(), file);
-    if (got == 0 && std::ferror(file)) throw FormatError(fmt::format("cannot read: {}", std::strerror(errno)));
-    return got;
-  }
-  std::FILE* file;
-  std::vector<uint8_t> in = std::vector<uint8_t>(1 << 16);
-};
 
 namespace {
 
@@ -40,8 +19,9 @@ struct Plain final : CompressedInput::Codec {
   }
 };
 
+// `window_bits` says which: 15 is zlib's, 16 more gzip's.
 struct Gzip final : CompressedInput::Codec {
-  explicit Gzip(std::FILE* from) : Codec(from) { inflateInit2(&stream, 15 + 16); }
+  explicit Gzip(std::FILE* from, int window_bits = 15 + 16) : Codec(from) { inflateInit2(&stream, window_bits); }
   ~Gzip() override { inflateEnd(&stream); }
   size_t give(uint8_t* to, size_t most) override {
     stream.next_out = to;
@@ -115,6 +95,34 @@ struct Zstd final : CompressedInput::Codec {
   size_t left = 0;
 };
 
+struct Lz4 final : CompressedInput::Codec {
+  explicit Lz4(std::FILE* from) : Codec(from) {
+    if (LZ4F_isError(LZ4F_createDecompressionContext(&context, LZ4F_VERSION))) throw UserError("cannot start the lz4 decoder");
+  }
+  ~Lz4() override { LZ4F_freeDecompressionContext(context); }
+  size_t give(uint8_t* to, size_t most) override {
+    for (;;) {
+      if (at == end) {
+        at = 0;
+        end = get();
+        if (end == 0) {
+          if (left != 0) throw FormatError("the lz4 data ends too early");
+          return 0;
+        }
+      }
+      size_t got = most;
+      size_t taken = end - at;
+      left = LZ4F_decompress(context, to, &got, in.data() + at, &taken, nullptr);
+      if (LZ4F_isError(left)) throw FormatError(fmt::format("damaged lz4 data: {}", LZ4F_getErrorName(left)));
+      at += taken;
+      if (got != 0) return got;
+    }
+  }
+  LZ4F_dctx* context = nullptr;
+  size_t at = 0, end = 0;
+  size_t left = 0;  // of a frame, about: 0 between two
+};
+
 }  // namespace
 
 CompressedInput::CompressedInput(const std::string& path) : path_(path) {
@@ -123,6 +131,9 @@ CompressedInput::CompressedInput(const std::string& path) : path_(path) {
   if (path.ends_with(".gz")) codec_ = std::make_unique<Gzip>(file);
   else if (path.ends_with(".xz")) codec_ = std::make_unique<Xz>(file);
   else if (path.ends_with(".zst")) codec_ = std::make_unique<Zstd>(file);
+  else if (path.ends_with(".lz4")) codec_ = std::make_unique<Lz4>(file);
+  else if (path.ends_with(".zip")) codec_ = make_zip_codec(file);
+  else if (path.ends_with(".zlib")) codec_ = std::make_unique<Gzip>(file, 15);
   else codec_ = std::make_unique<Plain>(file);
 }
 

@@ -35,6 +35,7 @@ std::span<const ExportFormat> export_formats();
 
 std::unique_ptr<Exporter> make_champsim_exporter(CompressedOutput& out, const ExportOptions& options);
 std::unique_ptr<Exporter> make_din_exporter(CompressedOutput& out, const ExportOptions& options);
+std::unique_ptr<Exporter> make_drmemtrace_exporter(CompressedOutput& out, const ExportOptions& options);
 std::unique_ptr<Exporter> make_ramulator_load_store_exporter(CompressedOutput& out, const ExportOptions& options);
 std::unique_ptr<Exporter> make_ramulator_o3_exporter(CompressedOutput& out, const ExportOptions& options);
 std::unique_ptr<Exporter> make_gem5_exporter(CompressedOutput& out, const ExportOptions& options);

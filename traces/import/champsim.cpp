@@ -54,9 +54,10 @@ uint32_t bytes_at(uint64_t address) {
 
 }  // namespace
 
-void import_champsim(const std::string& path, Writer& writer) {
+ImportNotes import_champsim(const std::string& path, Writer& writer) {
   CompressedInput in(path);
   InstructionImporter to(writer);
+  to.add_only_thread();
   const auto read = [&]() -> std::optional<ChampsimRecord> {
     ChampsimRecord record;
     const uint64_t offset = in.offset();
@@ -77,6 +78,7 @@ void import_champsim(const std::string& path, Writer& writer) {
     to.add(now->ip, length_of(*now, next), flags_of(*now), references);
   }
   to.finish();
+  return {};
 }
 
 }  // namespace simrun::traces

@@ -18,7 +18,7 @@ constexpr size_t kMostReferences = 4096;
 
 class LineReader {
  public:
-  LineReader(CompressedInput& in, Writer& writer) : in_(in), to_(writer) {}
+  LineReader(CompressedInput& in, Writer& writer) : in_(in), to_(writer) { to_.add_only_thread(); }
 
   [[noreturn]] void fail(const std::string& what) const {
     throw TraceError(in_.path(), start_, fmt::format("line {}: {}", number_, what));
@@ -78,7 +78,7 @@ std::string_view take_word(std::string_view* rest) {
 }  // namespace
 
 // LABEL ADDRESS [SIZE]: 0 or r read, 1 or w write, 2 or i fetch; 3 and 4, m, v and c are of no consequence to references.
-void import_din(const std::string& path, Writer& writer) {
+ImportNotes import_din(const std::string& path, Writer& writer) {
   CompressedInput in(path);
   LineReader lines(in, writer);
   for (std::string line; lines.next(&line);) {
@@ -98,10 +98,11 @@ void import_din(const std::string& path, Writer& writer) {
     }
   }
   lines.finish();
+  return {};
 }
 
 // "I  ADDRESS,SIZE", " L ADDRESS,SIZE", " S ...", " M ..."; lines of Valgrind itself ("==PID==") are passed over.
-void import_lackey(const std::string& path, Writer& writer) {
+ImportNotes import_lackey(const std::string& path, Writer& writer) {
   CompressedInput in(path);
   LineReader lines(in, writer);
   for (std::string line; lines.next(&line);) {
@@ -125,6 +126,7 @@ void import_lackey(const std::string& path, Writer& writer) {
     }
   }
   lines.finish();
+  return {};
 }
 
 namespace {
@@ -132,6 +134,7 @@ namespace {
 constexpr ImportFormat kFormats[] = {
     {"champsim", "ChampSim: 64-byte records", import_champsim},
     {"din", "DineroIV: label and address", import_din},
+    {"drmemtrace", "DynamoRIO's drmemtrace: a folder, or the file of a thread", import_drmemtrace},
     {"lackey", "valgrind --tool=lackey --trace-mem=yes", import_lackey},
 };
 

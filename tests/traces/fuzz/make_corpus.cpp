@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/traces/drmemtrace_builder.h"
 #include "tests/traces/made_trace.h"
 #include "traces/export/formats.h"
 #include "traces/reader.h"
@@ -41,6 +42,30 @@ Bytes sections_of(const std::string& path) {
   return all;
 }
 
+std::string drmemtrace_of_everything() {
+  using Builder = DrmemtraceBuilder;
+  return Builder()
+      .header()
+      .time(1000)
+      .code(0x401000, code::kLoad).read(0x7000, 8)
+      .code(0x401003, code::kAdd).read(0x7010, 8).write(0x7010, 8)
+      .code(0x401006, code::kRepMovs).read(0x7010, 8).write(0x9010, 8)
+      .record(Builder::kNoFetch, 3, 0x401006).read(0x7008, 8).write(0x9008, 8)
+      .marker(Builder::kKernelEvent, 0x401006)
+      .code(0x500000, code::kSyscall).marker(Builder::kSyscall, 15).marker(Builder::kKernelTransfer, 0x500002)
+      .record(Builder::kInstruction, 3, 0x401006).read(0x7000, 8).write(0x9000, 8)
+      .code(0x401009, code::kJumpIfZero, Builder::kTaken)
+      .marker(Builder::kChunkFooter, 0).marker(Builder::kOrdinal, 30).thread(101).time(1001)
+      .record(Builder::kInstruction, 3, 0x10).record(Builder::kBundle, 2, 0x0302)
+      .record(Builder::kDataFlush, 0, 0x8000).record(Builder::kDataFlushEnd, 0, 0x18000)
+      .marker(Builder::kSyscall, 202).marker(Builder::kMaybeBlocking, 0).marker(Builder::kKernelStart, 202)
+      .record(Builder::kInstruction, 4, 0xffffffff81000000).marker(Builder::kKernelEnd, 202)
+      .marker(Builder::kWindow, 0).marker(Builder::kWindow, 1)
+      .code(0x401000, code::kReturn, Builder::kReturn)
+      .end()
+      .bytes();
+}
+
 // The first byte as use_import.cpp reads it.
 void imports(const fs::path& directory, const std::string& trace, const std::string& scratch) {
   const char* const endings[] = {"", ".gz", ".xz", ".zst"};
@@ -62,6 +87,8 @@ void imports(const fs::path& directory, const std::string& trace, const std::str
     }
   const std::string lackey = std::string(1, '\0') + "==1== Lackey\nI  00401000,3\n L 1ffefff000,8\nI  00401003,4\n M 1ffefff008,4\n S 600,1\n";
   write(directory / "lackey" / "made", {lackey.begin(), lackey.end()});
+  const std::string drmemtrace = std::string(1, '\0') + drmemtrace_of_everything();
+  write(directory / "drmemtrace" / "made", {drmemtrace.begin(), drmemtrace.end()});
 }
 
 void make_corpus(const fs::path& directory) {

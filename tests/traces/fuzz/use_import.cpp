@@ -23,11 +23,12 @@ struct Removed {
 
 }  // namespace
 
-void use_import(void (*import)(const std::string&, Writer&), std::span<const uint8_t> input) {
+void use_import(ImportNotes (*import)(const std::string&, Writer&), std::span<const uint8_t> input) {
   if (input.empty()) return;
   const char* const endings[] = {"", ".gz", ".xz", ".zst"};
+  const char* const ending = input[0] == 254 ? ".lz4" : input[0] == 255 ? ".zip" : endings[input[0] % std::size(endings)];
   const FuzzedFile file(input.subspan(1));
-  const NamedFuzzedFile named(file, endings[input[0] % std::size(endings)]);
+  const NamedFuzzedFile named(file, ending);
   const std::string output = fmt::format("/tmp/simrun_fuzz_{}.trace", getpid());
   const Removed at_the_end{output};
   try {

@@ -9,7 +9,7 @@
 
 namespace simrun::traces {
 
-// The first byte of the input chooses the compression: none, gz, xz, zst.
-void use_import(void (*import)(const std::string&, Writer&), std::span<const uint8_t> input);
+// The first byte of the input chooses the compression: none, gz, xz, zst by its remainder by 4; 254 lz4, 255 zip.
+void use_import(ImportNotes (*import)(const std::string&, Writer&), std::span<const uint8_t> input);
 
 }  // namespace simrun::traces

@@ -1,0 +1,148 @@
+// DynamoRIO's drmemtrace, version 5: a file of one thread as raw2trace writes it, with encodings and where branches go.
+#include <algorithm>
+#include <cstring>
+#include <unordered_map>
+
+#include "traces/branch_target.h"
+#include "traces/export/drmemtrace_record.h"
+#include "traces/export/formats.h"
+
+namespace simrun::traces {
+
+namespace {
+
+using namespace drmemtrace;
+
+constexpr uint64_t kWrittenVersion = 5;
+constexpr uint32_t kMostBytes = 0xffff;  // of a reference
+
+bool has(const InstructionRecord& i, uint8_t flag) { return (i.flags & flag) != 0; }
+bool is_branch(const InstructionRecord& i) { return has(i, kEndsBlock) && !has(i, kSystemCall); }
+
+Type type_of(const InstructionRecord& i) {
+  if (!is_branch(i)) return Type::kInstruction;
+  if (has(i, kConditional)) return i.next_pc == 0 || i.next_pc == i.pc + i.length ? Type::kUntakenJump : Type::kTakenJump;
+  if (has(i, kReturn)) return Type::kReturn;
+  if (has(i, kCall)) return has(i, kIndirect) ? Type::kIndirectCall : Type::kDirectCall;
+  return has(i, kIndirect) ? Type::kIndirectJump : Type::kDirectJump;
+}
+
+class DrmemtraceExporter final : public Exporter {
+ public:
+  explicit DrmemtraceExporter(CompressedOutput& out) : out_(out) {}
+
+  bool on_instruction(const InstructionRecord& i) override {
+    if (!started_) start(i.tid != 0 ? i.tid : i.thread + 1, i.process + 1);
+    handler_returned(i.pc);
+    if (i.number != next_number_) time(i.number);  // others ran
+    next_number_ = i.number + 1;
+    encoding(i);
+    if (has(i, kIndirect)) marker(Marker::kBranchTarget, i.next_pc);
+    record(type_of(i), i.length, i.pc);
+    references(i);
+    behind_ = behind(i);
+    // A system call without an event is the return from a handler.
+    returns_to_ = has(i, kSystemCall) && i.next_pc != i.pc + i.length ? i.pc + i.length : 0;
+    return true;
+  }
+
+  bool on_event(const EventRecord& e) override {
+    const auto event = static_cast<Event>(e.event);
+    if (event == Event::kSignal && started_) marker(Marker::kKernelEvent, behind_);
+    if (event != Event::kSyscallEnter || e.payload.size() < 2 || !started_) return true;
+    returns_to_ = 0;
+    marker(Marker::kSyscall, e.payload[0]);
+    if (e.payload[1] != 0) marker(Marker::kMaybeBlockingSyscall, 0);
+    return true;
+  }
+
+  void finish() override {
+    record(Type::kThreadExit, sizeof(uint32_t), tid_);
+    record(Type::kFooter, 0, 0);
+  }
+
+ private:
+  void record(Type type, uint32_t size, uint64_t value) {
+    const Record r{static_cast<uint16_t>(type), static_cast<uint16_t>(size), value};
+    out_.write({reinterpret_cast<const char*>(&r), sizeof r});
+  }
+  void marker(Marker kind, uint64_t value) { record(Type::kMarker, static_cast<uint32_t>(kind), value); }
+
+  void start(uint64_t tid, uint64_t pid) {
+    started_ = true;
+    tid_ = tid;
+    record(Type::kHeader, 0, kWrittenVersion);
+    marker(Marker::kVersion, kWrittenVersion);
+    marker(Marker::kFileType, kX86_64 | kEncodings | kSyscallNumbers);
+    record(Type::kThread, sizeof(uint32_t), tid);
+    record(Type::kProcess, sizeof(uint32_t), pid);
+    marker(Marker::kCacheLineBytes, 64);
+    marker(Marker::kPageBytes, 4096);
+  }
+
+  // There is no time: the number of the instruction, in microseconds, so that the threads' files have one order.
+  void time(uint64_t number) {
+    marker(Marker::kTimestamp, number + 1);
+    marker(Marker::kCpu, 0);
+  }
+
+  void handler_returned(uint64_t pc) {
+    if (returns_to_ == 0 || pc == returns_to_) return;
+    marker(Marker::kSyscall, kSigreturn);
+    marker(Marker::kKernelTransfer, returns_to_);
+  }
+
+  // Where it occurs first, and where the code has changed.
+  void encoding(const InstructionRecord& i) {
+    std::vector<uint8_t>& known = codes_[i.pc];
+    if (std::equal(known.begin(), known.end(), i.code.begin(), i.code.end())) return;
+    known.assign(i.code.begin(), i.code.end());
+    for (size_t at = 0; at < known.size(); at += sizeof(uint64_t)) {
+      uint64_t bytes = 0;
+      const size_t some = std::min(sizeof bytes, known.size() - at);
+      std::memcpy(&bytes, known.data() + at, some);
+      record(Type::kEncoding, static_cast<uint32_t>(some), bytes);
+    }
+  }
+
+  // Each further iteration, of one or two references, behind an instruction that is not fetched.
+  void references(const InstructionRecord& i) {
+    const auto& all = i.references;
+    const bool are_pairs = all.size() > 1 && (i.iterations < all.size() || all[0].kind != all[1].kind);
+    const size_t each = i.iterations == 0 ? all.size() : are_pairs ? 2 : 1;
+    for (size_t k = 0; k < all.size(); ++k) {
+      if (k != 0 && k % each == 0) record(Type::kNoFetch, i.length, i.pc);
+      reference(all[k]);
+    }
+  }
+
+  void reference(const MemoryReference& r) {
+    const uint32_t bytes = std::min(r.bytes, kMostBytes);
+    left_out_ += bytes != r.bytes;
+    if (r.kind == OperandKind::kPrefetch) record(Type::kPrefetch, bytes, r.address);
+    if (r.kind == OperandKind::kFlush) record(Type::kDataFlush, bytes, r.address);
+    if (reads(r.kind)) record(Type::kRead, bytes, r.address);
+    if (writes(r.kind)) record(Type::kWrite, bytes, r.address);
+  }
+
+  // Where a signal finds the thread behind it, as far as the instruction says; else 0.
+  static uint64_t behind(const InstructionRecord& i) {
+    if (!is_branch(i)) return i.pc + i.length;
+    return has(i, kConditional) ? 0 : branch_target(i.pc, i.code).value_or(0);
+  }
+
+  CompressedOutput& out_;
+  bool started_ = false;
+  uint64_t tid_ = 0;
+  uint64_t next_number_ = ~uint64_t{0};
+  uint64_t behind_ = 0, returns_to_ = 0;
+  std::unordered_map<uint64_t, std::vector<uint8_t>> codes_;  // by pc
+};
+
+}  // namespace
+
+std::unique_ptr<Exporter> make_drmemtrace_exporter(CompressedOutput& out, const ExportOptions&) {
+  return std::make_unique<DrmemtraceExporter>(out);
+}
+
+}  // namespace simrun::traces
