@@ -286,7 +286,7 @@ void visit_pages(AppAddress from, AppAddress to, Visit&& visit) {
 bool retire(uint32_t index) {
   Translations& s = *g_translations;
   if (s.by_pc.find(raw(s.superblocks[index].pc)) != index) return true;   // forwards already
-  if (g_code_cache.space(CodeCache::kCold) < 128) return false;
+  if (g_code_cache.space(CodeCache::kCold) < 192) return false;
   s.by_pc.erase(raw(s.superblocks[index].pc));
   expect_again(index);
   leave_indirect_table(index);

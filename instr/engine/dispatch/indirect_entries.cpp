@@ -18,29 +18,33 @@ using Entry = std::pair<const uint32_t, IndirectEntry>;
 // Where the jump in front of the entry leads.
 uint64_t occupant_before(const Entry& entry) {
   const auto& [offset, facts] = entry;
-  const uint8_t* const end = g_code_cache.write_pointer(offset);
-  if (facts.far) {
+  if (facts.address_at != 0) {
     uint64_t code;
-    std::memcpy(&code, end - sizeof code, sizeof code);
+    std::memcpy(&code, g_code_cache.write_pointer(facts.address_at), sizeof code);
     return code;
   }
   int32_t displacement;
-  std::memcpy(&displacement, end - sizeof displacement, sizeof displacement);
+  std::memcpy(&displacement, g_code_cache.write_pointer(offset) - sizeof displacement, sizeof displacement);
   return g_code_cache.address(offset) + displacement + facts.view;
 }
 
-// False: the jump is near and would have to lead to another view. It leads where it did.
-bool set_occupant_before(const Entry& entry, uint64_t occupant) {
-  const auto& [offset, facts] = entry;
-  uint8_t* const end = g_code_cache.write_pointer(offset);
-  if (facts.far) {
-    std::memcpy(end - sizeof occupant, &occupant, sizeof occupant);
-    return true;
+void set_occupant_before(Entry& entry, uint64_t occupant) {
+  auto& [offset, facts] = entry;
+  if (facts.address_at != 0) {
+    std::memcpy(g_code_cache.write_pointer(facts.address_at), &occupant, sizeof occupant);
+    return;
   }
-  if (!g_code_cache.is_kept(occupant) && g_code_cache.view_of(occupant) != facts.view) return false;
-  const auto displacement = static_cast<int32_t>(g_code_cache.offset_of(occupant) - offset);
-  std::memcpy(end - sizeof displacement, &displacement, sizeof displacement);
-  return true;
+  uint32_t to = g_code_cache.offset_of(occupant);
+  if (!g_code_cache.is_kept(occupant) && g_code_cache.view_of(occupant) != facts.view) {
+    // By its address, on the way (cold): a relative jump stays in its view.
+    Assembler a = assembler_for(CodeCache::kCold);
+    to = g_code_cache.used(CodeCache::kCold);
+    a.jmp_far(occupant);
+    g_code_cache.commit(CodeCache::kCold, a.size());
+    facts.address_at = to + a.size() - static_cast<uint32_t>(sizeof occupant);
+  }
+  const auto displacement = static_cast<int32_t>(to - offset);
+  std::memcpy(g_code_cache.write_pointer(offset) - sizeof displacement, &displacement, sizeof displacement);
 }
 
 uint32_t count_targets(int32_t more) {
@@ -74,9 +78,9 @@ uint32_t emit_indirect_entry(AppAddress address, uint8_t buffer_register) {
     a.jmp(g_code_cache.address(g_code_cache.offset_of(occupant)));
   else
     a.jmp_far(occupant);
-  g_translations->indirect_entries.emplace(previous + a.size(), IndirectEntry{g_code_cache.view_for(pc), !is_near});
-  // Without touching the flags, which may be live at the target that it turns out to be: rcx = r11 - pc, and 1 more for `loop`
   const uint32_t start = previous + a.size();
+  g_translations->indirect_entries.emplace(start, IndirectEntry{g_code_cache.view_for(pc), is_near ? 0 : start - 8});
+  // Without touching the flags, which may be live at the target that it turns out to be: rcx = r11 - pc, and 1 more for `loop`
   const uint64_t distance = ~pc + (by_loop ? 2 : 1);
   if (pc <= 0x7fffffff) {
     a.lea(kRcx, kR11, static_cast<int32_t>(distance));
@@ -105,7 +109,7 @@ void enter_indirect_table(AppAddress pc, uint32_t indirect_entry) {
 }
 
 void leave_indirect_table(uint32_t index) {
-  const auto& entries = g_translations->indirect_entries;
+  auto& entries = g_translations->indirect_entries;
   Superblock& superblock = g_translations->superblocks[index];
   const auto own = entries.find(std::exchange(superblock.indirect_entry, 0));
   if (own == entries.end()) return;
@@ -119,7 +123,8 @@ void leave_indirect_table(uint32_t index) {
   for (auto e = entries.find(g_code_cache.offset_of(place)); e != entries.end();) {
     const uint64_t next = occupant_before(*e);
     if (next == code) {
-      if (set_occupant_before(*e, before)) count_targets(-1);
+      set_occupant_before(*e, before);
+      count_targets(-1);
       return;
     }
     e = entries.find(g_code_cache.offset_of(next));

@@ -15,10 +15,10 @@
 
 namespace simrun::engine {
 
-// The verification of an indirect target: where it is executed, and how long the jump is that lies in front of it.
+// The verification of an indirect target: where it is executed, and how the jump in front of it names what it leads to.
 struct IndirectEntry {
   uint64_t view;
-  bool far;
+  uint32_t address_at;   // code offset of the address; 0: by its displacement
 };
 
 struct Translations {
