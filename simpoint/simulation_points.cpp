@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "base/user_error.h"
@@ -28,15 +29,27 @@ uint64_t representative(const Clustering& clustering, const std::vector<uint64_t
   return members[0];
 }
 
-// Of each cluster, those that may stand for it.
-std::vector<std::vector<uint64_t>> members_of(const Clustering& clustering, const std::vector<bool>& avoided) {
-  std::vector<std::vector<uint64_t>> all(clustering.k()), made(clustering.k());
+// Of each cluster, those that may stand for it: all when those that are not avoided are all farther from its centre than
+// the cluster is on average.
+std::vector<std::vector<uint64_t>> members_of(const Clustering& clustering, std::span<const double> weights,
+                                              const std::vector<bool>& avoided) {
+  struct Cluster {
+    std::vector<uint64_t> all, preferred;
+    double weight = 0, spread = 0, nearest = std::numeric_limits<double>::infinity();  // squared distances; of the preferred
+  };
+  std::vector<Cluster> clusters(clustering.k());
   for (size_t i = 0; i < clustering.labels.size(); ++i) {
-    all[clustering.labels[i]].push_back(i);
-    if (i >= avoided.size() || !avoided[i]) made[clustering.labels[i]].push_back(i);
+    Cluster& c = clusters[clustering.labels[i]];
+    c.all.push_back(i);
+    c.weight += weights[i], c.spread += weights[i] * clustering.distances[i];
+    if (i < avoided.size() && avoided[i]) continue;
+    c.preferred.push_back(i);
+    c.nearest = std::min(c.nearest, double{clustering.distances[i]});
   }
-  for (size_t c = 0; c < made.size(); ++c)
-    if (made[c].empty()) made[c] = std::move(all[c]);
+  std::vector<std::vector<uint64_t>> made;
+  constexpr double kRounding = 1 + 1e-9;
+  for (Cluster& c : clusters)
+    made.push_back(c.nearest * c.weight <= c.spread * kRounding ? std::move(c.preferred) : std::move(c.all));
   return made;
 }
 
@@ -46,7 +59,7 @@ std::vector<SimulationPoint> select_points(const Clustering& clustering, std::sp
                                            const SelectionOptions& options) {
   if (!(options.early >= 0 && options.early <= 1))
     throw UserError(fmt::format("early {}: from 0 to 1", options.early), 2);
-  const std::vector<std::vector<uint64_t>> members = members_of(clustering, options.avoided);
+  const std::vector<std::vector<uint64_t>> members = members_of(clustering, weights, options.avoided);
   std::vector<double> weight(clustering.k(), 0.0);
   for (size_t i = 0; i < weights.size(); ++i) weight[clustering.labels[i]] += weights[i];
   const double all = std::accumulate(weights.begin(), weights.end(), 0.0);
@@ -74,7 +87,7 @@ std::vector<SimulationPoint> spread(const Clustering& clustering, std::span<cons
                                     std::span<const SimulationPoint> points, uint64_t total,
                                     const std::vector<bool>& avoided) {
   if (total <= points.size()) return {points.begin(), points.end()};
-  const std::vector<std::vector<uint64_t>> members = members_of(clustering, avoided);
+  const std::vector<std::vector<uint64_t>> members = members_of(clustering, weights, avoided);
   std::vector<SimulationPoint> made;
   for (const SimulationPoint& point : points) {
     const std::vector<uint64_t>& own = members[point.cluster];

@@ -21,7 +21,8 @@ struct SelectionOptions {
   // nearest + early (median - nearest) of its cluster, so that less has to be skipped to reach it (Perelman et al.,
   // PACT 2003).
   double early = 0;
-  // By interval: not to stand for others while its cluster has another (it is hard to find again). Empty: none.
+  // By interval: not to stand for others (it is hard to find again) while its cluster has another that is no farther from
+  // the centre than its intervals are on average (the root of the weighted mean square). Empty: none.
   std::vector<bool> avoided = {};
 };
 

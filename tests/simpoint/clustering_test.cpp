@@ -421,6 +421,19 @@ TEST(Points, EarlyTakesOneThatIsGoodEnough) {
   EXPECT_EQ(select_points(c, weights, {.avoided = std::vector<bool>(weights.size(), true)})[0].interval, 4u);
 }
 
+// Four fifths of the phase are in the one to be avoided, and the centre is there.
+TEST(Points, WhatIsFarFromTheCentreDoesNotStandForWhatIsAvoided) {
+  Clustering c;
+  c.centres = Points::Zero(1, 1);
+  c.labels = {0, 0};
+  c.distances = {16, 1};
+  const std::vector<double> weights = {0.2, 0.8};
+  const std::vector<bool> avoided = {false, true};
+  EXPECT_EQ(select_points(c, weights, {.avoided = avoided})[0].interval, 1u);
+  c.distances = {1, 1};
+  EXPECT_EQ(select_points(c, weights, {.avoided = avoided})[0].interval, 0u);
+}
+
 TEST(Points, CoverageKeepsTheHeaviest) {
   const std::vector<SimulationPoint> all = {{10, 0, 0.1}, {20, 1, 0.5}, {30, 2, 0.05}, {40, 3, 0.35}};
   EXPECT_EQ(cover(all, 1).size(), 4u);
