@@ -12,6 +12,7 @@ RegionSink::RegionSink(sim::Hierarchy& model, std::vector<Stop> stops, uint64_t 
                        RegionTraces* traces)
     : model_(model), traces_(traces), stops_(std::move(stops)), tolerance_(tolerance), on_stop_(std::move(on_stop)) {
   reached_.resize(stops_.size());
+  drifted_.resize(stops_.size());
   std::map<std::pair<std::string, std::string>, uint32_t> owners;
   for (size_t i = 0; i < stops_.size(); ++i) {
     const simpoint::Marker& marker = stops_[i].marker;
@@ -29,6 +30,10 @@ RegionSink::RegionSink(sim::Hierarchy& model, std::vector<Stop> stops, uint64_t 
     watches_[watch_of_stop_.back()].stops.push_back(i);
   }
   last_reached_.resize(owners.size());
+  uint64_t least = std::numeric_limits<uint64_t>::max();  // between stops
+  for (size_t i = 1; i < stops_.size(); ++i)
+    least = std::min(least, std::max<uint64_t>(stops_[i].instructions - stops_[i - 1].instructions, 1));
+  near_ = std::max(tolerance_ / 8, stops_.size() > 1 ? least : 0);
   set_next_look();
 }
 
@@ -76,9 +81,20 @@ void RegionSink::count(const channel::MergeThread& merged, std::span<const uint3
 
 void RegionSink::note_reached(size_t stop, uint32_t owner) {
   if (reached_[stop]) return;
+  if (!counts_ && retired_ + near_ < due(stop)) {
+    drifted_[stop] = true;
+    watch_of_stop_[stop] = ~0u;
+    return;
+  }
   reached_[stop] = true;
   if (stop >= next_) ++ahead_;
   last_reached_[owner] = std::max(last_reached_[owner], stop + 1);
+}
+
+// How many instructions are expected before it.
+uint64_t RegionSink::due(size_t stop) const {
+  const auto at = static_cast<int64_t>(stops_[stop].instructions);
+  return static_cast<uint64_t>(stops_[stop].marker.count == 0 ? at : std::max<int64_t>(at + shift_, 0));
 }
 
 // The first so many instructions of a path, which a fault ended.
@@ -93,6 +109,7 @@ void RegionSink::take_cut(channel::MergeThread& merged, uint64_t word, uint64_t 
 
 void RegionSink::take_retired(const channel::MergeThread& merged, uint64_t total) {
   const uint32_t index = merged.report.index;
+  counts_ = true;
   if (index >= counted_.size()) counted_.resize(index + 1);
   retired_ += total - std::min(total, counted_[index]);
   counted_[index] = total;
@@ -148,7 +165,7 @@ bool RegionSink::learn(const channel::MergeThread& merged, uint64_t word, const 
 }
 
 bool RegionSink::reached(size_t stop) const {
-  return watch_of_stop_[stop] == ~0u ? retired_ >= stops_[stop].instructions : reached_[stop];
+  return watch_of_stop_[stop] == ~0u ? retired_ >= due(stop) : reached_[stop];
 }
 
 // Its marker has not come and will not: a thread executes its own in their order; several of others may still be ahead
@@ -166,29 +183,33 @@ void RegionSink::look(channel::MergeThread& merged, uint64_t word) {
   while (next_ < stops_.size()) {
     const bool is_reached = reached(next_);
     if (!is_reached && retired_ < next_look_ && !is_passed(next_)) break;
-    take_stop(!is_reached);
+    take_stop(!is_reached || drifted_[next_]);
   }
 }
 
 void RegionSink::take_stop(bool is_missed) {
   if (is_missed) missed_.push_back(next_);
+  if (reached_[next_]) {
+    --ahead_;
+    shift_ = static_cast<int64_t>(retired_ - stops_[next_].instructions);
+  }
   on_stop_(next_, retired_);
   if (!simulate_) began_.clear();
   simulate_ = stops_[next_].simulate;
-  if (reached_[next_]) --ahead_;
   ++next_;
   set_next_look();
 }
 
 void RegionSink::finish() {
   while (next_ < stops_.size() && (reached(next_) || stops_[next_].instructions <= retired_ + tolerance_))
-    take_stop(!reached(next_));
+    take_stop(!reached(next_) || drifted_[next_]);
 }
 
 // When a stop is to be taken by the number of instructions.
 void RegionSink::set_next_look() {
   next_look_ = std::numeric_limits<uint64_t>::max();
-  if (next_ < stops_.size()) next_look_ = stops_[next_].instructions + (watch_of_stop_[next_] == ~0u ? 0 : tolerance_);
+  if (next_ == stops_.size()) return;
+  next_look_ = watch_of_stop_[next_] == ~0u ? due(next_) : stops_[next_].instructions + tolerance_;
 }
 
 }  // namespace simrun::cli

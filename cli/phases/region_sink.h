@@ -3,7 +3,10 @@
 //
 // A stop is reached by its marker: the path with that execution of the instruction is the first behind it. A marker
 // that does not come is a stop missed: it is taken when a later one of the same thread has come, or several later ones,
-// or when the run is further than the marker's place in the profile by more than `tolerance`.
+// or when the run is further than the marker's place in the profile by more than `tolerance`. A marker that comes by an
+// eighth of that too early, after the shift of the stops before, is none: how often a thread executes what goes by time
+// (a library's functions, when it says how far it has come) differs from run to run. Its stop is missed, and taken by
+// the number of instructions.
 //
 // The run may go through count mode between stops (docs/count-mode.md, "Switches"): executions are then added up from
 // the path counts. A marker that was passed while it was only counted is a stop missed.
@@ -111,6 +114,7 @@ class RegionSink {
   bool reached(size_t stop) const;
   bool is_passed(size_t stop) const;
   void note_reached(size_t stop, uint32_t owner);
+  uint64_t due(size_t stop) const;
   void take_stop(bool is_missed);
   // The first path of a thread in what is simulated: its fetches start anew, as in a replay of that alone.
   void begin(channel::MergeThread& merged) {
@@ -136,8 +140,12 @@ class RegionSink {
   std::vector<uint32_t> watch_of_stop_;
   std::vector<Watch> watches_;
   std::vector<bool> reached_;         // by stop
+  std::vector<bool> drifted_;         // by stop: its marker came too early
   std::vector<size_t> last_reached_;  // by owner: one more than the last of its stops that was reached
   size_t ahead_ = 0;                  // stops reached behind next_
+  uint64_t near_;                     // instructions: how much too early a marker may be
+  int64_t shift_ = 0;                 // of the stop that was reached last: instructions more than in the profile
+  bool counts_ = false;               // threads were in count mode: retired_ was behind what they had executed
   std::map<uint32_t, Process> processes_;
   Process* merged_process_ = nullptr;  // the one met last
   uint32_t process_index_ = 0;

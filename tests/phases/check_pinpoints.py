@@ -288,6 +288,16 @@ def shifts():
 
 
 @in_one_of_three
+def drifts():
+    """Counts that go by time are no markers, and do not make the rest unfound."""
+    done = run(*CONFIG, "-o", "d", "--interval", "20k", "--warm-up", "40k", "--points", "40", "--validate", "--", GUEST)
+    report = json.load(open("d/report.json"))
+    unfound = re.search(r"whole run: (\d+) of (\d+) intervals were not found", done.stderr)
+    assert unfound and 0 < int(unfound[1]) < 0.2 * int(unfound[2]), done.stderr
+    for name in ("L1D MPKI", "CPI estimate", "stores"):
+        assert report["figures"][name]["warm_error"] < 0.1, (name, report["figures"][name])
+
+
 def threads():
     config = ("--config", "l3_4core.yaml")
     done = run(*config, "-o", "d", "--interval", "200k", "--warm-up", "600k", "--validate", "--", GUEST, 4, 4)
