@@ -111,7 +111,7 @@ void release(const Guarded& guarded) {
   LocalMapping mapping(at, bytes);
   if (mapping.header().engine_state >= 2) return;  // executed something else, or left before
   mapping.header().simulator_pid = getpid();
-  Target target(guarded.pid, std::move(mapping), Target::Relation::kStranger);
+  Target target(guarded.pid, std::move(mapping), Target::Relation::kStranger, FileDescriptor(fcntl(guarded.process.get(), F_DUPFD_CLOEXEC, 0)));
   std::atomic<bool> done = false;
   std::thread server([&] {
     for (; !done; usleep(1000)) serve(target);

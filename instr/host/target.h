@@ -23,9 +23,9 @@ class Target {
     kChild,     // of this process: its end is ours to wait for; the destructor kills it if it still runs
     kStranger,  // someone else waits for it
   };
-  // `process`: of a stranger, from open_process().
-  Target(pid_t pid, LocalMapping mapping, Relation relation, FileDescriptor process = FileDescriptor());
-  explicit Target(Launched launched) : Target(launched.pid, std::move(launched.mapping), Relation::kChild) {}
+  // `process`: of a stranger, as open_process() gives it; without it, it has ended.
+  Target(pid_t pid, LocalMapping mapping, Relation relation, FileDescriptor process);
+  explicit Target(Launched launched) : Target(launched.pid, std::move(launched.mapping), Relation::kChild, FileDescriptor()) {}
   ~Target();
   Target(const Target&) = delete;
   Target& operator=(const Target&) = delete;
