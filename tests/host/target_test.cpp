@@ -25,7 +25,7 @@ TEST(Target, ChildThatIsStoppedByItsTracerStillRuns) {
   }
   siginfo_t info{};
   ASSERT_EQ(waitid(P_PID, static_cast<id_t>(pid), &info, WSTOPPED | WNOWAIT), 0);
-  Target target(pid, some_mapping(), Target::Relation::kChild);
+  Target target(pid, some_mapping(), Target::Relation::kChild, FileDescriptor());
   EXPECT_TRUE(target.running());
   ASSERT_EQ(waitpid(pid, nullptr, 0), pid) << "the stop is still there to be handled";
   EXPECT_TRUE(target.running());
