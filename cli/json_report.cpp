@@ -223,6 +223,7 @@ Json engine(const EngineCounts& e) {
           {"code_bytes", e.code_bytes},
           {"links", e.links},
           {"indirect_targets", e.indirect_targets},
+          {"renewals", e.renewals},
           {"dispatches",
            {{"new", e.dispatches_new},
             {"link", e.dispatches_link},

@@ -72,8 +72,29 @@ void LiveTrace::start_thread(const channel::ThreadReport& report, bool written) 
 std::span<const uint64_t> LiveTrace::renumbered(const channel::MergeThread& thread, std::span<const uint64_t> words) {
   Process& process = *processes_[thread.process];
   words_.assign(words.begin(), words.end());
-  process.used.renumber(words_, *process.mapped, writer_.process(thread.process));
+  const std::span<uint64_t> all(words_);
+  for (size_t at = 0; at < all.size();) {  // paths in a row, or an event
+    const auto id = static_cast<uint32_t>(all[at]);
+    const size_t length = id < border::kFirstPath ? all.size() - at : 1 + size_t{process.all->path(id).words};
+    process.used.renumber(all.subspan(at, length), *process.mapped, writer_.process(thread.process));
+    at += length;
+  }
   return words_;
+}
+
+void LiveTrace::forget_paths(uint32_t index) {
+  Process& process = *processes_[index];
+  process.all = std::make_unique<traces::DescriptorTable>();
+  process.descriptors.emplace(*process.mapped, *process.all);
+  process.used = {};
+  ++process.times_forgotten;
+  process.awaits_new_paths = true;
+}
+
+bool LiveTrace::has_new_paths(Process& process) {
+  const auto renewals = process.mapped->header().statistics.renewals.load(std::memory_order_acquire);
+  process.awaits_new_paths = renewals < process.times_forgotten;
+  return !process.awaits_new_paths;
 }
 
 void LiveTrace::forget_process(uint32_t process, bool written) {

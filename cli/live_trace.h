@@ -21,7 +21,7 @@ class LiveTrace {
  public:
   // Which descriptions of code the file gets: those of all code that was translated, or of what is executed in it,
   // found path by path.
-  enum class Code { kAll, kUsed };
+  enum class Code { kAll, kUsed };  // kAll: until a process's paths are forgotten the first time
 
   // The program must have been started with watch_mappings; the writer must be new. Both must outlive this.
   LiveTrace(host::Family& family, traces::Writer& writer, Code code) : family_(family), writer_(writer), code_(code) {}
@@ -33,6 +33,7 @@ class LiveTrace {
   // `written`: what it does from here on is in the file.
   void start_thread(const channel::ThreadReport& report, bool written = true);
   void forget_process(uint32_t process, bool written = true);
+  void forget_paths(uint32_t process);
   // `written`: the thread has items in the file, and goes on there. Returns whether another one ran on that core since.
   bool run_on(const channel::ThreadReport& report, bool written = true);
 
@@ -41,11 +42,11 @@ class LiveTrace {
   // Descriptions up to date with the words of this thread.
   const traces::DescriptorTable& code_of(const channel::MergeThread& thread) {
     Process& process = *processes_[thread.process];
-    process.descriptors->update();
+    if (!process.awaits_new_paths || has_new_paths(process)) process.descriptors->update();
     return process.all ? *process.all : writer_.process(thread.process);
   }
 
-  // What is written; with Code::kUsed one path at a time. An event also has to be looked at, before.
+  // What is written. An event also has to be looked at, before.
   void add_paths(const channel::MergeThread& thread, std::span<const uint64_t> words, uint64_t paths, uint64_t instructions) {
     code_of(thread);
     writer_.add_paths(thread.report.index, in_file(thread, words), paths, instructions);
@@ -70,16 +71,19 @@ class LiveTrace {
   static constexpr uint32_t kNobody = ~uint32_t{0};
   struct Process {
     std::optional<channel::MappedProcess> mapped;  // none: it was gone before it did anything
-    std::unique_ptr<traces::DescriptorTable> all;  // Code::kUsed
+    std::unique_ptr<traces::DescriptorTable> all;  // that ids are of, where those in the file are others
     std::optional<DescriptorCopier> descriptors;   // into `all` or into the file
     DescriptorSelection used;
+    uint64_t times_forgotten = 0;
+    bool awaits_new_paths = false;  // those in its tables are the old ones still, which nothing to come is of
     TraceModules modules;
     std::string command;
     std::optional<uint32_t> thread;  // its first one
   };
   std::span<const uint64_t> in_file(const channel::MergeThread& thread, std::span<const uint64_t> words) {
-    return code_ == Code::kAll ? words : renumbered(thread, words);
+    return processes_[thread.process]->all == nullptr ? words : renumbered(thread, words);
   }
+  static bool has_new_paths(Process& process);
   std::span<const uint64_t> renumbered(const channel::MergeThread& thread, std::span<const uint64_t> words);
   std::unique_ptr<Process> make_process(uint32_t index);
   std::vector<traces::MappedFile> first_files(uint32_t index) const;

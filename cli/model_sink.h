@@ -89,6 +89,9 @@ class BasicModelSink {
   }
   void forget_process(uint32_t process) {
     memory_.forget_process(process);
+    forget_paths(process);
+  }
+  void forget_paths(uint32_t process) {
     if (process < compiled_.size()) compiled_[process].reset();
   }
   void fetch(uint32_t handle, uint64_t line) {
@@ -484,6 +487,7 @@ class DetailedModelSink final {
     memory_.event(process_[thread], event, payload);
   }
   void forget_process(uint32_t process) { memory_.forget_process(process); }
+  void forget_paths(uint32_t) {}
   // During an access: who makes it, and the address that its process has for a name.
   uint32_t process_now() const { return process_now_; }
   uint64_t address_of(uint64_t name) const { return name - distance_; }

@@ -28,6 +28,12 @@ void add_engine_options(CLI::App& app, ProgramOptions& o) {
       ->default_str("1MiB");
   add_size(app, "--code-cache", o.code_cache_bytes, "Size of the code cache", 256u << 10, uint64_t{1} << 30)
       ->default_str("64MiB");
+  app.add_option("--described", o.described_superblocks,
+                 "Superblocks of a process that are described to the simulator at a time, some 250 bytes each")
+      ->transform(whole_number(host::kFewestDescribed, host::kMostDescribed))
+      ->type_name("N")
+      ->capture_default_str()
+      ->group("Engine");
   app.add_option("--max-superblock", o.max_superblock_instructions, "Longest superblock, in instructions")
       ->transform(whole_number(1, 64))
       ->type_name("N")

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "instr/host/launch.h"
+
 namespace CLI {
 class App;
 }
@@ -34,6 +36,7 @@ struct ProgramOptions {
   bool wait_for_children = false;
   uint64_t ring_bytes = 1u << 20;  // per thread; measured: smaller ones cost wake-ups, larger ones gain little
   uint64_t code_cache_bytes = 64u << 20;
+  uint32_t described_superblocks = host::kMostDescribed;
   uint32_t max_superblock_instructions = 64;
   bool link_superblocks = true;
   bool elide_words = true;

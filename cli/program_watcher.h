@@ -37,6 +37,8 @@ class ProgramWatcher {
       act(thread, action, words);
   }
 
+  void forget_paths() { actions_.clear(); }
+
   const analysis::AddressSpace& space() const { return space_; }
   uint64_t failed_modules() const { return failed_modules_; }
 

@@ -21,6 +21,7 @@ host::LaunchOptions launch_options(const ProgramOptions& o, border::Mode mode, c
   l.ring_bytes = whole_chunks(o.ring_bytes);
   l.ring_chunk_bytes = ring_chunk_bytes(o.ring_bytes);
   l.code_cache_bytes = o.code_cache_bytes;
+  l.described_superblocks = o.described_superblocks;
   l.max_superblock_instructions = o.max_superblock_instructions;
   l.link_superblocks = o.link_superblocks;
   l.elide_words = o.elide_words;

@@ -17,7 +17,7 @@ EngineCounts& EngineCounts::operator+=(const EngineCounts& o) {
         &EngineCounts::links, &EngineCounts::dispatches_new, &EngineCounts::dispatches_link,
         &EngineCounts::dispatches_indirect, &EngineCounts::dispatches_syscall, &EngineCounts::dispatches_check,
         &EngineCounts::dispatches_other, &EngineCounts::signals, &EngineCounts::faults, &EngineCounts::flushes,
-        &EngineCounts::protected_pages, &EngineCounts::pages_given_back, &EngineCounts::indirect_targets,
+        &EngineCounts::protected_pages, &EngineCounts::pages_given_back, &EngineCounts::indirect_targets, &EngineCounts::renewals,
         &EngineCounts::paths})
     this->*member += o.*member;
   translation_seconds += o.translation_seconds;

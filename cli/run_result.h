@@ -26,7 +26,8 @@ struct EngineCounts {
   uint64_t protected_pages = 0, pages_given_back = 0;  // of code that could change
   uint64_t indirect_targets = 0;                       // at the end
   double translation_seconds = 0;
-  uint64_t paths = 0;  // in the descriptor table
+  uint64_t renewals = 0;  // of the tables of descriptors
+  uint64_t paths = 0;     // that were described
 
   EngineCounts& operator+=(const EngineCounts& o);
 };

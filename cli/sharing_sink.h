@@ -45,6 +45,9 @@ class SharingSink final : private sim::SiteObserver {
     watcher(thread).event(thread, event, payload);
   }
   void forget_process(uint32_t process) { references_.forget_process(process); }
+  void forget_paths(uint32_t process) {
+    if (process < watchers_.size() && watchers_[process] != nullptr) watchers_[process]->forget_paths();
+  }
   void after_path(uint32_t thread, const uint64_t* words, const channel::PathTable& paths) {
     watcher(thread).after_path(thread, words, paths);
   }

@@ -33,7 +33,7 @@ class SlicesSink final : public BasicModelSink<sim::SlicedModel>, private sim::S
   void lose_paths(uint32_t process) {
     model_.settle();
     for (const std::unique_ptr<MakerSink>& maker : makers_)
-      if (maker != nullptr) maker->forget_process(process);
+      if (maker != nullptr) maker->forget_paths(process);
   }
 
  private:

@@ -47,7 +47,8 @@ EngineCounts engine_counts(const border::ProcessHeader& header) {
           .pages_given_back = s.pages_given_back,
           .indirect_targets = s.indirect_targets,
           .translation_seconds = g_tick_rate.seconds(s.translation_ticks),
-          .paths = header.paths};
+          .renewals = s.renewals,
+          .paths = header.paths + s.forgotten_paths};
 }
 
 // Drain with the interface of Merge, over all processes.

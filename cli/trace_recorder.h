@@ -71,6 +71,10 @@ class WholeRecorder final {
     live_.forget_process(process);
     forget_in(inner_, process);
   }
+  void forget_paths(uint32_t process) {
+    live_.forget_paths(process);
+    inner_.forget_paths(process);
+  }
   void fetch(uint32_t handle, uint64_t line, auto... pc) { inner_.fetch(handle, line, pc...); }
   void data(uint32_t handle, channel::ReferenceKind kind, uint64_t address, uint32_t bytes, auto... pc) {
     inner_.data(handle, kind, address, bytes, pc...);
@@ -106,6 +110,11 @@ class RegionRecorder final {
   void forget_process(uint32_t process) {
     live_.forget_process(process, region_.inside());
     forget_in(inner_, process);
+  }
+  void forget_paths(uint32_t process) {
+    live_.forget_paths(process);
+    region_.forget_paths(process);
+    inner_.forget_paths(process);
   }
   uint32_t run_on(const channel::ThreadReport& report) {
     Part& part = part_of(report.index);

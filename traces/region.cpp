@@ -107,6 +107,10 @@ void RegionTracker::add_module(const Module& module) {
   watch(to_, to_watch_);
 }
 
+void RegionTracker::forget_paths(uint32_t process) {
+  if (process < by_process_.size()) by_process_[process].clear();
+}
+
 void RegionTracker::select(uint32_t process) {
   if (process >= by_process_.size()) by_process_.resize(process + 1);
   marks_ = &by_process_[process];

@@ -34,6 +34,8 @@ class RegionTracker {
   RegionTracker(RegionBound from, RegionBound to, FindFunction find_function);
 
   void add_module(const Module& module);
+  // The paths of a process have other numbers from now on, in another table.
+  void forget_paths(uint32_t process);
   // `path` is about to be executed. True: it belongs to the region.
   bool step(uint32_t thread, uint32_t process, const DescriptorTable& table, uint32_t path, uint32_t instructions) {
     if (path >= marks_of(process).size()) [[unlikely]]

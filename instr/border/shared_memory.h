@@ -51,6 +51,7 @@ struct EngineStatistics {
   std::atomic<uint64_t> signals, faults, flushes, translation_ticks;  // of the time stamp counter: a clock would be a system call
   std::atomic<uint64_t> indirect_targets;                             // now, that look-ups come to
   std::atomic<uint64_t> protected_pages, pages_given_back;            // of code that could change (docs/self-modifying-code.md)
+  std::atomic<uint64_t> renewals, forgotten_paths;                    // times that the tables of descriptors began anew; paths of before
 };
 
 struct ThreadSlotRing {
@@ -229,6 +230,10 @@ struct ProcessHeader {
   // Written by the simulator; used only with watch_calls.
   WatchedEntries watched;
   std::atomic<uint32_t> mappings_read;              // futex: the last ticket of a kMappingChange that the simulator has dealt with
+
+  // Tables of descriptors that begin anew when they are full (docs/self-modifying-code.md).
+  std::atomic<uint32_t> forgets_paths;              // written by the simulator; 1: it does as kForgetPaths says
+  std::atomic<uint32_t> paths_forgotten;            // futex: the last ticket of a kForgetPaths that it has dealt with
 
   std::atomic<uint64_t> last_token;                 // of forks
   FollowRequest requests[kFollowRequests];

@@ -39,6 +39,9 @@ enum class Event : uint32_t {
                        // the next instruction. The first of a process says 0; the last one of a thread, before kThreadEnd, is
                        // where it ended
   kModeSwitch,         // border::Mode from here on, instructions retired
+  // Trace mode:
+  kForgetPaths,        // ticket: the world is stopped until the simulator, having read what all threads of the process have written, has forgotten
+                       // what path ids mean and raised ProcessHeader::paths_forgotten to the ticket
 };
 
 constexpr uint64_t event_word(Event e, uint32_t payload_words) {

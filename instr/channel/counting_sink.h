@@ -24,6 +24,7 @@ class CountingSink final {
   // A sink may also have event(handle, border::Event, payload), and after_path(handle, words, PathTable).
   // The latter is called after the references of a path that no fault cut short.
   void data(uint32_t /*handle*/, ReferenceKind /*kind*/, uint64_t /*address*/, uint32_t /*bytes*/) {}
+  void forget_paths(uint32_t /*process*/) {}
   // All iterations of a repeated string instruction at once (replay.h, TakesIterations).
   uint64_t iterations(uint32_t /*handle*/, std::span<const StringReference> /*first*/, int64_t /*step*/, uint64_t most,
                       uint64_t /*pc*/) {

@@ -109,6 +109,13 @@ DecodedPaths::DecodedPaths(uint64_t capacity, uint32_t line_bytes)
 
 DecodedPaths::~DecodedPaths() { munmap(table_, table_bytes(capacity_)); }
 
+void DecodedPaths::forget() {
+  madvise(table_, table_bytes(capacity_), MADV_DONTNEED);  // zeros again
+  arenas_.clear();
+  arena_left_ = 0;
+  decoded_ = 0;
+}
+
 void DecodedPaths::add_fetches(OwnedPath& to, uint64_t pc, uint32_t length, uint64_t id) const {
   const uint64_t last = (pc + length - 1) >> line_shift_;
   for (uint64_t line = pc >> line_shift_; line <= last; ++line) {

@@ -81,6 +81,9 @@ class DecodedPaths {
   // StreamError when it is no path or its descriptors make no sense.
   virtual uint32_t decode_length(uint64_t word) = 0;
 
+  // What path ids mean from now on is another matter.
+  void forget();
+
   uint64_t capacity() const { return capacity_; }  // numbers of paths are below it
   uint32_t line_bytes() const { return 1u << line_shift_; }
   size_t decoded() const { return decoded_; }

@@ -7,9 +7,11 @@ namespace simrun::channel {
 using border::ThreadState;
 
 Drain::Drain(const MappedProcess& process) : process_(process), readers_(border::kMaxThreads) {
-  // Nobody will look at mappings: who waits for that goes on.
-  process.header().mappings_read.store(~uint32_t{0}, std::memory_order_release);
-  futex_wake_all(process.header().mappings_read);
+  // Nobody will look at mappings, nor decode paths: who waits for that goes on.
+  for (std::atomic<uint32_t>* done : {&process.header().mappings_read, &process.header().paths_forgotten}) {
+    done->store(~uint32_t{0}, std::memory_order_release);
+    futex_wake_all(*done);
+  }
 }
 
 Status Drain::advance(bool alive) {

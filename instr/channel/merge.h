@@ -66,6 +66,10 @@ concept FollowsCores = requires(Sink& s, const ThreadReport& t) {
 };
 
 //   void forget_process(uint32_t)   nothing more comes from the process
+//   void forget_paths(uint32_t)     ids of paths of the process mean others from now on (border::Event::kForgetPaths). Of a
+//       sink without it the processes' code is described once and for all, as far as the tables reach
+template <class Sink>
+concept ForgetsPaths = requires(Sink& s) { s.forget_paths(0u); };
 
 enum class Status { kAdvanced, kIdle, kFinished };
 
@@ -100,6 +104,7 @@ class Merge {
   // One more process, as VirtualTime::add_process; `mapped` must stay until forget(). Throws StreamError.
   uint32_t add_process(const MappedProcess& mapped, const Origin& origin = {}) {
     paths_.push_back(std::make_unique<PathTable>(mapped, line_bytes_));
+    mapped.header().forgets_paths.store(ForgetsPaths<Sink> ? 1 : 0, std::memory_order_relaxed);
     return time_.add_process(mapped, origin);
   }
   // `alive`: the process may still write (known before the next advance()).
@@ -107,6 +112,7 @@ class Merge {
   bool is_done(uint32_t process) const { return time_.is_done(process); }
   void forget(uint32_t process) {
     time_.forget(process);
+    std::erase_if(renewals_, [&](const Renewal& r) { return r.process == process; });
     lose_paths(process);
     paths_[process].reset();
     if constexpr (requires { sink_.forget_process(process); }) sink_.forget_process(process);
@@ -116,6 +122,7 @@ class Merge {
   // Up to some hundred turns. Throws StreamError: the message names the thread.
   Status advance() {
     constexpr int kTurns = 256;
+    if (!renewals_.empty()) renew_paths();
     for (int turn = 0; turn < kTurns; ++turn) {
       MergeThread* thread = nullptr;
       try {
@@ -226,6 +233,10 @@ class Merge {
     const uint64_t payload = words[0] >> 32;
     if (payload >= words.size()) return false;
     thread.ring.consume_to(words.data() + 1 + payload);
+    if (static_cast<uint32_t>(words[0]) == static_cast<uint32_t>(border::Event::kForgetPaths)) {
+      await_renewal(thread, words.subspan(1, payload));
+      return true;
+    }
     if constexpr (WantsEvents<Sink>) sink_.event(thread, words.first(1 + payload));
     if constexpr (WantsEventsWithPaths<Sink>) sink_.event(thread, words.first(1 + payload), *paths_[thread.process]);
     handle_event(thread, static_cast<border::Event>(static_cast<uint32_t>(words[0])), words.subspan(1, payload));
@@ -311,6 +322,8 @@ class Merge {
       case Event::kPathCut:
         require_payload(payload, 2, "path cut");
         return;
+      case Event::kForgetPaths:
+        break;  // between the engine and this class
     }
     throw StreamError(fmt::format("unknown event {}", static_cast<uint32_t>(event)));
   }
@@ -324,10 +337,32 @@ class Merge {
     thread.counted = total;
   }
 
-  // The sink has heard of the mapping: the thread that waits for it may go on.
-  static void let_go_on(std::atomic<uint32_t>& mappings_read, uint64_t ticket) {
-    if (mappings_read.load() < ticket) mappings_read.store(static_cast<uint32_t>(ticket), std::memory_order_release);
-    futex_wake_all(mappings_read);
+  // Of a process whose path ids are to mean something else when all of it has been read. It is stopped until then.
+  struct Renewal {
+    uint32_t process;
+    uint64_t ticket;
+  };
+  void await_renewal(MergeThread& thread, std::span<const uint64_t> payload) {
+    require_payload(payload, 1, "forget paths");
+    if constexpr (!ForgetsPaths<Sink>) throw StreamError("paths are to be forgotten, which nobody can");
+    renewals_.push_back({thread.process, payload[0]});
+    time_.leave(thread);
+  }
+  void renew_paths() {
+    std::erase_if(renewals_, [&](const Renewal& renewal) {
+      if (!time_.has_read_all(renewal.process)) return false;
+      lose_paths(renewal.process);
+      if constexpr (ForgetsPaths<Sink>) sink_.forget_paths(renewal.process);
+      paths_[renewal.process]->forget();
+      let_go_on(paths_[renewal.process]->process().header().paths_forgotten, renewal.ticket);
+      return true;
+    });
+  }
+
+  // What `ticket` is of has been dealt with: the thread that waits for it may go on.
+  static void let_go_on(std::atomic<uint32_t>& done, uint64_t ticket) {
+    if (done.load() < ticket) done.store(static_cast<uint32_t>(ticket), std::memory_order_release);
+    futex_wake_all(done);
   }
 
   Sink& sink_;
@@ -335,6 +370,7 @@ class Merge {
   std::vector<std::unique_ptr<PathTable>> paths_;  // by process
   VirtualTime time_;
   ProcessEvents events_;
+  std::vector<Renewal> renewals_;
   CountingSink counting_;
 };
 

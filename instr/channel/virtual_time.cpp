@@ -68,6 +68,16 @@ void VirtualTime::forget(uint32_t process) {
   processes_[process].reset();
 }
 
+bool VirtualTime::has_read_all(uint32_t process) {
+  for (size_t k = 0; k < known_.size(); ++k) {
+    MergeThread& thread = *known_[k];
+    if (thread.process != process) continue;
+    if (has_words(thread)) return false;
+    if (!thread.unborn.empty()) release_children(thread);  // it is stopped, so its going on cannot be waited for
+  }
+  return true;
+}
+
 bool VirtualTime::finished() const {
   return live_ == 0 && expected_.empty() && std::none_of(processes_.begin(), processes_.end(), [](const auto& p) {
            return p && (!p->searched || p->held);

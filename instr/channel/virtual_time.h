@@ -107,6 +107,8 @@ class VirtualTime {
   bool finished() const;
   // Announced children that were to be followed and are not.
   uint64_t native_children() const { return native_children_; }
+  // Nothing that the process's threads have written is left to be read. None of them runs.
+  bool has_read_all(uint32_t process);
   bool waits_for_runnable() const { return waits_for_runnable_; }
 
   // Events of `thread`'s stream.

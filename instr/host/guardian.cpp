@@ -94,7 +94,8 @@ void serve(Target& target) {
     ring.consumed.store(ring.produced.load());
     if (ring.producer_sleeps.exchange(0) != 0) wake(ring.producer_sleeps);
   }
-  if (h.mappings_read.exchange(UINT_MAX) != UINT_MAX) wake(h.mappings_read);
+  for (std::atomic<uint32_t>* done : {&h.mappings_read, &h.paths_forgotten})
+    if (done->exchange(UINT_MAX) != UINT_MAX) wake(*done);
   for (border::FollowRequest& r : h.requests) {
     auto posted = static_cast<uint32_t>(border::FollowState::kPosted);
     if (r.state.compare_exchange_strong(posted, static_cast<uint32_t>(border::FollowState::kRefused))) wake(r.state);

@@ -14,6 +14,8 @@
 
 namespace simrun::host {
 
+inline constexpr uint32_t kFewestDescribed = 16384, kMostDescribed = 4u << 20;
+
 struct LaunchOptions {
   std::vector<std::string> command;   // program and arguments; the program is searched for in PATH as a shell does
   bool aslr = false;                  // false: address-space randomisation is switched off for the target
@@ -21,6 +23,7 @@ struct LaunchOptions {
   uint64_t ring_bytes = 4u << 20;              // per thread: a multiple of ring_chunk_bytes, 2 to kMaxRingChunks chunks
   uint32_t ring_chunk_bytes = 256u << 10;      // power of two, 8 KiB to 1 GiB
   uint64_t code_cache_bytes = 256u << 20;
+  uint32_t described_superblocks = kMostDescribed;   // at a time; at least kFewestDescribed
   uint32_t max_superblock_instructions = 64;
   bool link_superblocks = true;
   bool elide_words = true;

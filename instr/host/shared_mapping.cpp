@@ -27,11 +27,8 @@ constexpr uint32_t kMinChunkBytes = 8192;  // a chunk must hold the largest path
 static_assert(kMinChunkBytes >= 2 * 8 * kMaxSuperblockWords);
 constexpr uint32_t kMaxChunkBytes = 1u << 30;
 
-constexpr uint32_t kInstructionCapacity = 32u << 20;
-constexpr uint32_t kOperandCapacity = 16u << 20;
-constexpr uint32_t kSuperblockCapacity = 4u << 20;
-constexpr uint32_t kPathCapacity = 8u << 20;
-constexpr uint32_t kCodeCapacity = 6 * kInstructionCapacity;
+// For each superblock that is described, more than most programs have.
+constexpr uint32_t kInstructions = 8, kOperands = 4, kPaths = 2, kCodeBytes = 6 * kInstructions;
 
 void check_options(const LaunchOptions& o) {
   if (!std::has_single_bit(o.ring_chunk_bytes) || o.ring_chunk_bytes < kMinChunkBytes || o.ring_chunk_bytes > kMaxChunkBytes)
@@ -44,6 +41,8 @@ void check_options(const LaunchOptions& o) {
     throw UserError("intervals and path counts go with count mode", 2);
   if (o.mode_switches.size() > kMaxModeSwitches)
     throw UserError(fmt::format("{} switches of mode, more than {}", o.mode_switches.size(), kMaxModeSwitches), 2);
+  if (o.described_superblocks < kFewestDescribed || o.described_superblocks > kMostDescribed)
+    throw UserError(fmt::format("{} descriptions of superblocks: must be {} to {}", o.described_superblocks, kFewestDescribed, kMostDescribed), 2);
   if (o.max_superblock_instructions == 0) throw UserError("a superblock must have at least one instruction", 2);
 }
 
@@ -93,16 +92,16 @@ void lay_out(ProcessHeader& h, const LaunchOptions& o) {
   h.slots_offset = layout.take(h.slot_bytes * kMaxThreads);
   h.stages_offset = layout.take(uint64_t{o.ring_chunk_bytes} * kMaxThreads);
   h.rings_offset = layout.take(o.ring_bytes * kMaxThreads);
-  h.instruction_capacity = kInstructionCapacity;
-  h.instructions_offset = layout.take(sizeof(InstructionDescriptor) * uint64_t{kInstructionCapacity});
-  h.operand_capacity = kOperandCapacity;
-  h.operands_offset = layout.take(sizeof(OperandDescriptor) * uint64_t{kOperandCapacity});
-  h.superblock_capacity = kSuperblockCapacity;
-  h.superblocks_offset = layout.take(sizeof(SuperblockDescriptor) * uint64_t{kSuperblockCapacity});
-  h.path_capacity = o.count_paths ? kMaxCountedPaths : kPathCapacity;
+  h.superblock_capacity = o.described_superblocks;
+  h.instruction_capacity = kInstructions * h.superblock_capacity;
+  h.instructions_offset = layout.take(sizeof(InstructionDescriptor) * uint64_t{h.instruction_capacity});
+  h.operand_capacity = kOperands * h.superblock_capacity;
+  h.operands_offset = layout.take(sizeof(OperandDescriptor) * uint64_t{h.operand_capacity});
+  h.superblocks_offset = layout.take(sizeof(SuperblockDescriptor) * uint64_t{h.superblock_capacity});
+  h.path_capacity = std::min(kPaths * h.superblock_capacity, o.count_paths ? kMaxCountedPaths : ~0u);
   h.paths_offset = layout.take(sizeof(PathDescriptor) * uint64_t{h.path_capacity});
-  h.code_capacity = kCodeCapacity;
-  h.code_offset = layout.take(kCodeCapacity);
+  h.code_capacity = kCodeBytes * h.superblock_capacity;
+  h.code_offset = layout.take(h.code_capacity);
   h.mode_switches_offset = layout.take(sizeof(ModeSwitch) * kMaxModeSwitches);
   if (o.keep_log) h.log_offset = layout.take(sizeof(LogEntry) * uint64_t{kLogEntries});
   if (o.map_code) h.code_map_offset = layout.take(sizeof(CodeMapEntry) * uint64_t{kCodeMapEntries});

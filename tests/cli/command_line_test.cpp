@@ -78,13 +78,14 @@ TEST(CommandLine, EveryEngineOption) {
   const RunOptions o = run_of(
       {"--mode", "null",    "--aslr", "--ring-size",      "128KiB", "--quantum", "7",          "--code-cache",
        "16MiB",  "--stats", "engine", "--max-superblock", "9",      "--no-link", "--no-elide", "--no-unroll", "--force-safe-points",
-       "5",      "--protect-code", "77", "-q",      "-j",     "r.json",           "--",     "true"});
+       "5",      "--protect-code", "77", "--described", "20000", "-q",      "-j",     "r.json",           "--",     "true"});
   EXPECT_EQ(o.mode, RunMode::kNull);
   EXPECT_TRUE(o.program.aslr && o.program.quiet && o.engine_statistics);
   EXPECT_EQ(o.program.ring_bytes, 128u * 1024);
   EXPECT_EQ(o.program.code_cache_bytes, 16u << 20);
   EXPECT_EQ(o.program.quantum, 7u);
   EXPECT_EQ(o.program.protect_code_after, 77u);
+  EXPECT_EQ(o.program.described_superblocks, 20000u);
   EXPECT_EQ(o.program.max_superblock_instructions, 9u);
   EXPECT_FALSE(o.program.link_superblocks || o.program.elide_words || o.program.unroll_loops);
   EXPECT_EQ(o.program.force_safe_points, 5u);
@@ -116,7 +117,8 @@ TEST(CommandLine, HelpHasEveryOptionEveryCommandAndTheExamples) {
   const std::string help = text_of({"--help"});
   for (const char* option :
        {"--config", "--json", "--quiet", "--mode", "--aslr", "--ring-size", "--quantum", "--code-cache", "--stats",
-        "--max-superblock", "--no-link", "--no-elide", "--no-unroll", "--verify", "--force-safe-points", "--protect-code"})
+        "--max-superblock", "--no-link", "--no-elide", "--no-unroll", "--verify", "--force-safe-points", "--protect-code",
+        "--described"})
     EXPECT_NE(help.find(option), std::string::npos) << option;
   for (const SubCommand& command : sub_commands())
     EXPECT_NE(help.find(std::string("\n  ") + command.name + " "), std::string::npos) << command.name;

@@ -1,17 +1,20 @@
 #include "instr/engine/dispatch/descriptor_tables.h"
 
+#include <sys/mman.h>
+
 #include <cstring>
 #include <type_traits>
 #include <unordered_map>
 #include <vector>
 
 #include "instr/engine/context/process.h"
+#include "instr/engine/context/raw_syscall.h"
 
 namespace simrun::engine {
 namespace {
 
-// More than one superblock can need.
-constexpr uint32_t kReserve = 4096;
+// More than one superblock can need; and more than all that are made while the world cannot be stopped (runtime/dispatcher.cpp).
+constexpr uint32_t kReserve = 1024, kRenewalReserve = 4096;
 
 struct PathIds {
   uint32_t first, longest, count;
@@ -83,18 +86,44 @@ bool describe(KnownDescriptors known, const DecodedSuperblock& superblock, const
 }
 
 void start_descriptor_tables() {
-  g_paths.clear();
-  g_newest_by_contents.clear();
+  g_paths = {};
+  g_newest_by_contents = {};
   border::ProcessHeader& h = *g_process.header;
-  h.instructions = h.operands = h.superblocks = 0;
+  h.instructions = h.operands = h.superblocks = h.code_bytes = 0;
   h.paths.store(border::kFirstPath, std::memory_order_release);
 }
 
-bool descriptor_tables_are_full() {
+namespace {
+
+bool have_room_for(uint32_t entries) {
   const border::ProcessHeader& h = *g_process.header;
-  return h.instructions + kReserve > h.instruction_capacity || h.operands + kReserve > h.operand_capacity ||
-         h.superblocks + kReserve > h.superblock_capacity || h.paths + kReserve > h.path_capacity ||
-         h.code_bytes + 15 * kReserve > h.code_capacity;
+  return h.instructions + entries <= h.instruction_capacity && h.operands + entries <= h.operand_capacity &&
+         h.superblocks + entries <= h.superblock_capacity && h.paths + entries <= h.path_capacity &&
+         h.code_bytes + 15 * entries <= h.code_capacity;
+}
+
+}  // namespace
+
+bool descriptor_tables_are_full() { return !have_room_for(kReserve); }
+
+bool descriptor_tables_want_renewal() {
+  const border::ProcessHeader& h = *g_process.header;
+  // With switches of mode a thread looks up what it has traced by path (instrument/budget.cpp: count_traced).
+  if (have_room_for(kRenewalReserve) || !g_process.tracing() || h.mode_switches != 0) return false;
+  return !g_process.has_reader() || h.forgets_paths.load(std::memory_order_relaxed) != 0;
+}
+
+void renew_descriptor_tables() {
+  border::ProcessHeader& h = *g_process.header;
+  h.statistics.forgotten_paths.fetch_add(h.paths - border::kFirstPath, std::memory_order_relaxed);
+  start_descriptor_tables();
+  const auto give_back = [](uint64_t offset, uint64_t bytes) { raw_syscall(SYS_madvise, word(g_process.base + offset), bytes, MADV_REMOVE); };
+  give_back(h.instructions_offset, sizeof(border::InstructionDescriptor) * uint64_t{h.instruction_capacity});
+  give_back(h.operands_offset, sizeof(border::OperandDescriptor) * uint64_t{h.operand_capacity});
+  give_back(h.superblocks_offset, sizeof(border::SuperblockDescriptor) * uint64_t{h.superblock_capacity});
+  give_back(h.paths_offset, sizeof(border::PathDescriptor) * uint64_t{h.path_capacity});
+  give_back(h.code_offset, h.code_capacity);
+  h.statistics.renewals.fetch_add(1, std::memory_order_release);
 }
 
 uint32_t next_path_id() { return g_process.header->paths.load(std::memory_order_relaxed); }

@@ -10,11 +10,17 @@ namespace simrun::engine {
 void start_descriptor_tables();
 bool descriptor_tables_are_full();
 
+// Whether they are nearly full and may begin anew: nobody counts executions by path, and whoever reads the stream can forget what ids mean.
+bool descriptor_tables_want_renewal();
+
+// Begins them anew, and gives their memory back. The world is stopped, there are no translations, nobody is going to read what they say.
+void renew_descriptor_tables();
+
 // Id that the first path of the next superblock will have.
 uint32_t next_path_id();
 
-// Descriptors of the same code at the same address: from before a flush, or of code that is generated again and again. The tables are never
-// emptied, so what is described already is not described a second time.
+// Descriptors of the same code at the same address: from before a flush, or of code that is generated again and again. What is described
+// already is not described a second time.
 struct KnownDescriptors {
   uint32_t superblock = ~0u;
   uint32_t first_path = 0;

@@ -6,7 +6,8 @@
 
 namespace simrun::engine {
 
-// Stops the world and drops all translations, unless someone did since `generation`; the caller holds no lock and has in_cache 0.
+// Stops the world and drops all translations, unless someone did since `generation`; the caller holds no lock and has in_cache 0. Where the
+// tables of descriptors want it they begin anew, when the simulator has read what all threads have written.
 // `waits_for_ever`: else false, and nothing was done, when the others do not come within a tenth of a second.
 bool flush_translations(ThreadContext* self, uint64_t generation, bool waits_for_ever);
 

@@ -6,6 +6,7 @@
 #include "instr/engine/context/app_memory.h"
 #include "instr/engine/context/process.h"
 #include "instr/engine/dispatch/code_table.h"
+#include "instr/engine/dispatch/descriptor_tables.h"
 #include "instr/engine/dispatch/flush.h"
 #include "instr/engine/dispatch/fpu_pointers.h"
 #include "instr/engine/dispatch/safe_points.h"
@@ -121,11 +122,11 @@ bool look_again(uint64_t pc) {
   return is_executable_after_all(AppAddress{pc});
 }
 
-// The code to go on with; 0: nothing executable, or the code cache is full (`generation` to flush).
+// The code to go on with; 0: nothing executable, or the code cache or its descriptions are full (`generation` to flush).
 uint64_t find_code(ThreadContext* c, const Departure& d, bool uses_reserve, uint64_t& full) {
   const std::lock_guard lock(g_translation_lock);
   full = 0;
-  if (code_cache_is_full(uses_reserve)) {
+  if (code_cache_is_full(uses_reserve) || (!uses_reserve && descriptor_tables_want_renewal())) {
     full = code_generation();
     return 0;
   }

@@ -108,6 +108,7 @@ void make_exact(ThreadContext* c, const Recovery& r, KernelUcontext* u) {
 // Out of the code cache, in the middle of a superblock: publish_fault says later what of it has happened.
 void leave_amid(ThreadContext* c, const Recovery& r, KernelUcontext* u) {
   t_cut = r;
+  c->cut_untold.store(1, std::memory_order_relaxed);   // in_cache is 1 still
   c->app.pc = raw(r.pc);
   c->exit_id = kExitFault;
   u->rip = g_routines.leave;
@@ -250,8 +251,9 @@ uint64_t handle_signal(int number, siginfo_t* info, KernelUcontext* u) {
 
 CopyFault last_copy_fault() { return t_copy_fault; }
 
-void publish_fault(ThreadContext* c) {
-  const Recovery& r = t_cut;
+namespace {
+
+void tell_cut(ThreadContext* c, const Recovery& r) {
   // The thread's mode: that of the process may have changed since the fault.
   if (c->mode == border::Mode::kCount) return count_cut(c, r.last_path, r.instructions, r.counted, r.blocks);
   if (c->mode != border::Mode::kTrace) return;
@@ -262,6 +264,13 @@ void publish_fault(ThreadContext* c) {
   uint64_t payload[border::kMaxSuperblockWords + 3] = {r.last_path, r.instructions, 0};
   for (uint32_t k = 0; k < r.words; ++k) payload[3 + k] = stored[k];
   append_words(c, border::Event::kCut, payload, 3u + r.words);
+}
+
+}  // namespace
+
+void publish_fault(ThreadContext* c) {
+  tell_cut(c, t_cut);
+  c->cut_untold.store(0, std::memory_order_release);
 }
 
 }  // namespace simrun::engine
