@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/compressed_ending.h"
 #include "base/user_error.h"
 #include "cli/command_line.h"
 #include "cli/json_report.h"
@@ -67,6 +68,8 @@ RecordOptions parse(const Words& words) {
   add_order_options(line.app(), o.program);
   add_program_options(line.app(), o.program);
   o.program.command = line.parse_with_program(words);
+  if (const std::string_view ending = compressed_ending(o.output); !ending.empty())
+    line.usage_error(fmt::format("-o {}: a trace is compressed in a way of its own, so not {}", o.output, ending));
   if (!region.empty()) {
     const size_t dots = region.find("..");
     if (dots == std::string::npos || o.has_region()) line.usage_error("--region FROM..TO, without --from and --to");

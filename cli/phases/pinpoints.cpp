@@ -42,6 +42,7 @@ constexpr const char* kWhole = "whole.json";
 constexpr const char* kTraces = "regions";
 constexpr const char* kPart = "regions.part.json";
 constexpr const char* kPartState = "regions.part.state";
+constexpr const char* kAsked = "asked.json";
 // So much of the time may be spent on keeping what may be needed by nobody.
 constexpr std::chrono::milliseconds kBetweenParts{200};
 constexpr int kTimesItTook = 20;
@@ -70,7 +71,12 @@ PinPoints::PinPoints(PinPointsOptions options)
 
 int PinPoints::run() {
   open_folder();
-  make_profile();
+  try {
+    make_profile();
+  } catch (const UserError&) {
+    if (made_folder_) take_back_folder();
+    throw;
+  }
   analyse();
   simulate_regions();
   if (o_.validate) simulate_all();
@@ -91,7 +97,7 @@ std::string text_of(const Json& document) {
 // What an earlier call in this folder was for must be what this one is for.
 void PinPoints::open_folder() {
   std::error_code error;
-  fs::create_directories(o_.folder, error);
+  made_folder_ = fs::create_directories(o_.folder, error);
   if (!fs::is_directory(o_.folder))
     throw UserError(fmt::format("cannot make the folder {}: {}", o_.folder, error ? error.message() : "it is none"));
   const json asked = {{"command", o_.program.command},
@@ -100,14 +106,23 @@ void PinPoints::open_folder() {
                       {"leave_out", o_.profile.left_out},
                       {"trace", o_.trace}};
   if (o_.restart)
-    for (const char* name : {kProfile, kRegions, kWhole, kPart, kPartState, "asked.json"})
+    for (const char* name : {kProfile, kRegions, kWhole, kPart, kPartState, kAsked})
       fs::remove(path(name), error);
   const std::string text = text_of(asked);
-  std::ifstream file(path("asked.json"));
+  std::ifstream file(path(kAsked));
   if (file && json::parse(file, nullptr, false) != json::parse(text))
     throw UserError(o_.folder +
                     " holds the results of another program or other intervals: give another folder, or --restart");
-  simpoint::write_whole(path("asked.json"), text);
+  simpoint::write_whole(path(kAsked), text);
+}
+
+// Nothing has come into it but what was asked for.
+void PinPoints::take_back_folder() const {
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(o_.folder, error))
+    if (entry.path().filename() != kAsked) return;
+  fs::remove(path(kAsked), error);
+  fs::remove(o_.folder, error);
 }
 
 // Once more, as if for the first time: a file as input is read again, a file as output is written over.

@@ -43,6 +43,7 @@ class PinPoints {
   void say(fmt::format_string<Arguments...> format, Arguments&&... arguments) const;
 
   void open_folder();
+  void take_back_folder() const;
   void make_profile();
   void analyse();
   void simulate_regions();
@@ -75,6 +76,7 @@ class PinPoints {
   PinPointsOptions o_;
   std::optional<RecordedRun> recorded_;
   Findings found_;
+  bool made_folder_ = false;
   long input_ = -1, output_ = -1;  // where the program's standard input and output stood at first; -1: no files
   int runs_ = 0;
 };

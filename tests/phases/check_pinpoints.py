@@ -428,7 +428,11 @@ def errors():
     assert "cannot make the folder file: Not a directory" in message(*CONFIG, "-o", "file", "--", "true", status=1)
     open("file", "w").close()
     assert "cannot make the folder file" in message(*CONFIG, "-o", "file", "--", "true", status=1)
-    message(*CONFIG, "-o", "d", "--", "/no/such/program", status=127)
+    message(*CONFIG, "-o", "d/e", "--", "/no/such/program", status=127)
+    assert not os.path.exists("d/e")
+    os.mkdir("kept")
+    message(*CONFIG, "-o", "kept", "--", "/no/such/program", status=127)
+    assert os.path.isdir("kept"), "it was there before"
     assert "one interval" in run(*CONFIG, "-o", "t", "--", "true").stderr
     strict = message(*CONFIG, "-o", "s", "--interval", "100k", "--warm-up", "0", "--validate", "--max-error", "1e-9",
                      "--", GUEST, "1", status=1)

@@ -145,6 +145,12 @@ TEST_F(RecordCommand, SaysWhenARegionIsNotReached) {
   EXPECT_EQ(status_, 2);
 }
 
+TEST_F(RecordCommand, NamesThatPromiseAnotherCompressionAreRefused) {
+  EXPECT_THAT(simrun("record -o " + file("t.trace.gz") + " -- " + kMarked), HasSubstr("compressed in a way of its own, so not .gz"));
+  EXPECT_EQ(status_, 2);
+  EXPECT_TRUE(fs::is_empty(directory_));
+}
+
 // An instruction count is of the whole run, at the end of a region too.
 TEST_F(RecordCommand, SaysWhenARegionEndsBeforeItStarts) {
   EXPECT_THAT(simrun("record -o " + file("t") + " --from main --to 500 -- " + kMarked), HasSubstr("nothing was recorded: "));
