@@ -79,6 +79,7 @@ int PinPoints::run() {
   }
   analyse();
   simulate_regions();
+  check_regions_are_found(found_);  // before the whole run is simulated
   if (o_.validate) simulate_all();
   if (o_.states) replay_regions();
   return report();

@@ -61,7 +61,7 @@ RegionCounts region_counts(const Findings& found) {
   if (found_weight < 0.9)
     throw UserError(
         fmt::format("regions {} of the profile were not found again, which stand for {:.0f}% of the run: the runs "
-                    "differ too much",
+                    "differ too much. Of one run, recorded, all is found (simrun record; then --trace)",
                     fmt::join(counts.lost, ", "), 100 * (1 - found_weight)));
   scale_to_1(counts.weights);
   return counts;
@@ -203,6 +203,8 @@ PinPointsReport make_report(const Findings& found) {
   report.picture = phase_picture(found.profile.command, found.labels, found.plan, lines);
   return report;
 }
+
+void check_regions_are_found(const Findings& found) { region_counts(found); }
 
 double measured_part(const Findings& found) {
   double sum = 0;

@@ -30,7 +30,10 @@ struct PinPointsReport {
   std::string worst_name;
 };
 
-// Throws UserError when a region holds no instruction.
+// Of `found.stretches`. Throws UserError when regions that stand for more than a tenth of the run hold no instruction.
+void check_regions_are_found(const Findings& found);
+
+// Throws as that.
 PinPointsReport make_report(const Findings& found);
 
 // The parts of the run's instructions that are measured, and that are simulated (with warm-ups).

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "../sim/machines.h"
+#include "base/user_error.h"
 #include "sim/hierarchy.h"
 
 namespace simrun::cli {
@@ -48,6 +49,19 @@ TEST(PinPointsReport, AWeightOfWhatIsFoundIsAll) {
   const auto document = make_report(found).document;
   EXPECT_EQ(document["lost"], nlohmann::json({2}));
   EXPECT_NEAR(document["figures"]["loads"]["predicted"].get<double>(), 100 * 90 / 1400.0, 1e-9);
+}
+
+TEST(PinPointsReport, TooMuchThatIsNotFoundIsAnErrorThatSaysWhatToDo) {
+  Findings found = two_phases(1400);
+  check_regions_are_found(found);
+  found.stretches[1][0] = 0;
+  try {
+    check_regions_are_found(found);
+    FAIL() << "half of the run was not found";
+  } catch (const UserError& error) {
+    EXPECT_NE(std::string(error.what()).find("regions 2 of the profile were not found again, which stand for 50%"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("--trace"), std::string::npos);
+  }
 }
 
 }  // namespace
