@@ -1,5 +1,8 @@
 #include "instr/engine/dispatch/forget_paths.h"
 
+#include <linux/futex.h>
+
+#include <atomic>
 #include <vector>
 
 #include "instr/engine/context/process.h"
@@ -30,16 +33,23 @@ void wait_for_cuts(ThreadContext* self) {
 }  // namespace
 
 void have_paths_forgotten(ThreadContext* self) {
-  // The simulator waits for the words of threads that run. These have none before the world goes on.
+  // The simulator waits for the words of threads that run. These have none before the world goes on, but for some that come out of the kernel.
   std::vector<ThreadContext*> waiting;
-  for (uint32_t k = 0; k < g_process.header->slots_used.load(); ++k)
-    if (ThreadContext* const c = g_process.slot(k); change_state(c, border::ThreadState::kRunning, border::ThreadState::kWaitingInEngine))
-      waiting.push_back(c);
-  wake_consumer();
+  const auto have_them_wait = [&] {
+    for (uint32_t k = 0; k < g_process.header->slots_used.load(); ++k)
+      if (ThreadContext* const c = g_process.slot(k); change_state(c, border::ThreadState::kRunning, border::ThreadState::kWaitingInEngine))
+        waiting.push_back(c);
+  };
+  have_them_wait();
   wait_for_cuts(self);
   const uint32_t ticket = ++g_last_ticket;
   append_event(self, border::Event::kForgetPaths, {ticket});
-  wait_for_simulator(self, g_process.header->paths_forgotten, ticket);
+  wake_consumer();
+  std::atomic<uint32_t>& forgotten = g_process.header->paths_forgotten;
+  for (uint32_t seen; (seen = forgotten.load(std::memory_order_acquire)) < ticket && !simulator_is_gone(); have_them_wait()) {
+    const timespec moment{0, 1'000'000};
+    raw_syscall(SYS_futex, word(&forgotten), FUTEX_WAIT, seen, word(&moment));
+  }
   for (ThreadContext* c : waiting) change_state(c, border::ThreadState::kWaitingInEngine, border::ThreadState::kRunning);
 }
 

@@ -204,16 +204,4 @@ void wake_consumer() {
   raw_syscall(SYS_futex, word(&sleeps), FUTEX_WAKE, 1);
 }
 
-void wait_for_simulator(ThreadContext* c, std::atomic<uint32_t>& done, uint32_t ticket) {
-  set_thread_state(c, border::ThreadState::kWaitingInEngine);
-  wake_consumer();
-  for (;;) {
-    const uint32_t seen = done.load(std::memory_order_acquire);
-    if (seen >= ticket || simulator_is_gone()) break;
-    const timespec timeout{0, 100'000'000};   // to notice a dead simulator
-    raw_syscall(SYS_futex, word(&done), FUTEX_WAIT, seen, word(&timeout));
-  }
-  set_thread_state(c, border::ThreadState::kRunning);
-}
-
 }  // namespace simrun::engine

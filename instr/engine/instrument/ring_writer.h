@@ -41,8 +41,6 @@ void append_path(ThreadContext* context, uint32_t path, uint32_t words);
 // Tells the simulator what the thread is doing, and wakes it if it waits for someone.
 void set_thread_state(ThreadContext* context, border::ThreadState state);
 void wake_consumer();
-// Until the simulator has raised `done` to `ticket`, which an event of the thread's stream has told it.
-void wait_for_simulator(ThreadContext* context, std::atomic<uint32_t>& done, uint32_t ticket);
 // The simrun process has ended: nobody reads streams or answers any more. Any time.
 bool simulator_is_gone();
 

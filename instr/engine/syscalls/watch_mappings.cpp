@@ -19,6 +19,19 @@ namespace {
 // as well.
 std::atomic<uint32_t> g_last_ticket{0};
 
+void wait_for_simulator(ThreadContext* c, uint32_t ticket) {
+  std::atomic<uint32_t>& read = g_process.header->mappings_read;
+  set_thread_state(c, border::ThreadState::kWaitingInEngine);
+  wake_consumer();
+  for (;;) {
+    const uint32_t seen = read.load(std::memory_order_acquire);
+    if (seen >= ticket || simulator_is_gone()) break;
+    const timespec timeout{0, 100'000'000};   // to notice a dead simulator
+    raw_syscall(SYS_futex, word(&read), FUTEX_WAIT, seen, word(&timeout));
+  }
+  set_thread_state(c, border::ThreadState::kRunning);
+}
+
 // The file, or nothing, that an mmap mapped; the number of a System V segment.
 struct MappedObject {
   uint64_t device = border::kNoDevice, number = 0;
@@ -29,7 +42,7 @@ void report(ThreadContext* c, uint64_t number, const uint64_t* a, bool maps_code
   const uint32_t ticket = wait ? g_last_ticket.fetch_add(1) + 1 : 0;
   append_event(c, border::Event::kMappingChange,
                {number, c->app.gpr[kRax], a[0], a[1], a[2], a[3], a[4], a[5], ticket, object.device, object.number});
-  if (wait) wait_for_simulator(c, g_process.header->mappings_read, ticket);
+  if (wait) wait_for_simulator(c, ticket);
 }
 
 MappedObject object_of(uint64_t descriptor) {
