@@ -69,11 +69,11 @@ class LiveTrace {
  private:
   static constexpr uint32_t kNobody = ~uint32_t{0};
   struct Process {
-    std::optional<channel::MappedProcess> mapped;  // none: it was gone before it did anything
+    std::optional<channel::MappedProcess> mapped;  // none: it has ended, maybe before it did anything
     std::unique_ptr<traces::DescriptorTable> all;  // Code::kUsed
     std::optional<DescriptorCopier> descriptors;   // into `all` or into the file
     DescriptorSelection used;
-    TraceModules modules;
+    TraceModules modules;  // these two also when it has ended: for children that come later
     std::string command;
     std::optional<uint32_t> thread;  // its first one
   };

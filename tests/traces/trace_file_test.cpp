@@ -141,6 +141,32 @@ TEST(TraceFile, MemoryBeforeChunks) {
   EXPECT_EQ(changes(2), changes(1));
 }
 
+// Descriptions of a process that has ended go into the file with the chunk under way, as if it lived, and then out of
+// memory.
+TEST(TraceFile, ProcessesThatHaveEndedAreNotKept) {
+  const ScratchDirectory scratch;
+  const auto write = [&](const std::string& name, bool end) {
+    MadeTrace made(5);
+    Writer writer(scratch.file(name), {{"command", {"made"}}}, {.workers = 2, .chunk_words = 2000});
+    for (uint32_t process = 0; process < 100; ++process) {
+      EXPECT_EQ(writer.add_process({}), process);
+      made.describe(writer.process(process));
+      writer.start_thread(process, process, 100, 0, 0);
+      uint64_t instructions = 0;
+      const auto paths = made.paths(100, &instructions);
+      writer.add_paths(process, paths, 100, instructions);
+      if (!end) continue;
+      writer.end_process(process);
+      EXPECT_LE(writer.processes_described(), 20u);
+    }
+    writer.finish({{"threads", nlohmann::ordered_json::array()}});
+    std::ifstream file(scratch.file(name), std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  EXPECT_EQ(write("ended", true), write("alive", false));
+  EXPECT_EQ(Reader(scratch.file("ended")).processes(), 100u);
+}
+
 TEST(TraceFile, SameBytesWithAnyNumberOfWorkers) {
   const ScratchDirectory scratch;
   write_made_trace(scratch.file("one"), 9, 2, 5, {.workers = 1});
