@@ -59,6 +59,8 @@ void Writer::end_process(uint32_t process) {
   state.rest = new_descriptors(process);
   state.shapes = state.table->shapes();
   state.table.reset();
+  ended_bytes_ += state.rest.size() + state.shapes.path_count * sizeof(PathShape);
+  if (ended_bytes_ >= options_.ended_bytes) close_chunk();
 }
 
 void Writer::add_module(const Module& module) { new_modules_.push_back(module); }
@@ -183,6 +185,7 @@ void Writer::seal_descriptors(Task& task) {
     state.shapes = {};
     return true;
   });
+  ended_bytes_ = 0;
 }
 
 void Writer::close_chunk() {

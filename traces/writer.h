@@ -25,6 +25,7 @@ struct WriterOptions {
   int level = 1;                      // of zstd
   uint32_t workers = 0;               // 0: as many as processors, at most 8
   uint64_t chunk_words = 4u << 20;    // at which a chunk is closed
+  uint64_t ended_bytes = 32u << 20;   // the same, of descriptions of processes that have ended meanwhile
 };
 
 class Writer {
@@ -109,6 +110,7 @@ class Writer {
   WriterOptions options_;
   SectionFileWriter file_;
   std::vector<ProcessState> processes_;
+  uint64_t ended_bytes_ = 0;         // ProcessState::rest and shapes
   std::vector<uint32_t> described_;  // those that live, or ended since the open chunk was begun; ascending
   std::vector<ThreadState> threads_;
   std::vector<ProcessRecord> new_processes_;
