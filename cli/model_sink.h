@@ -483,7 +483,10 @@ class DetailedModelSink final {
   void event(uint32_t thread, border::Event event, std::span<const uint64_t> payload) {
     memory_.event(process_[thread], event, payload);
   }
-  void forget_process(uint32_t process) { memory_.forget_process(process); }
+  void forget_process(uint32_t process) {
+    memory_.forget_process(process);
+    model_.forget_process(process);
+  }
   // During an access: who makes it, and the address that its process has for a name.
   uint32_t process_now() const { return process_now_; }
   uint64_t address_of(uint64_t name) const { return name - distance_; }

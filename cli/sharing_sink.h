@@ -44,7 +44,10 @@ class SharingSink final : private sim::SiteObserver {
     references_.event(thread, event, payload);
     watcher(thread).event(thread, event, payload);
   }
-  void forget_process(uint32_t process) { references_.forget_process(process); }
+  void forget_process(uint32_t process) {
+    references_.forget_process(process);
+    if (process < watchers_.size() && watchers_[process] != nullptr) watchers_[process]->end();
+  }
   void after_path(uint32_t thread, const uint64_t* words, const channel::PathTable& paths) {
     watcher(thread).after_path(thread, words, paths);
   }
