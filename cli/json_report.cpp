@@ -264,23 +264,19 @@ void put_times(Json& json, const RunResult& r, const sim::CoreStatistics& counts
   if (r.machine->tlb) json["fetch_tlb"] = tlb(counts.fetch_tlb), json["data_tlb"] = tlb(counts.data_tlb);
 }
 
-// Of an interval: demand accesses by the level that answered, of those that made any.
-Json by_level(const RunResult& r, const std::vector<sim::CoreStatistics>& all, const char* number) {
-  Json list = Json::array();
-  for (size_t i = 0; i < all.size(); ++i) {
-    Json json = {{number, i}, {"answered_by", Json::object()}};
-    uint64_t sum = 0;
-    for (size_t level = 0; level < all[i].served.size(); ++level) {
-      const auto& levels = r.machine->levels;
-      const uint64_t answered = all[i].served[level].demand();
-      json["answered_by"][level < levels.size() ? levels[level].name : "memory"] = answered;
-      sum += answered;
-    }
-    json["handed_over"] = all[i].handed_over.demand();
-    put_times(json, r, all[i]);
-    if (sum != 0) list.push_back(std::move(json));
+// Of an interval: demand accesses by the level that answered, if there were any.
+void put_by_level(Json& list, const RunResult& r, const char* name, size_t number, const sim::CoreStatistics& counts) {
+  Json json = {{name, number}, {"answered_by", Json::object()}};
+  uint64_t sum = 0;
+  for (size_t level = 0; level < counts.served.size(); ++level) {
+    const auto& levels = r.machine->levels;
+    const uint64_t answered = counts.served[level].demand();
+    json["answered_by"][level < levels.size() ? levels[level].name : "memory"] = answered;
+    sum += answered;
   }
-  return list;
+  json["handed_over"] = counts.handed_over.demand();
+  put_times(json, r, counts);
+  if (sum != 0) list.push_back(std::move(json));
 }
 
 Json intervals(const RunResult& r) {
@@ -299,8 +295,11 @@ Json intervals(const RunResult& r) {
     put_times(json, r, interval.cores);
     json["memory"] = memory(interval.memory);
     json["transfers"] = transfers(interval.transfers);
-    json["cores"] = by_level(r, interval.by_core, "core");
-    json["threads"] = by_level(r, interval.by_thread, "index");
+    json["cores"] = json["threads"] = Json::array();
+    for (size_t core = 0; core < interval.by_core.size(); ++core)
+      put_by_level(json["cores"], r, "core", core, interval.by_core[core]);
+    for (const sim::ThreadCounts& of : interval.by_thread)
+      put_by_level(json["threads"], r, "index", of.thread, of.counts);
     list.push_back(std::move(json));
   }
   return list;

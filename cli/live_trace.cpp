@@ -28,7 +28,7 @@ std::unique_ptr<LiveTrace::Process> LiveTrace::make_process(uint32_t index) {
   auto process = std::make_unique<Process>();
   traces::ProcessRecord record{origin_of(birth.kind), birth.parent, birth.token, 0, writer_.instructions(), {}};
   if (family_.is_forgotten(index)) {
-    writer_.add_process(record);
+    writer_.end_process(writer_.add_process(record));
     return process;
   }
   host::Target& target = family_[index];
@@ -98,8 +98,15 @@ bool LiveTrace::has_new_paths(Process& process) {
 }
 
 void LiveTrace::forget_process(uint32_t process, bool written) {
-  if (process >= processes_.size() || !processes_[process]->thread) return;
-  put_event(*processes_[process]->thread, traces::Event::kProcessEnd, {}, written);
+  if (process >= processes_.size()) return;
+  Process& ended = *processes_[process];
+  if (ended.thread) put_event(*ended.thread, traces::Event::kProcessEnd, {}, written);
+  if (!ended.mapped) return;
+  ended.descriptors.reset();
+  ended.mapped.reset();
+  ended.all.reset();
+  ended.used = DescriptorSelection();
+  writer_.end_process(process);
 }
 
 void LiveTrace::put_event(uint32_t thread, traces::Event event, std::optional<uint64_t> payload, bool written) {

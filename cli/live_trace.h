@@ -70,13 +70,13 @@ class LiveTrace {
  private:
   static constexpr uint32_t kNobody = ~uint32_t{0};
   struct Process {
-    std::optional<channel::MappedProcess> mapped;  // none: it was gone before it did anything
+    std::optional<channel::MappedProcess> mapped;  // none: it has ended, maybe before it did anything
     std::unique_ptr<traces::DescriptorTable> all;  // that ids are of, where those in the file are others
     std::optional<DescriptorCopier> descriptors;   // into `all` or into the file
     DescriptorSelection used;
     uint64_t times_forgotten = 0;
     bool awaits_new_paths = false;  // those in its tables are the old ones still, which nothing to come is of
-    TraceModules modules;
+    TraceModules modules;           // these two also when it has ended: for children that come later
     std::string command;
     std::optional<uint32_t> thread;  // its first one
   };

@@ -486,7 +486,10 @@ class DetailedModelSink final {
   void event(uint32_t thread, border::Event event, std::span<const uint64_t> payload) {
     memory_.event(process_[thread], event, payload);
   }
-  void forget_process(uint32_t process) { memory_.forget_process(process); }
+  void forget_process(uint32_t process) {
+    memory_.forget_process(process);
+    model_.forget_process(process);
+  }
   void forget_paths(uint32_t) {}
   // During an access: who makes it, and the address that its process has for a name.
   uint32_t process_now() const { return process_now_; }

@@ -21,18 +21,15 @@ constexpr uint64_t whole_pages(uint64_t bytes) { return (bytes + 4095) & ~uint64
 
 }  // namespace
 
-ProgramWatcher::Thread& ProgramWatcher::know(uint32_t thread) {
-  if (thread >= threads_.size()) threads_.resize(thread + 1);
-  return threads_[thread];
-}
-
 void ProgramWatcher::event(uint32_t thread, Event event, std::span<const uint64_t> payload) {
   if (event == Event::kThreadStart && payload.size() >= 3)
-    know(thread).thread_pointer = payload[2];
+    threads_[thread].thread_pointer = payload[2];
   else if (event == Event::kFsBase && !payload.empty())
-    space_.set_thread_pointer(thread, know(thread).thread_pointer = payload[0]);
+    space_.set_thread_pointer(thread, threads_[thread].thread_pointer = payload[0]);
   else if (event == Event::kMappingChange && payload.size() >= 9)
     change_mapping(thread, payload);
+  else if (event == Event::kThreadEnd)
+    threads_[thread] = Thread();
 }
 
 // --- Calls ---------------------------------------------------------------------------------------------------------
@@ -67,7 +64,7 @@ void ProgramWatcher::act(uint32_t thread, const Action& action, const uint64_t* 
   if (action.arguments != border::kNoWord) enter(thread, action, words);
   if (action.kind == Action::kNone) return;
   const uint64_t slot = channel::evaluate(action.slot, words);
-  Thread& t = know(thread);
+  Thread& t = threads_[thread];
   if (action.kind == Action::kCall) {
     if (!t.has_stack) {
       t.has_stack = true;
@@ -83,7 +80,7 @@ void ProgramWatcher::act(uint32_t thread, const Action& action, const uint64_t* 
 // What is given back is free from here on: before the function returns another thread may have it.
 void ProgramWatcher::enter(uint32_t thread, const Action& action, const uint64_t* words) {
   const uint64_t* arguments = words + action.arguments;
-  if (!know(thread).calls.enter(action.allocator, arguments)) return;
+  if (!threads_[thread].calls.enter(action.allocator, arguments)) return;
   const bool releases = action.allocator == AllocatorKind::kRelease || action.allocator == AllocatorKind::kReallocate ||
                         action.allocator == AllocatorKind::kReallocArray;
   if (releases && arguments[0] != 0) space_.release(arguments[0]);
@@ -111,7 +108,7 @@ void ProgramWatcher::change_mapping(uint32_t thread, std::span<const uint64_t> p
     case SYS_mremap:
       space_.unmap(payload[2], whole_pages(payload[3]));
       space_.map_memory(result, whole_pages(payload[4]), thread,
-                        space_.sites.intern(know(thread).calls.frames(analysis::CallSites::kMostFrames)), false);
+                        space_.sites.intern(threads_[thread].calls.frames(analysis::CallSites::kMostFrames)), false);
       break;
     case SYS_brk:
       space_.set_break(result);
@@ -129,7 +126,7 @@ void ProgramWatcher::map(uint32_t thread, std::span<const uint64_t> payload) {
   const uint64_t address = payload[1], flags = payload[5], ticket = payload[8];
   if (ticket != 0) return add_module_at(address);
   space_.map_memory(address, whole_pages(payload[3]), thread,
-                    space_.sites.intern(know(thread).calls.frames(analysis::CallSites::kMostFrames)),
+                    space_.sites.intern(threads_[thread].calls.frames(analysis::CallSites::kMostFrames)),
                     (flags & MAP_FIXED) != 0);
 }
 

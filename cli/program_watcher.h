@@ -11,6 +11,7 @@
 #include "analysis/memory/address_space.h"
 #include "analysis/memory/allocators.h"
 #include "analysis/memory/call_stack.h"
+#include "cli/by_thread.h"
 #include "instr/border/stream.h"
 #include "instr/channel/path_table.h"
 #include "instr/host/target.h"
@@ -37,7 +38,12 @@ class ProgramWatcher {
       act(thread, action, words);
   }
 
-  void forget_paths() { actions_.clear(); }
+  void forget_paths() { actions_ = std::vector<Action>(); }
+  // The process has ended: what is left answers questions, and is what its children began with.
+  void end() {
+    forget_paths();
+    threads_ = ByThread<Thread>();
+  }
 
   const analysis::AddressSpace& space() const { return space_; }
   uint64_t failed_modules() const { return failed_modules_; }
@@ -67,12 +73,11 @@ class ProgramWatcher {
   void add_first_modules();
   void add_module_at(uint64_t address);
   void watch_functions_at(uint64_t address);
-  Thread& know(uint32_t thread);
 
   host::Target& target_;
   analysis::AddressSpace space_;
   std::vector<Action> actions_;  // by id of the path
-  std::vector<Thread> threads_;
+  ByThread<Thread> threads_;
   std::unordered_map<uint64_t, analysis::AllocatorKind> allocators_;  // by address
   uint64_t failed_modules_ = 0;
 };

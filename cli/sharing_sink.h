@@ -44,7 +44,10 @@ class SharingSink final : private sim::SiteObserver {
     references_.event(thread, event, payload);
     watcher(thread).event(thread, event, payload);
   }
-  void forget_process(uint32_t process) { references_.forget_process(process); }
+  void forget_process(uint32_t process) {
+    references_.forget_process(process);
+    if (process < watchers_.size() && watchers_[process] != nullptr) watchers_[process]->end();
+  }
   void forget_paths(uint32_t process) {
     if (process < watchers_.size() && watchers_[process] != nullptr) watchers_[process]->forget_paths();
   }

@@ -158,6 +158,8 @@ class Hierarchy {
   // Null unless they are kept.
   const Details* details() const { return details_.get(); }
   void tell_of_sites(SiteObserver* observer) { details_->tell_of_sites(observer); }
+  // No reference with this Origin::process comes any more: details that no report needs go. Only with details.
+  void forget_process(uint32_t process) { details_->forget_process(process); }
   // A prefetcher wants to know which instruction makes a reference: set_pc() before it, unless access_detailed() is
   // used.
   bool wants_pc() const { return wants_pc_; }

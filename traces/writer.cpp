@@ -48,9 +48,19 @@ Writer::Writer(const std::string& path, const nlohmann::ordered_json& informatio
 Writer::~Writer() { stop_workers(); }
 
 uint32_t Writer::add_process(const ProcessRecord& process) {
+  described_.push_back(static_cast<uint32_t>(processes_.size()));
   processes_.emplace_back();
   new_processes_.push_back(process);
   return static_cast<uint32_t>(processes_.size() - 1);
+}
+
+void Writer::end_process(uint32_t process) {
+  ProcessState& state = processes_[process];
+  state.rest = new_descriptors(process);
+  state.shapes = state.table->shapes();
+  state.table.reset();
+  ended_bytes_ += state.rest.size() + state.shapes.path_count * sizeof(PathShape);
+  if (ended_bytes_ >= options_.ended_bytes) close_chunk();
 }
 
 void Writer::add_module(const Module& module) { new_modules_.push_back(module); }
@@ -148,19 +158,34 @@ void Writer::note_event(uint32_t thread, std::span<const uint64_t> words) {
   if (id == Event::kGsBase && words.size() > 1) state.gs = words[1];
 }
 
+// Since the last call, as a section's contents; empty: none.
+Bytes Writer::new_descriptors(uint32_t process) {
+  ProcessState& state = processes_[process];
+  const DescriptorTable& table = *state.table;
+  if (state.paths_written == table.paths() && state.superblocks_written == table.superblocks()) return {};
+  ByteWriter out;
+  out.varint(process);
+  const Bytes contents = table.write(state.superblocks_written, state.paths_written);
+  out.raw(contents.data(), contents.size());
+  state.paths_written = table.paths();
+  state.superblocks_written = table.superblocks();
+  return out.take();
+}
+
 void Writer::seal_descriptors(Task& task) {
-  for (size_t number = 0; number < processes_.size(); ++number) {
+  for (const uint32_t number : described_) {
     ProcessState& state = processes_[number];
-    const DescriptorTable& table = *state.table;
-    if (state.paths_written == table.paths() && state.superblocks_written == table.superblocks()) continue;
-    ByteWriter out;
-    out.varint(number);
-    const Bytes contents = table.write(state.superblocks_written, state.paths_written);
-    out.raw(contents.data(), contents.size());
-    task.descriptors.push_back(out.take());
-    state.paths_written = table.paths();
-    state.superblocks_written = table.superblocks();
+    Bytes descriptors = state.table != nullptr ? new_descriptors(number) : std::move(state.rest);
+    if (!descriptors.empty()) task.descriptors.push_back(std::move(descriptors));
   }
+  std::erase_if(described_, [&](uint32_t number) {
+    ProcessState& state = processes_[number];
+    if (state.table != nullptr) return false;
+    state.rest = Bytes();
+    state.shapes = {};
+    return true;
+  });
+  ended_bytes_ = 0;
 }
 
 void Writer::close_chunk() {
@@ -171,7 +196,9 @@ void Writer::close_chunk() {
   for (const ThreadPart& part : task->chunk.threads) {
     task->chunk.instructions += part.instructions;
     threads_[part.thread].part = -1;
-    if (!task->shapes.contains(part.process)) task->shapes[part.process] = process(part.process).shapes();
+    const ProcessState& of = processes_[part.process];
+    if (!task->shapes.contains(part.process))
+      task->shapes[part.process] = of.table != nullptr ? of.table->shapes() : of.shapes;
   }
   task->chunk.first_instruction = instructions_ - task->chunk.instructions;
   open_words_ = 0;

@@ -25,6 +25,7 @@ struct WriterOptions {
   int level = 1;                      // of zstd
   uint32_t workers = 0;               // 0: as many as processors, at most 8
   uint64_t chunk_words = 4u << 20;    // at which a chunk is closed
+  uint64_t ended_bytes = 32u << 20;   // the same, of descriptions of processes that have ended meanwhile
 };
 
 class Writer {
@@ -40,6 +41,8 @@ class Writer {
   uint32_t processes() const { return static_cast<uint32_t>(processes_.size()); }
   // Descriptions must be added before words that use them.
   DescriptorTable& process(uint32_t process) { return *processes_[process].table; }
+  // Nothing more is added that is of it: its table goes.
+  void end_process(uint32_t process);
   void add_module(const Module& module);
 
   // What the image has mapped, before its kProcessStart.
@@ -60,6 +63,8 @@ class Writer {
   std::string stopped() const;
   uint64_t instructions() const { return instructions_; }  // added so far
   uint64_t bytes() const;                                  // written so far
+  // Processes of which there are descriptions in memory, written or not; for tests.
+  size_t processes_described() const { return described_.size(); }
 
   // Everything that was added, the summary, the index. `summary`: docs/trace-format.md, "Summary"; what the file holds is
   // added here. Throws UserError.
@@ -72,8 +77,12 @@ class Writer {
     int64_t part = -1;  // in the open chunk
   };
   struct ProcessState {
-    std::unique_ptr<DescriptorTable> table = std::make_unique<DescriptorTable>();
+    std::unique_ptr<DescriptorTable> table = std::make_unique<DescriptorTable>();  // null: ended
     uint32_t superblocks_written = 0, paths_written = kFirstPath;
+    // Of one that has ended, until the open chunk is closed: what was not written of the table, what that chunk's words
+    // are encoded with.
+    Bytes rest;
+    PathShapes shapes;
   };
   struct Task;
   struct ChunkEntry {
@@ -85,6 +94,7 @@ class Writer {
   void note_memory(uint32_t thread, std::span<const uint64_t> words);
   void add_items(uint32_t thread, std::span<const uint64_t> words, uint64_t items, uint64_t instructions);
   void close_chunk();
+  Bytes new_descriptors(uint32_t process);
   void seal_descriptors(Task& task);
   void submit(std::unique_ptr<Task> task);
   void work();
@@ -100,6 +110,8 @@ class Writer {
   WriterOptions options_;
   SectionFileWriter file_;
   std::vector<ProcessState> processes_;
+  uint64_t ended_bytes_ = 0;         // ProcessState::rest and shapes
+  std::vector<uint32_t> described_;  // those that live, or ended since the open chunk was begun; ascending
   std::vector<ThreadState> threads_;
   std::vector<ProcessRecord> new_processes_;
   std::vector<Module> new_modules_;

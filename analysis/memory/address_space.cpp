@@ -87,12 +87,10 @@ void AddressSpace::release(uint64_t address) {
 }
 
 void AddressSpace::start_thread(uint32_t thread, uint64_t thread_pointer, uint64_t stack_pointer) {
-  if (threads_.size() <= thread) threads_.resize(thread + 1);
   threads_[thread] = {thread_pointer, stack_pointer};
 }
 
 void AddressSpace::set_thread_pointer(uint32_t thread, uint64_t thread_pointer) {
-  if (threads_.size() <= thread) threads_.resize(thread + 1);
   threads_[thread].thread_pointer = thread_pointer;
 }
 
@@ -115,8 +113,7 @@ const Block* AddressSpace::live_block(uint64_t address, uint32_t* id) const {
 // A thread's stack, with its control block and thread-local variables at the upper end (glibc, musl).
 Place AddressSpace::thread_memory(uint64_t address, const Range& range, uint64_t start) const {
   constexpr uint64_t kControlBlock = 4096;
-  for (uint32_t t = 0; t < threads_.size(); ++t) {
-    const Thread& thread = threads_[t];
+  for (const auto& [t, thread] : threads_) {
     if (thread.thread_pointer >= start && thread.thread_pointer < range.end) {
       const bool above = address >= thread.stack_pointer && thread.stack_pointer >= start;
       if (above && address < thread.thread_pointer + kControlBlock)
@@ -140,9 +137,11 @@ Place AddressSpace::place(uint64_t address) const {
   if (address >= break_start_ && address < break_end_) return {PlaceKind::kBreak, 0, address};
   // The first thread's stack grows down from where it started, and is no mapping that the program made.
   constexpr uint64_t kFarthest = uint64_t{1} << 30;
-  if (!threads_.empty() && address <= threads_[0].stack_pointer + (1 << 20) &&
-      address + kFarthest > threads_[0].stack_pointer)
-    return {PlaceKind::kStack, 0, threads_[0].stack_pointer - address};
+  if (threads_.empty()) return {PlaceKind::kUnknown, 0, address};
+  const auto first = threads_.find(0);
+  const uint64_t stack_pointer = first == threads_.end() ? 0 : first->second.stack_pointer;
+  if (address <= stack_pointer + (1 << 20) && address + kFarthest > stack_pointer)
+    return {PlaceKind::kStack, 0, stack_pointer - address};
   return {PlaceKind::kUnknown, 0, address};
 }
 

@@ -94,7 +94,7 @@ class AddressSpace {
   std::map<uint64_t, uint32_t> live_;           // start of block to index
   std::map<uint64_t, uint32_t> late_releases_;  // start of block to number
   std::vector<Block> blocks_, mappings_;
-  std::vector<Thread> threads_;
+  std::map<uint32_t, Thread> threads_;
   uint64_t break_start_ = 0, break_end_ = 0;
 };
 

@@ -33,28 +33,37 @@ BlockProfiler::BlockProfiler(const ProfilerOptions& options, OnInterval on_inter
 }
 
 uint32_t BlockProfiler::start_thread(const channel::ThreadReport& thread) {
-  while (threads_.size() <= thread.index) {
-    const auto index = static_cast<uint32_t>(threads_.size());
-    threads_.emplace_back().index = index;
-  }
+  if (threads_.size() <= thread.index) threads_.resize(thread.index + 1);
   return thread.index;
 }
 
-void BlockProfiler::meet(Thread& thread, const channel::MergeThread& merged, channel::PathTable& paths) {
+BlockProfiler::Thread& BlockProfiler::meet(const channel::MergeThread& merged, channel::PathTable& paths) {
   Process& process = processes_[process_of(merged)];
   if (process.table == nullptr) {
     const ProcessOrigin origin = origin_of_(process_of(merged));
     process.name = origin.name;
-    if (origin.copy_of) process.modules = processes_[*origin.copy_of].modules;  // it may have ended already
+    if (origin.copy_of) process.modules = modules_of(*origin.copy_of);  // it may have ended already
     if (origin.mappings) process.modules.know_all(*origin.mappings);
     process.modules.look_at(static_cast<pid_t>(merged.report.tid));
   }
   if (++process.threads == 2)
-    for (Thread& first : threads_)
-      if (first.process == &process) first.before = process.executions;
+    for (const auto& first : counted_)
+      if (first->process == &process && !first->ended) first->before = process.executions;
   process.table = &paths;
-  thread.process = &process;
-  thread.name = names_.of(merged);
+  auto thread = std::make_unique<Thread>();
+  thread->process = &process;
+  thread->index = merged.replay.handle;
+  thread->name = names_.of(merged);
+  const auto behind = [](uint32_t index, const auto& other) { return index < other->index; };
+  const auto place = std::upper_bound(counted_.begin(), counted_.end(), thread->index, behind);
+  threads_[thread->index] = thread.get();
+  return **counted_.insert(place, std::move(thread));
+}
+
+CodeModules BlockProfiler::modules_of(uint32_t process) const {
+  if (const auto living = processes_.find(process); living != processes_.end()) return living->second.modules;
+  const auto forgotten = modules_of_forgotten_.find(process);
+  return forgotten == modules_of_forgotten_.end() ? CodeModules() : forgotten->second;
 }
 
 void BlockProfiler::event(channel::MergeThread& merged, std::span<const uint64_t> words, channel::PathTable& paths) {
@@ -63,13 +72,15 @@ void BlockProfiler::event(channel::MergeThread& merged, std::span<const uint64_t
   names_.event(merged, words);
   if (event == Event::kMappingChange && words.size() >= 10 && words[9] != 0)
     processes_[process_of(merged)].modules.look_at(static_cast<pid_t>(merged.report.tid));
-  if (event == Event::kThreadEnd || event == Event::kExec) take_end(threads_[merged.replay.handle]);
+  if (Thread* const thread = threads_[merged.replay.handle]; thread != nullptr) {
+    if (event == Event::kThreadEnd || event == Event::kExec) take_end(*thread);
+    if (event == Event::kThreadEnd) pack(*thread), threads_[merged.replay.handle] = nullptr;
+  }
   if (event != Event::kCut && event != Event::kPathCut && event != Event::kPathCounts && event != Event::kInterval)
     return;
   if (event != Event::kPathCounts && words.size() < 3)
     throw channel::StreamError(fmt::format("event {} has no words", static_cast<uint32_t>(event)));
-  Thread& thread = threads_[merged.replay.handle];
-  if (thread.process == nullptr) meet(thread, merged, paths);
+  Thread& thread = thread_of(merged, paths);
   if (event == Event::kPathCounts) return take_counts(thread, words.subspan(1));
   if (event == Event::kInterval) return take_report(thread, words[1], words[2]);
   if (words[2] != 0) cut(thread, words[1], static_cast<uint32_t>(words[2]));
@@ -87,6 +98,47 @@ void BlockProfiler::take_counts(Thread& thread, std::span<const uint64_t> words)
 void BlockProfiler::take_end(Thread& thread) {
   running_ -= std::exchange(thread.runs, false);
   if (leader_ != nullptr && (leader_ == &thread || leader_->process == thread.process)) leader_ = nullptr;
+}
+
+// What is left of a thread that has ended until its last interval is over: what it has executed in it.
+void BlockProfiler::pack(Thread& thread) {
+  std::vector<uint64_t> times;
+  times.reserve(thread.touched.size());
+  for (const uint32_t word : thread.touched) times.push_back(thread.executions[word]);
+  thread.executions = std::move(times);
+  thread.touched.shrink_to_fit();
+  thread.before = std::vector<uint64_t>();
+  thread.cut_executions = Executions();
+  thread.ended = true;
+}
+
+// Nothing new is learnt of its code: what its threads have executed in this interval is clear, by block, and the rest can
+// go. Programs may make thousands of processes in an interval.
+void BlockProfiler::forget_process(uint32_t index) {
+  const auto process = processes_.find(index);
+  if (process == processes_.end()) return;
+  const CodeModules& modules = modules_of_forgotten_[index] = std::move(process->second.modules);
+  for (const auto& thread : counted_) {
+    if (thread->process != &process->second) continue;
+    if (!thread->ended) pack(*thread), threads_[thread->index] = nullptr;
+    settle(*thread);
+    thread->process = nullptr;
+    thread->modules = &modules;
+  }
+  processes_.erase(process);
+}
+
+void BlockProfiler::settle(Thread& thread) {
+  take_touched(thread);
+  thread.parts.take([&](uint32_t block, uint64_t instructions) {
+    const uint32_t dimension = block < thread.dimensions.size() ? thread.dimensions[block] : 0;
+    thread.blocks.push_back({thread.process->paths.address_of(block), dimension, instructions});
+  });
+  thread.blocks.shrink_to_fit();
+  thread.executions = std::vector<uint64_t>();
+  thread.touched = std::vector<uint32_t>();
+  thread.parts = SparseCounts();
+  thread.dimensions = std::vector<uint32_t>();
 }
 
 // The thread has retired so many instructions, all of which are counted. `next_pc` 0: it ends.
@@ -219,7 +271,7 @@ void BlockProfiler::begin_interval(const Thread& thread, uint64_t pc, uint64_t m
   overdue_ = 0;
   leader_ = &thread;
   ender_ = nullptr;
-  for (Thread& other : threads_) other.passed = 0, other.last.reset();
+  for (const auto& other : counted_) other->passed = 0, other->last.reset();
   for (auto& [index, other] : processes_) {
     for (const uint32_t word : other.last_words) other.last_executions[word] = 0;
     other.last_words.clear();
@@ -252,7 +304,7 @@ uint64_t BlockProfiler::executions_of(const Process& process, uint64_t pc, const
 // In the intervals that are over.
 void BlockProfiler::add_executions(Thread& thread, uint64_t word, uint64_t times) {
   add(thread.process->executions, word, times);
-  if (thread.process->threads > 1) add(thread.before, word, times);
+  if (thread.process->threads > 1 && !thread.ended) add(thread.before, word, times);
 }
 
 // In the interval that is not over.
@@ -265,10 +317,22 @@ void BlockProfiler::add_cut_execution(Thread& thread, uint64_t pc) {
 void BlockProfiler::flush(Thread& thread) {
   thread.runs = false;
   thread.last.reset();
+  if (thread.process == nullptr) return flush_settled(thread);
   if (thread.touched.empty() && thread.parts.empty()) return;
+  take_touched(thread);
+  name_new_blocks(thread);
+  thread.parts.take([&](uint32_t block, uint64_t instructions) {
+    counts_.add(thread.dimensions[block], instructions);
+    interval_.length += instructions;
+  });
+}
+
+// What is executed in whole paths is in `parts` then, and among the executions of the process.
+void BlockProfiler::take_touched(Thread& thread) {
   PathBlockTable& paths = thread.process->paths;
-  for (const uint32_t word : thread.touched) {
-    const uint64_t times = std::exchange(thread.executions[word], 0);
+  for (size_t k = 0; k < thread.touched.size(); ++k) {
+    const uint32_t word = thread.touched[k];
+    const uint64_t times = std::exchange(thread.executions[thread.ended ? k : word], 0);
     add_executions(thread, word, times);
     add(thread.process->last_executions, word, times);
     thread.process->last_words.push_back(word);
@@ -276,11 +340,20 @@ void BlockProfiler::flush(Thread& thread) {
                          [&](uint32_t block, uint32_t instructions) { thread.parts.add(block, times * instructions); });
   }
   thread.touched.clear();
-  name_new_blocks(thread);
-  thread.parts.take([&](uint32_t block, uint64_t instructions) {
-    counts_.add(thread.dimensions[block], instructions);
-    interval_.length += instructions;
-  });
+}
+
+// As name_new_blocks(), with what settle() has left.
+void BlockProfiler::flush_settled(Thread& thread) {
+  const auto by_address = [](const BlockCount& a, const BlockCount& b) { return a.address < b.address; };
+  std::sort(thread.blocks.begin(), thread.blocks.end(), by_address);
+  for (BlockCount& block : thread.blocks) {
+    if (block.dimension == 0) {
+      profile_.blocks.push_back({thread.modules->place(block.address), thread.index});
+      block.dimension = static_cast<uint32_t>(profile_.blocks.size());
+    }
+    counts_.add(block.dimension, block.instructions);
+    interval_.length += block.instructions;
+  }
 }
 
 // Dimensions of the blocks that the thread has executed for the first time, in the order of their addresses.
@@ -301,7 +374,12 @@ void BlockProfiler::name_new_blocks(Thread& thread) {
 void BlockProfiler::end_interval() {
   entries_.clear();
   interval_.length = interval_left_out_;
-  for (Thread& thread : threads_) flush(thread);
+  for (const auto& thread : counted_) {
+    flush(*thread);
+    if (thread->ended) thread->parts = SparseCounts(), thread->dimensions = std::vector<uint32_t>();
+  }
+  std::erase_if(counted_, [](const auto& thread) { return thread->ended; });
+  leader_ = ender_ = nullptr;
   left_out_ += std::exchange(interval_left_out_, 0);
   retired_ += interval_.length;
   counts_.take([&](uint32_t dimension, uint64_t instructions) {
@@ -311,6 +389,14 @@ void BlockProfiler::end_interval() {
   begun_ = false;
   running_ = 0;
   interval_reported_ = 0;
+}
+
+BlockProfiler::Kept BlockProfiler::kept() const {
+  Kept kept{counted_.size(), processes_.size(), 0};
+  for (const auto& t : counted_)
+    kept.words += t->executions.capacity() + t->before.capacity() + t->dimensions.capacity() + t->parts.size();
+  for (const auto& [index, p] : processes_) kept.words += p.executions.capacity() + p.last_executions.capacity();
+  return kept;
 }
 
 simpoint::Profile BlockProfiler::finish(uint64_t instructions) {

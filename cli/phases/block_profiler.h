@@ -11,9 +11,9 @@
 // time can be relied on between two: it does not know who waited for whom.)
 #pragma once
 
-#include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -60,9 +60,7 @@ class BlockProfiler {
   void fetch(uint32_t, uint64_t) {}
   void data(uint32_t, channel::ReferenceKind, uint64_t, uint32_t) {}
   bool enter_path(channel::MergeThread& merged, const uint64_t* words, channel::PathTable& paths) {
-    Thread& thread = threads_[merged.replay.handle];
-    if (thread.process == nullptr) [[unlikely]]
-      meet(thread, merged, paths);
+    Thread& thread = thread_of(merged, paths);
     const uint64_t word = words[0];
     const PathBlocks* const path = thread.process->paths.find(word);
     if (path != nullptr && path->instructions + looks_back_ <= quiet_ && !path->left_out && !thread.waits &&
@@ -75,12 +73,19 @@ class BlockProfiler {
     return false;
   }
   void event(channel::MergeThread& merged, std::span<const uint64_t> words, channel::PathTable& paths);
+  void forget_process(uint32_t process);
 
   // Ends the last interval. What is known of the run but its command; intervals were given to `on_interval`.
   // `instructions`: retired by all threads; what the end of a process cut off before it was counted is left out.
   simpoint::Profile finish(uint64_t instructions);
   // Of `left_out`: what has left out nothing.
   std::vector<std::string> left_out_nothing() const { return left_out_code_.unused(); }
+
+  // What memory is used for, for tests: `words` are places for numbers of executions.
+  struct Kept {
+    size_t threads = 0, processes = 0, words = 0;
+  };
+  Kept kept() const;
 
  private:
   static constexpr uint32_t kMostPassed = 3;
@@ -98,22 +103,31 @@ class BlockProfiler {
     std::vector<uint32_t> last_words;  // whose are not 0
     Executions last_cut_executions;
   };
+  struct BlockCount {
+    uint64_t address = 0;
+    uint32_t dimension = 0;  // 0: none yet
+    uint64_t instructions = 0;
+  };
   struct Thread {
-    Process* process = nullptr;
+    Process* process = nullptr;  // null: forgotten
     uint32_t index = 0;
     uint64_t reported = 0;  // instructions, from counts
     std::string name;
     bool runs = false;    // has executed something in this interval, and not ended
     bool waits = false;   // at a barrier (kBarrier only)
+    bool ended = false;   // kept until the interval is over, as pack() leaves it
     uint32_t passed = 0;  // barriers that might have ended this interval
     // Executions by word, in the intervals that are over. Not kept while it is the only thread of its process.
     std::vector<uint64_t> before;
     Executions cut_executions;
-    std::vector<uint64_t> executions;  // by word, in this interval
-    std::vector<uint32_t> touched;
+    std::vector<uint64_t> executions;  // by word, in this interval; of one that has ended, by place in `touched`
+    std::vector<uint32_t> touched;     // words
     SparseCounts parts;                            // by block: instructions in this interval, while it ends
     std::vector<uint32_t> dimensions;              // of a block; 0: none yet
     std::optional<channel::PathInstruction> last;  // executed last; only while looking for an end
+    // Of a process that has been forgotten: executed in this interval, and what its code was of.
+    std::vector<BlockCount> blocks;
+    const CodeModules* modules = nullptr;
   };
 
   void count(Thread& thread, uint64_t word, uint64_t times = 1) {
@@ -125,7 +139,16 @@ class BlockProfiler {
     }
     thread.executions[word] += times;
   }
-  void meet(Thread& thread, const channel::MergeThread& merged, channel::PathTable& paths);
+  Thread& thread_of(const channel::MergeThread& merged, channel::PathTable& paths) {
+    Thread* const thread = threads_[merged.replay.handle];
+    if (thread == nullptr) [[unlikely]]
+      return meet(merged, paths);
+    return *thread;
+  }
+  Thread& meet(const channel::MergeThread& merged, channel::PathTable& paths);
+  CodeModules modules_of(uint32_t process) const;
+  static void pack(Thread& thread);
+  static void settle(Thread& thread);
   void take_counts(Thread& thread, std::span<const uint64_t> words);
   void take_end(Thread& thread);
   void take_report(Thread& thread, uint64_t retired, uint64_t next_pc);
@@ -152,7 +175,9 @@ class BlockProfiler {
   void end_interval();
   static void add_executions(Thread& thread, uint64_t word, uint64_t times);
   static void add_cut_execution(Thread& thread, uint64_t pc);
+  static void take_touched(Thread& thread);
   void flush(Thread& thread);
+  void flush_settled(Thread& thread);
   void name_new_blocks(Thread& thread);
   // A barrier: the others wait for the leader until one of them has passed several.
   bool may_end_at_barrier(Thread& thread) const {
@@ -168,10 +193,12 @@ class BlockProfiler {
   OriginOf origin_of_;
   LeftOut left_out_code_;
   std::map<uint32_t, Process> processes_;
+  std::map<uint32_t, CodeModules> modules_of_forgotten_;  // by process: its children begin with them
   ThreadNames names_;
   const Thread* leader_ = nullptr;  // who began the interval and has not ended
   const Thread* ender_ = nullptr;   // it has passed the barrier (kBarrier only) that is to end the interval
-  std::deque<Thread> threads_;
+  std::vector<Thread*> threads_;  // by handle; null: not met, or ended
+  std::vector<std::unique_ptr<Thread>> counted_;  // of this interval: those that live or ended in it, by index
   Barriers barriers_;
   uint64_t looks_back_;    // 1: what is executed last before an interval may end is wanted (Thread::last)
   uint64_t quiet_ = 0;     // counted instructions until the interval may end

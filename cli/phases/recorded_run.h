@@ -120,8 +120,11 @@ class RecordedStreams {
       change_core(thread, payload);
       return size;
     }
-    if (id > static_cast<uint32_t>(traces::Event::kCore) && traces::changes_memory(id))
-      return size;  // not the program's
+    if (id > static_cast<uint32_t>(traces::Event::kCore) && traces::changes_memory(id)) {  // not the program's
+      if constexpr (requires { sink_.forget_process(0u); })
+        if (id == static_cast<uint32_t>(traces::Event::kProcessEnd)) sink_.forget_process(thread.process);
+      return size;
+    }
     sink_.event(thread, {words, size}, *paths_[thread.process]);
     if (id == static_cast<uint32_t>(Event::kThreadStart) && payload.size() >= 3) thread.replay.bases.fs = payload[2];
     if (id == static_cast<uint32_t>(Event::kFsBase) && !payload.empty()) thread.replay.bases.fs = payload[0];

@@ -9,6 +9,7 @@ namespace simrun::cli {
 void ThreadNames::event(const channel::MergeThread& merged, std::span<const uint64_t> words) {
   using border::Event;
   const auto event = static_cast<Event>(static_cast<uint32_t>(words[0]));
+  if (event == Event::kThreadEnd && merged.report.index < names_.size()) std::string().swap(names_[merged.report.index]);
   if ((event != Event::kThreadCreate && event != Event::kThreadCreateFailed) || words.size() < 2) return;
   const std::pair slot{merged.process, static_cast<uint32_t>(words[1])};
   const std::string& creator = of(merged);

@@ -4,7 +4,10 @@
 #include <sys/syscall.h>
 
 #include <algorithm>
+#include <string>
 #include <utility>
+
+#include "instr/channel/stream_error.h"
 
 namespace simrun::channel {
 
@@ -16,22 +19,42 @@ constexpr uint64_t kNoPage = ~uint64_t{0};
 constexpr uint32_t kProcessShift = 48 - MemoryNames::kPageShift;
 // Files and segments have names from here on, each part of 256 GiB a range of its own: aligned, so that what a large
 // page of the file holds is in one large page of names.
-constexpr uint64_t kFirstObjectName = uint64_t{0xf000} << kProcessShift;
+constexpr uint32_t kFirstObjectTag = 0xf000;
+constexpr uint64_t kFirstObjectName = uint64_t{kFirstObjectTag} << kProcessShift;
 constexpr uint32_t kPartShift = 26;
 constexpr uint64_t kPartPages = uint64_t{1} << kPartShift;
+constexpr uint64_t kObjectsOfOwnTags = (kPages - kFirstObjectName) / kPartPages;
+// Addresses of a user end at 2^47, so of what has a process's number the upper half is free: for objects when those names
+// have been used up, from the highest number down, and for processes behind the last number, from number 0 up. (The last
+// part of a half is left out: the kernel's page of old system calls has its names there.)
+constexpr uint64_t kHalfPages = uint64_t{1} << (kProcessShift - 1);
+constexpr uint64_t kObjectsOfHalf = kHalfPages / kPartPages - 1;
+
+// Tags whose upper half is taken: by later processes, by later objects.
+void require_names(uint64_t processes, uint64_t objects) {
+  const uint64_t of_processes = processes - std::min<uint64_t>(processes, kFirstObjectTag);
+  const uint64_t later = objects - std::min(objects, kObjectsOfOwnTags);
+  if (of_processes + (later + kObjectsOfHalf - 1) / kObjectsOfHalf <= kFirstObjectTag) return;
+  throw StreamError("more processes, files and pieces of shared memory than the model has names for (" +
+                    std::to_string(processes) + " and " + std::to_string(objects) + ")");
+}
 
 constexpr uint64_t pages_of(uint64_t bytes) { return (bytes + MemoryNames::kPageBytes - 1) >> MemoryNames::kPageShift; }
 
 }  // namespace
 
-MemoryNames::MemoryNames() = default;
+MemoryNames::MemoryNames(uint64_t objects) : named_(objects) {}
 MemoryNames::~MemoryNames() = default;
 
 uint64_t MemoryNames::own_name(uint32_t process, uint64_t page) {
-  return (page + (uint64_t{process} << kProcessShift)) % kPages;
+  const uint64_t first = process < kFirstObjectTag
+                             ? uint64_t{process} << kProcessShift
+                             : (uint64_t{process - kFirstObjectTag} << kProcessShift) + kHalfPages;
+  return (page + first) % kPages;
 }
 
 void MemoryNames::add(uint32_t process) {
+  require_names(process + uint64_t{1}, named_);
   if (processes_.size() <= process) {
     processes_.resize(process + 1);
     storage_.resize(process + 1);
@@ -195,8 +218,22 @@ void MemoryNames::set_own(uint32_t process, uint64_t begin, uint64_t end) {
   set(process, begin, {end, own_name(process, begin), Kind::kOwn, {}});
 }
 
+// No name comes again: lines of what had it may be in the caches.
+uint64_t MemoryNames::new_object_name() {
+  require_names(processes_.size(), named_ + 1);
+  const uint64_t number = named_++;
+  if (number < kObjectsOfOwnTags) return kFirstObjectName + number * kPartPages;
+  const uint64_t later = number - kObjectsOfOwnTags;
+  const uint64_t tag = kFirstObjectTag - 1 - later / kObjectsOfHalf;
+  return (tag << kProcessShift) + kHalfPages + later % kObjectsOfHalf * kPartPages;
+}
+
+// Shared memory without a file has a number of its own for each mmap, which is not asked for again: where it goes from
+// there, its name goes with it.
 uint64_t MemoryNames::object_name(const Object& object) {
-  return objects_.try_emplace(object, kFirstObjectName + objects_.size() * kPartPages).first->second;
+  if (object.device == border::kSharedMemoryDevice) return new_object_name();
+  const auto known = objects_.find(object);
+  return known != objects_.end() ? known->second : objects_[object] = new_object_name();
 }
 
 void MemoryNames::set_object(uint32_t process, const border::MappedFile& file) {

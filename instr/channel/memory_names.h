@@ -31,9 +31,14 @@ class MemoryNames {
   };
   static constexpr uint64_t kTranslations = 1024;
 
-  MemoryNames();
+  // `objects`: so many files and pieces of shared memory have names already, for tests.
+  explicit MemoryNames(uint64_t objects = 0);
   ~MemoryNames();
 
+  // Files and segments that would have the same name again; for tests.
+  size_t objects_kept() const { return objects_.size(); }
+
+  // These and event() throw StreamError when there are no names left.
   // A process with an image of its own, in which `files` are mapped. `process`: its index, before its first reference.
   void add_image(uint32_t process, std::span<const border::MappedFile> files);
   // A process that `parent`, which is known, has just forked: before the next reference of either.
@@ -94,6 +99,7 @@ class MemoryNames {
   };
 
   static uint64_t own_name(uint32_t process, uint64_t page);
+  uint64_t new_object_name();
   uint64_t look_up(uint32_t process, uint64_t page, bool write);
   static const Region& region_of(const Process& p, uint64_t page);
   static uint64_t name_of(const Process& p, uint64_t page);
@@ -115,7 +121,8 @@ class MemoryNames {
   std::vector<std::unique_ptr<Process>> processes_;  // null: unknown or forgotten
   std::vector<std::unique_ptr<Buffer>> storage_;
   std::vector<Translation*> buffers_;   // by process
-  std::map<Object, uint64_t> objects_;  // names of first pages
+  std::map<Object, uint64_t> objects_;  // names of first pages; not of shared memory that nobody can map again
+  uint64_t named_ = 0;                  // objects so far
   uint64_t unnamed_ = 0;                // shared memory without a file so far
 };
 

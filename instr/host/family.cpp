@@ -447,6 +447,7 @@ void Family::forget(uint32_t index) {
   for (Departure& d : departures_)
     if (d.member == index && d.thread.joinable()) d.thread.join();
   const bool is_being_left = leaver_.joinable() && !left_;  // by a thread that has its targets in hand
+  members_[index].files = std::vector<border::MappedFile>();
   if (index != main_ && !is_being_left) members_[index].target.reset();
 }
 

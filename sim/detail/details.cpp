@@ -40,9 +40,25 @@ OriginCounts& Details::counts_of(const PcKey& key) {
   RecentPc& recent = recent_pcs_[PcKeyHash()(key) % kRecent];
   if (recent.counts != nullptr && recent.key == key) [[likely]]
     return *recent.counts;
-  OriginCounts& counts = pcs_[key];
-  recent = {key, &counts};
-  return counts;
+  const auto [at, is_new] = pcs_.try_emplace(key);
+  if (is_new) pcs_of_[key.process].push_back(key.pc);
+  recent = {key, &at->second};
+  return at->second;
+}
+
+// Children of a fork mostly execute what the caches hold: nobody asks for such counts any more, and they would be there
+// for each process that ever was.
+void Details::forget_process(uint32_t process) {
+  const auto pcs = pcs_of_.find(process);
+  if (pcs == pcs_of_.end()) return;
+  for (RecentPc& recent : recent_pcs_)
+    if (recent.key.process == process) recent = {};
+  for (const uint64_t pc : pcs->second) {
+    const auto counts = pcs_.find({process, pc});
+    if (counts->second.misses == decltype(OriginCounts::misses){} && counts->second.sharing == SharingCounts{})
+      pcs_.erase(counts);
+  }
+  pcs_of_.erase(pcs);
 }
 
 Details::View& Details::add_view(Line& state, uint32_t cache) {

@@ -65,6 +65,9 @@ class Details {
   const MissClasses& classes(uint32_t cache) const { return of_cache(cache).classes; }
   const LifetimeStatistics& lifetimes(uint32_t cache) const { return of_cache(cache).lifetimes; }
 
+  // The process has ended: what its instructions did stays if any of them missed.
+  void forget_process(uint32_t process);
+
   void begin(uint32_t core, Access kind, uint64_t line, uint32_t offset, uint32_t bytes, const Origin& origin);
   void request(uint32_t cache, bool hit) { reached_[reached_count_++] = {cache, hit, false}; }
   // The miss that was told of last was answered by a cache nearer the core.
@@ -148,6 +151,7 @@ class Details {
   LineTable lines_;
   SiteObserver* site_observer_ = nullptr;
   PcTable pcs_;
+  std::unordered_map<uint32_t, std::vector<uint64_t>> pcs_of_;  // by process: of which there are counts
   std::vector<OriginCounts> threads_;
   std::unordered_map<uint64_t, Line> states_;
   std::vector<RecentLine> recent_lines_;  // by line, modulo kRecent

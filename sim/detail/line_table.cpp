@@ -6,8 +6,10 @@ namespace simrun::sim {
 
 namespace {
 
+// Backwards, here and for sites: of threads that run one after the other, as the children of a shell do, those that have
+// ended come first.
 uint32_t use_of(LineRecord& record, const Origin& origin) {
-  for (uint32_t i = 0; i < record.threads.size(); ++i)
+  for (auto i = static_cast<uint32_t>(record.threads.size()); i-- != 0;)
     if (record.threads[i].thread == origin.thread) return i;
   record.threads.push_back({});
   record.threads.back().thread = origin.thread;
@@ -16,7 +18,7 @@ uint32_t use_of(LineRecord& record, const Origin& origin) {
 }
 
 uint32_t site_of(LineRecord& record, const Origin& origin, Access kind, uint32_t offset, uint32_t bytes) {
-  for (uint32_t i = 0; i < record.sites.size(); ++i) {
+  for (auto i = static_cast<uint32_t>(record.sites.size()); i-- != 0;) {
     const Site& s = record.sites[i];
     if (s.origin.pc == origin.pc && s.origin.thread == origin.thread && s.offset == offset && s.bytes == bytes &&
         s.kind == kind)

@@ -1,6 +1,7 @@
 #include "sim/stats/interval_series.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace simrun::sim {
 
@@ -27,6 +28,25 @@ void subtract(std::vector<CoreStatistics>& from, const std::vector<CoreStatistic
   for (size_t i = 0; i < earlier.size(); ++i) from[i] -= earlier[i];
 }
 
+bool counted_nothing(const CoreStatistics& counts) {
+  CoreStatistics nothing;
+  nothing.served.resize(counts.served.size());
+  nothing.upgrades.resize(counts.upgrades.size());
+  return counts == nothing;
+}
+
+// A thread that has not run since, as most that ever were, has no row: else there would be threads times intervals.
+std::vector<ThreadCounts> changes(const std::vector<CoreStatistics>& now, const std::vector<CoreStatistics>& earlier) {
+  std::vector<ThreadCounts> changed;
+  for (uint32_t thread = 0; thread < now.size(); ++thread) {
+    const bool is_new = thread >= earlier.size();
+    if (is_new ? counted_nothing(now[thread]) : now[thread] == earlier[thread]) continue;
+    changed.push_back({thread, now[thread]});
+    if (!is_new) changed.back().counts -= earlier[thread];
+  }
+  return changed;
+}
+
 // Both by `to`, then `from`; what was there earlier is there now.
 void subtract(std::vector<Transfer>& from, const std::vector<Transfer>& earlier) {
   size_t next = 0;
@@ -46,16 +66,16 @@ Interval IntervalSeries::sum_of(uint64_t instructions, const Statistics& statist
     sum.sharing_degrees.push_back(sharing_degrees(level));
     if (level.details) sum.details.push_back(without_kinds_of_sharing(*level.details));
   }
-  sum.by_core = statistics.cores, sum.by_thread = statistics.threads;
+  sum.by_core = statistics.cores;
   for (const CoreStatistics& core : statistics.cores) sum.cores += core;
   sum.memory = statistics.memory;
   sum.transfers = statistics.transfers;
   return sum;
 }
 
-void IntervalSeries::take(uint64_t instructions, const Statistics& now) {
+void IntervalSeries::take(uint64_t instructions, Statistics now) {
   if (instructions == last_.instructions) return;
-  const Interval total = sum_of(instructions, now);
+  Interval total = sum_of(instructions, now);
   Interval change = total;
   change.instructions -= last_.instructions;
   for (size_t i = 0; i < last_.levels.size(); ++i) change.levels[i] -= last_.levels[i];
@@ -64,12 +84,13 @@ void IntervalSeries::take(uint64_t instructions, const Statistics& now) {
     for (size_t degree = 0; degree < last_.sharing_degrees[i].size(); ++degree)
       change.sharing_degrees[i][degree] -= last_.sharing_degrees[i][degree];
   subtract(change.by_core, last_.by_core);
-  subtract(change.by_thread, last_.by_thread);
+  change.by_thread = changes(now.threads, last_threads_);
   change.cores -= last_.cores;
   change.memory -= last_.memory;
   subtract(change.transfers, last_.transfers);
   intervals_.push_back(std::move(change));
-  last_ = total;
+  last_ = std::move(total);
+  last_threads_ = std::move(now.threads);
 }
 
 }  // namespace simrun::sim

@@ -8,11 +8,17 @@
 
 namespace simrun::sim {
 
+struct ThreadCounts {
+  uint32_t thread = 0;
+  CoreStatistics counts;
+};
+
 struct Interval {
   uint64_t instructions = 0;                       // of all threads, within the interval
   std::vector<CacheStatistics> levels;             // as Statistics::levels
   CoreStatistics cores;                            // sum over all cores
-  std::vector<CoreStatistics> by_core, by_thread;  // as Statistics has them
+  std::vector<CoreStatistics> by_core;             // as Statistics has them
+  std::vector<ThreadCounts> by_thread;             // those that counted something, ascending
   std::vector<CacheDetails> details;  // by level; true and false sharing as one, in true_sharing. Empty without them
   std::vector<std::vector<uint64_t>> sharing_degrees;  // by level: of the lines that left it, by sharers
   MemoryStatistics memory;
@@ -22,12 +28,13 @@ struct Interval {
 class IntervalSeries {
  public:
   // `instructions`: so far. Nothing new since the last look: no interval.
-  void take(uint64_t instructions, const Statistics& now);
+  void take(uint64_t instructions, Statistics now);
   const std::vector<Interval>& intervals() const { return intervals_; }
 
  private:
   static Interval sum_of(uint64_t instructions, const Statistics& statistics);
-  Interval last_;
+  Interval last_;  // without threads
+  std::vector<CoreStatistics> last_threads_;
   std::vector<Interval> intervals_;
 };
 

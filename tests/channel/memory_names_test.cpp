@@ -5,6 +5,12 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "instr/channel/stream_error.h"
+
 namespace simrun::channel {
 namespace {
 
@@ -175,6 +181,62 @@ TEST_F(Names, AChildThatHasEndedIsNotSeparated) {
   EXPECT_EQ(write(0, kHeap), kHeap);
   names.add_copy(2, 0);
   EXPECT_EQ(read(2, kHeap), kHeap);
+}
+
+// The numbers of processes end at 61,440, and those of files were in the 4,194,304 ranges behind.
+TEST(ManyNames, FilesAndProcessesDoNotGetTheNamesOfOthers) {
+  MemoryNames names((uint64_t{1} << 22) - 1);
+  names.add_image(0, {});
+  names.add_image(1, {});
+  const auto map = [&](uint64_t file) {
+    const std::array<uint64_t, 11> payload{SYS_mmap, kPlace, kPlace, kPage, PROT_READ, MAP_SHARED, 3, 0, 0, 8, file};
+    names.event(1, border::Event::kMappingChange, payload);
+    return kPlace + names.distance(1, kPlace, false);
+  };
+  std::set<uint64_t> files;
+  for (uint64_t file = 100; file < 1200; ++file) {
+    const uint64_t name = map(file);
+    EXPECT_NE(name >> 47 & 1, 0u) << "an address below 2^47 may have that name in some process";
+    files.insert(name);
+  }
+  EXPECT_EQ(files.size(), 1100u);
+  const auto are_near = [](uint64_t a, uint64_t b) { return b - a < uint64_t{1} << 38; };
+  EXPECT_EQ(std::adjacent_find(files.begin(), files.end(), are_near), files.end());
+  EXPECT_EQ(map(100), map(100));
+
+  const auto own = [&](uint32_t process) {
+    names.add_image(process, {});
+    return kHeap + names.distance(process, kHeap, true);
+  };
+  std::set<uint64_t> heaps;
+  for (const uint32_t process : {0u, 1u, 2u, 0xefffu, 0xf000u, 0xf001u, 0x10000u, 0x10001u, 0x1d000u})
+    heaps.insert(own(process));
+  EXPECT_EQ(heaps.size(), 9u);
+  for (const uint64_t heap : heaps) {
+    const auto behind = files.upper_bound(heap);
+    if (behind != files.begin()) EXPECT_GE(heap - *std::prev(behind), uint64_t{1} << 38);
+  }
+}
+
+TEST(ManyNames, WithoutNamesThereIsAnError) {
+  MemoryNames names((uint64_t{1} << 22) + uint64_t{511} * 0xf000 - 1);
+  names.add_image(0, {});
+  EXPECT_THROW(names.add_image(0xf000, {}), StreamError);
+  const border::MappedFile last{kPlace, kPlace + kPage, 0, 8, 77, true}, one_more{kPlace, kPlace + kPage, 0, 8, 78, true};
+  names.add_image(1, {&last, 1});
+  names.add_image(2, {&last, 1});
+  EXPECT_THROW(names.add_image(3, {&one_more, 1}), StreamError);
+}
+
+// It has a number that does not come again.
+TEST_F(Names, SharedMemoryWithoutAFileIsNotKept) {
+  names.add_image(0, {});
+  names.add_image(1, {});
+  for (int k = 0; k < 100; ++k) {
+    map(1, kPlace, 4, MAP_SHARED);
+    unmap(1, kPlace, 4);
+  }
+  EXPECT_EQ(names.objects_kept(), 0u);
 }
 
 }  // namespace

@@ -49,6 +49,25 @@ TEST(Sharing, CountersInOneLineAreFalselyShared) {
   EXPECT_EQ(d.model.details()->lines().worst(10).size(), 1u);
 }
 
+// Of processes that have ended, as hundreds of children of a shell, only instructions that missed are kept.
+TEST(Details, InstructionsOfProcessesThatHaveEnded) {
+  Hierarchy model(small_machine(1));
+  model.keep_details();
+  for (uint32_t process = 0; process < 50; ++process) {
+    for (uint64_t pc = 0; pc < 100; ++pc)
+      model.access_detailed(0, Access::kLoad, kLine + 64 * ((process * 100 + pc) / 50), 8, {process, process, 0x400000 + pc});
+    if (process != 0) model.forget_process(process);
+  }
+  const PcTable& pcs = model.details()->pcs();
+  EXPECT_EQ(pcs.size(), 100u + 49 * 2);
+  uint64_t misses = 0;
+  for (const auto& [key, counts] : pcs) misses += counts.misses[0];
+  EXPECT_EQ(misses, model.statistics().levels[1].total.requests.misses.demand());
+  // It may come again all the same.
+  model.access_detailed(0, Access::kLoad, kLine, 8, {3, 3, 0x400001});
+  EXPECT_EQ(pcs.at({3, 0x400001}).reads, 1u);
+}
+
 TEST(Sharing, PaddedCountersAreNot) {
   Detailed d(small_machine(4));
   for (int round = 0; round < 100; ++round)

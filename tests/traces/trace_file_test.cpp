@@ -141,6 +141,59 @@ TEST(TraceFile, MemoryBeforeChunks) {
   EXPECT_EQ(changes(2), changes(1));
 }
 
+// Descriptions of a process that has ended go into the file with the chunk under way, as if it lived, and then out of
+// memory.
+TEST(TraceFile, ProcessesThatHaveEndedAreNotKept) {
+  const ScratchDirectory scratch;
+  const auto write = [&](const std::string& name, bool end) {
+    MadeTrace made(5);
+    Writer writer(scratch.file(name), {{"command", {"made"}}}, {.workers = 2, .chunk_words = 2000});
+    for (uint32_t process = 0; process < 100; ++process) {
+      EXPECT_EQ(writer.add_process({}), process);
+      made.describe(writer.process(process));
+      writer.start_thread(process, process, 100, 0, 0);
+      uint64_t instructions = 0;
+      const auto paths = made.paths(100, &instructions);
+      writer.add_paths(process, paths, 100, instructions);
+      if (!end) continue;
+      writer.end_process(process);
+      EXPECT_LE(writer.processes_described(), 20u);
+    }
+    writer.finish({{"threads", nlohmann::ordered_json::array()}});
+    std::ifstream file(scratch.file(name), std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  EXPECT_EQ(write("ended", true), write("alive", false));
+  EXPECT_EQ(Reader(scratch.file("ended")).processes(), 100u);
+}
+
+// Of many that do little a chunk would hold too many.
+TEST(TraceFile, ProcessesThatHaveEndedFillAChunk) {
+  const ScratchDirectory scratch;
+  MadeTrace made(5);
+  std::vector<std::vector<uint64_t>> expected, words(100);
+  {
+    Writer writer(scratch.file("t"), {{"command", {"made"}}}, {.workers = 2, .ended_bytes = 50'000});
+    for (uint32_t process = 0; process < 100; ++process) {
+      writer.add_process({});
+      made.describe(writer.process(process));
+      writer.start_thread(process, process, 100, 0, 0);
+      uint64_t instructions = 0;
+      expected.push_back(made.paths(3, &instructions));
+      writer.add_paths(process, expected.back(), 3, instructions);
+      writer.end_process(process);
+      EXPECT_LE(writer.processes_described(), 30u);
+    }
+    writer.finish({{"threads", nlohmann::ordered_json::array()}});
+  }
+  const Reader trace(scratch.file("t"));
+  EXPECT_GT(trace.chunks().size(), 3u);
+  for (size_t k = 0; k < trace.chunks().size(); ++k)
+    for (const ThreadPart& part : trace.read_chunk(k).threads)
+      words.at(part.thread).insert(words[part.thread].end(), part.words.begin(), part.words.end());
+  EXPECT_EQ(words, expected);
+}
+
 TEST(TraceFile, SameBytesWithAnyNumberOfWorkers) {
   const ScratchDirectory scratch;
   write_made_trace(scratch.file("one"), 9, 2, 5, {.workers = 1});

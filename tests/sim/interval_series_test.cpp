@@ -1,0 +1,37 @@
+// The counts of intervals: of threads that have ended there is nothing in later ones.
+#include "sim/stats/interval_series.h"
+
+#include <gtest/gtest.h>
+
+#include "sim/hierarchy.h"
+#include "tests/sim/machines.h"
+
+namespace simrun::sim {
+namespace {
+
+// A thousand threads, one after the other, three in each interval; the first one runs now and then.
+TEST(IntervalSeries, HasTheThreadsThatRan) {
+  Hierarchy model(small_machine(1));
+  IntervalSeries series;
+  uint64_t instructions = 0;
+  for (uint32_t thread = 1; thread <= 999; ++thread) {
+    model.run_thread(0, thread);
+    for (uint32_t k = 0; k < thread % 5 + 1; ++k) model.access(0, Access::kLoad, uint64_t{thread} * 4096 + k * 64, 8);
+    instructions += 10;
+    if (thread % 3 != 0) continue;
+    model.run_thread(0, 0);
+    if (thread % 9 == 0) model.access(0, Access::kStore, 64, 8);
+    series.take(instructions, model.statistics());
+  }
+  ASSERT_EQ(series.intervals().size(), 333u);
+  std::vector<CoreStatistics> sums(1000);
+  for (size_t i = 0; i < series.intervals().size(); ++i) {
+    const Interval& interval = series.intervals()[i];
+    ASSERT_EQ(interval.by_thread.size(), i % 3 == 2 ? 4u : 3u) << "interval " << i;
+    for (const ThreadCounts& of : interval.by_thread) sums[of.thread] += of.counts;
+  }
+  EXPECT_EQ(sums, model.statistics().threads);
+}
+
+}  // namespace
+}  // namespace simrun::sim
