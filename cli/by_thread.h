@@ -14,6 +14,14 @@ class ByThread {
  public:
   // A new one is T{}. Valid until another one is asked for.
   T& operator[](uint32_t thread) {
+    if (thread - first_ < all_.size()) [[likely]]  // also not below the first
+      return all_[thread - first_];
+    return add(thread);
+  }
+  size_t size() const { return all_.size(); }
+
+ private:
+  T& add(uint32_t thread) {
     if (all_.empty()) first_ = thread;
     if (thread < first_) {
       std::vector<T> more(first_ - thread + all_.size());
@@ -24,9 +32,7 @@ class ByThread {
     if (thread - first_ >= all_.size()) all_.resize(thread - first_ + size_t{1});
     return all_[thread - first_];
   }
-  size_t size() const { return all_.size(); }
 
- private:
   std::vector<T> all_;
   uint32_t first_ = 0;
 };

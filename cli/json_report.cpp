@@ -295,7 +295,8 @@ Json intervals(const RunResult& r) {
     put_times(json, r, interval.cores);
     json["memory"] = memory(interval.memory);
     json["transfers"] = transfers(interval.transfers);
-    json["cores"] = json["threads"] = Json::array();
+    json["cores"] = Json::array();
+    json["threads"] = Json::array();
     for (size_t core = 0; core < interval.by_core.size(); ++core)
       put_by_level(json["cores"], r, "core", core, interval.by_core[core]);
     for (const sim::ThreadCounts& of : interval.by_thread)
