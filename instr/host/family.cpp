@@ -57,6 +57,16 @@ bool is_gone(pid_t pid) {
   return state == nullptr || state[2] == 'Z' || state[2] == 'X';
 }
 
+// The same of one that we trace and cannot reach any more: when it has been killed it takes a moment to die.
+bool is_going(pid_t pid) {
+  constexpr int kMoments = 20;
+  for (int k = 0; k < kMoments; ++k) {
+    if (is_gone(pid)) return true;
+    usleep(1000);
+  }
+  return false;
+}
+
 std::string link_of(const std::string& path) {
   char text[4096];
   const ssize_t n = readlink(path.c_str(), text, sizeof text);
@@ -282,10 +292,12 @@ bool Family::follow_forked(uint32_t parent, const FollowRequest& r) {
 
 bool Family::watch(pid_t pid, pid_t tid, const Birth& birth) {
   if (ptrace(PTRACE_SEIZE, tid, nullptr, kWatchOptions) != 0) {
+    const int error = errno;
+    if (error == ESRCH) return false;   // killed meanwhile
     if (is_traced(tid))   // by the program: its affair
       ++native_images_;
     else
-      warnings_.push_back(fmt::format("process {} is not followed: it cannot be traced ({})", pid, std::strerror(errno)));
+      warnings_.push_back(fmt::format("process {} is not followed: it cannot be traced ({})", pid, std::strerror(error)));
     return false;
   }
   watched_.push_back({pid, tid, birth, false});
@@ -402,7 +414,7 @@ bool Family::take_image(Watched& w) {
       if (was_main) main_ = size() - 1;
       taken = true;
     } catch (const UserError& error) {
-      warnings_.push_back(fmt::format("process {} ({}) is not followed: {}", pid, base_name(link_of(fmt::format("/proc/{}/exe", pid))), error.what()));
+      if (!is_going(pid)) warnings_.push_back(fmt::format("process {} ({}) is not followed: {}", pid, base_name(link_of(fmt::format("/proc/{}/exe", pid))), error.what()));
     }
   }
   if (birth.kind == Birth::Kind::kForked && members_[birth.parent].target != nullptr) end_stream(*members_[birth.parent].target, w.tid);

@@ -24,8 +24,9 @@ constexpr int kSyscallStop = SIGTRAP | 0x80;  // PTRACE_O_TRACESYSGOOD
 constexpr uint64_t kInitialFlags = 0x202;     // interrupts on, as ELF_PLAT_INIT leaves them
 
 [[noreturn]] void throw_access_error(const char* what) {
-  throw UserError(fmt::format("cannot prepare the program: {}: {}; simrun must be allowed to ptrace it and to read its file", what,
-                              std::strerror(errno)));
+  const bool is_refused = errno == EPERM || errno == EACCES;
+  throw UserError(fmt::format("cannot prepare the program: {}: {}{}", what, std::strerror(errno),
+                              is_refused ? "; simrun must be allowed to ptrace it and to read its file" : ""));
 }
 
 bool is_fault(int signal) { return signal == SIGSEGV || signal == SIGBUS || signal == SIGILL; }
