@@ -116,6 +116,29 @@ std::vector<SimulationPoint> spread(const Clustering& clustering, std::span<cons
   return made;
 }
 
+std::string mixed_phases(const Clustering& clustering, std::span<const double> weights,
+                         std::span<const SimulationPoint> points) {
+  constexpr double kWorthSaying = 0.1;
+  std::vector<uint32_t> chosen(clustering.k());
+  for (const SimulationPoint& point : points) ++chosen[point.cluster];
+  std::vector<double> weight(clustering.k()), distance(clustering.k());
+  for (size_t i = 0; i < weights.size(); ++i) {
+    weight[clustering.labels[i]] += weights[i];
+    distance[clustering.labels[i]] += weights[i] * std::sqrt(clustering.distances[i]);
+  }
+  std::vector<uint32_t> mixed;
+  double all = 0, theirs = 0;
+  for (uint32_t k = 0; k < clustering.k(); ++k) {
+    all += weight[k];
+    if (chosen[k] != 1 || distance[k] <= kMixed * weight[k]) continue;
+    mixed.push_back(k);
+    theirs += weight[k];
+  }
+  if (theirs < kWorthSaying * all) return {};
+  return fmt::format("phases {} ({:.0f}% of the run) hold intervals that are not alike, and one region each: --points N gives them more",
+                     fmt::join(mixed, ", "), 100 * theirs / all);
+}
+
 std::vector<double> interval_weights(std::span<const double> sums, bool fixed_length) {
   const double all = std::accumulate(sums.begin(), sums.end(), 0.0);
   std::vector<double> weights;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "simpoint/k_means.h"
@@ -40,6 +41,13 @@ std::vector<SimulationPoint> cover(std::vector<SimulationPoint> points, double c
 std::vector<SimulationPoint> spread(const Clustering& clustering, std::span<const double> weights,
                                     std::span<const SimulationPoint> points, uint64_t total,
                                     const std::vector<bool>& avoided = {});
+
+// Where one interval stands for many that are not alike (they lie further from their centre, on average, than intervals of
+// one phase do by far: kMixed, in vectors that sum to 1), and these are a tenth of the run or more: a sentence that says
+// so. Else empty.
+inline constexpr double kMixed = 0.05;
+std::string mixed_phases(const Clustering& clustering, std::span<const double> weights,
+                         std::span<const SimulationPoint> points);
 
 // The weight of each interval: 1/n each, or in proportion to its instructions.
 std::vector<double> interval_weights(std::span<const double> sums, bool fixed_length);

@@ -188,6 +188,8 @@ void PinPoints::analyse() {
   found_.labels = choice.clustering.labels;
   found_.weights = weights;
   found_.plan = simpoint::plan_regions(found_.profile, points, o_.warm_up);
+  if (std::string mixed = simpoint::mixed_phases(choice.clustering, weights, points); !mixed.empty())
+    found_.plan.remarks.push_back(std::move(mixed));
   simpoint::write_whole(path("points.simpoints"), simpoint::points_text(points));
   simpoint::write_whole(path("points.weights"), simpoint::weights_text(points));
   simpoint::write_whole(path("points.labels"), simpoint::labels_text(choice.clustering));
