@@ -101,10 +101,10 @@ class StreamConsumer {
     }
   }
 
-  // First some naps without the bell, so that a program that makes many short system calls need not wake us at each;
-  // then sleeps until the bell rings. A thread that is behind rings only when its chunk is full or its state changes:
-  // look again soon. One that only counts rings when its chunk is full, and nobody waits for what it says: longer naps
-  // (openssl, 60,000 reads a second, --mode count: a fifth of the processor time).
+  // First some naps, from which only who waits for us wakes us; then sleeps until the bell rings. A thread that is behind
+  // rings only when its chunk is full or its state changes: look again soon. One that only counts rings when its chunk is
+  // full, and nobody waits for what it says: longer naps (openssl, 60,000 reads a second, --mode count: a fifth of the
+  // processor time).
   template <class Streams, class IsBehind>
   void sleep(int& idle, Streams& streams, IsBehind&& is_behind) {
     constexpr int kNaps = 4, kNapsForRunnable = 40;
@@ -112,9 +112,12 @@ class StreamConsumer {
     if (ended()) return;
     const bool behind = is_behind(), counts = is_counting();
     if (counts) standstill_.look(mapped_);
-    if (idle <= (behind && !counts ? kNapsForRunnable : kNaps)) return nap(counts ? kCountingNap : kNap);
-    bell_.arm();
-    if (streams.advance() == channel::Status::kAdvanced)
+    const bool naps = idle <= (behind && !counts ? kNapsForRunnable : kNaps);
+    bell_.arm(naps ? border::kConsumerNaps : border::kConsumerSleeps);
+    family_.poll();   // who asked or stopped since look_around() rang nobody
+    if (naps && all_seen())
+      bell_.sleep(counts ? kCountingNap : kNap);
+    else if (!all_seen() || streams.advance() == channel::Status::kAdvanced)
       idle = 0;
     else if (!ended())
       bell_.sleep(std::chrono::milliseconds(!behind ? 100 : counts ? 10 : 2));

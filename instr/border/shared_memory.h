@@ -54,6 +54,10 @@ struct EngineStatistics {
   std::atomic<uint64_t> renewals, forgotten_paths;                    // times that the tables of descriptors began anew; paths of before
 };
 
+// ProcessHeader::consumer_sleeps. A nap is short, and there so that a program that makes many short system calls need not wake the consumer at
+// each.
+inline constexpr uint32_t kConsumerRuns = 0, kConsumerSleeps = 1, kConsumerNaps = 2;
+
 struct ThreadSlotRing {
   alignas(64) std::atomic<uint64_t> produced;       // written by the producer
   std::atomic<uint64_t> written;                    // up to here (target address) the consumer may read; with `live_words` see ThreadSlot::buffer
@@ -245,7 +249,8 @@ struct ProcessHeader {
   std::atomic<uint32_t> parked;        // threads that wait for kGo
   uint64_t thread_start, gate_end, gate_abort;   // written by the engine before engine_state 1
 
-  // The consumer sleeps on this futex; producers wake it at chunk switches and state changes when it is 1.
+  // The consumer sleeps on this futex (kConsumerSleeps). Producers wake it at chunk switches and state changes when it sleeps; when they wait
+  // for it themselves, also when it naps.
   alignas(64) std::atomic<uint32_t> consumer_sleeps;
 };
 

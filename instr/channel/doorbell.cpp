@@ -24,14 +24,15 @@ void futex_wake_all(std::atomic<uint32_t>& word) {
   errno = saved;
 }
 
-void Doorbell::arm() {
-  own_.store(1, std::memory_order_seq_cst);
-  for (auto* word : words_) word->store(1, std::memory_order_seq_cst);
+void Doorbell::arm(uint32_t rest) {
+  rest_ = rest;
+  own_.store(rest, std::memory_order_seq_cst);
+  for (auto* word : words_) word->store(rest, std::memory_order_seq_cst);
 }
 
 void Doorbell::disarm() {
-  own_.store(0, std::memory_order_relaxed);
-  for (auto* word : words_) word->store(0, std::memory_order_relaxed);
+  own_.store(border::kConsumerRuns, std::memory_order_relaxed);
+  for (auto* word : words_) word->store(border::kConsumerRuns, std::memory_order_relaxed);
 }
 
 void Doorbell::sleep(std::chrono::microseconds time_out) {
@@ -39,7 +40,7 @@ void Doorbell::sleep(std::chrono::microseconds time_out) {
   if (words_.size() < waiters.size()) {
     size_t count = 0;
     const auto wait_for = [&](std::atomic<uint32_t>& word) {
-      waiters[count++] = {1, reinterpret_cast<uint64_t>(&word), FUTEX_32, 0};
+      waiters[count++] = {rest_, reinterpret_cast<uint64_t>(&word), FUTEX_32, 0};
     };
     wait_for(own_);
     for (auto* word : words_) wait_for(*word);
@@ -50,13 +51,13 @@ void Doorbell::sleep(std::chrono::microseconds time_out) {
     until.tv_nsec = nanoseconds % 1'000'000'000;
     if (syscall(SYS_futex_waitv, waiters.data(), count, 0, &until, CLOCK_MONOTONIC) >= 0 || errno != ENOSYS) return;
   }
-  futex_wait(own_, 1, std::min(time_out, std::chrono::microseconds{1000}));
+  futex_wait(own_, rest_, std::min(time_out, std::chrono::microseconds{1000}));
 }
 
 void Doorbell::ring() { channel::ring(own_); }
 
 void ring(std::atomic<uint32_t>& word) {
-  if (word.exchange(0, std::memory_order_seq_cst) == 1) futex_wake_all(word);
+  if (word.exchange(border::kConsumerRuns, std::memory_order_seq_cst) != border::kConsumerRuns) futex_wake_all(word);
 }
 
 }  // namespace simrun::channel

@@ -1,15 +1,18 @@
-// How the consumer sleeps. One word in the shared mapping of each process (ProcessHeader::consumer_sleeps) is 1 while it does; who
-// has news exchanges it for 0 and wakes. The futexes are shared ones: both sides map the same memory file at different addresses.
+// How the consumer sleeps. One word in the shared mapping of each process (ProcessHeader::consumer_sleeps) says so while it does; who
+// has news exchanges it for kConsumerRuns and wakes. The futexes are shared ones: both sides map the same memory file at different addresses.
 //
 //   bell.arm(); look once more for work; if there is none: bell.sleep(time-out); bell.disarm();
 //
-// Looking again after arm() closes the window in which news would be missed (both sides store, fence, load).
+// Looking again after arm() closes the window in which news would be missed (both sides store, fence, load). From a nap, arm(kConsumerNaps),
+// only who waits for the consumer wakes it.
 #pragma once
 
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <vector>
+
+#include "instr/border/shared_memory.h"
 
 namespace simrun::channel {
 
@@ -21,7 +24,7 @@ class Doorbell {
   void add(std::atomic<uint32_t>& sleeps) { words_.push_back(&sleeps); }
   void remove(std::atomic<uint32_t>& sleeps) { std::erase(words_, &sleeps); }
 
-  void arm();
+  void arm(uint32_t rest = border::kConsumerSleeps);
   void disarm();
   // Until one is rung, a signal or the time-out. Where one thread cannot wait for so many words (before Linux 5.16, or beyond 127),
   // no longer than a millisecond.
@@ -31,7 +34,8 @@ class Doorbell {
   void ring();
 
  private:
-  std::atomic<uint32_t> own_{0};                // for ring()
+  std::atomic<uint32_t> own_{border::kConsumerRuns};   // for ring()
+  uint32_t rest_ = border::kConsumerRuns;              // as armed
   std::vector<std::atomic<uint32_t>*> words_;
 };
 

@@ -44,7 +44,7 @@ void have_paths_forgotten(ThreadContext* self) {
   wait_for_cuts(self);
   const uint32_t ticket = ++g_last_ticket;
   append_event(self, border::Event::kForgetPaths, {ticket});
-  wake_consumer();
+  call_consumer();
   std::atomic<uint32_t>& forgotten = g_process.header->paths_forgotten;
   for (uint32_t seen; (seen = forgotten.load(std::memory_order_acquire)) < ticket && !simulator_is_gone(); have_them_wait()) {
     const timespec moment{0, 1'000'000};

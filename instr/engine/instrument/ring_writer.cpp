@@ -38,6 +38,7 @@ void wait_for_space(ThreadContext* c) {
   for (;;) {
     c->ring.producer_sleeps.store(1, std::memory_order_seq_cst);
     if (next - c->ring.consumed.load(std::memory_order_seq_cst) < h.ring_chunks) break;
+    call_consumer();
     const timespec timeout{0, 100'000'000};
     raw_syscall(SYS_futex, word(&c->ring.producer_sleeps), FUTEX_WAIT, 1, word(&timeout));
     // Nobody reads any more: the application goes on.
@@ -198,9 +199,13 @@ void set_thread_state(ThreadContext* c, border::ThreadState state) {
 }
 
 void wake_consumer() {
+  if (g_process.header->consumer_sleeps.load(std::memory_order_seq_cst) == border::kConsumerSleeps) call_consumer();
+}
+
+void call_consumer() {
   auto& sleeps = g_process.header->consumer_sleeps;
-  if (sleeps.load(std::memory_order_seq_cst) == 0) return;
-  sleeps.store(0, std::memory_order_relaxed);
+  if (sleeps.load(std::memory_order_seq_cst) == border::kConsumerRuns) return;
+  sleeps.store(border::kConsumerRuns, std::memory_order_relaxed);
   raw_syscall(SYS_futex, word(&sleeps), FUTEX_WAKE, 1);
 }
 

@@ -63,7 +63,7 @@ bool ask_simulator(border::FollowKind kind, uint64_t token, uint32_t descriptor)
   r->token = token;
   r->state.store(number(FollowState::kPosted), std::memory_order_seq_cst);
   g_process.header->requests_posted.fetch_add(1, std::memory_order_seq_cst);
-  wake_consumer();
+  call_consumer();
   const FollowState answer = wait_for_answer(*r);
   r->state.store(number(FollowState::kFree), std::memory_order_release);
   return answer == FollowState::kGranted;
