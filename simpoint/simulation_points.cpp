@@ -83,16 +83,16 @@ std::vector<SimulationPoint> cover(std::vector<SimulationPoint> points, double c
   return points;
 }
 
-std::vector<SimulationPoint> spread(const Clustering& clustering, std::span<const double> weights,
-                                    std::span<const SimulationPoint> points, uint64_t total,
-                                    const std::vector<bool>& avoided) {
-  if (total <= points.size()) return {points.begin(), points.end()};
-  const std::vector<std::vector<uint64_t>> members = members_of(clustering, weights, avoided);
+namespace {
+
+// `counts`: points by cluster, instead of the one in `points`; at most one for each interval. One from the middle of each of so many
+// parts of equal weight.
+std::vector<SimulationPoint> divide(std::span<const SimulationPoint> points, const std::vector<std::vector<uint64_t>>& members,
+                                    std::span<const double> weights, std::span<const uint64_t> counts) {
   std::vector<SimulationPoint> made;
   for (const SimulationPoint& point : points) {
     const std::vector<uint64_t>& own = members[point.cluster];
-    const auto share = static_cast<uint64_t>(std::llround(point.weight * static_cast<double>(total)));
-    const uint64_t count = std::min<uint64_t>(share, own.size());
+    const uint64_t count = std::min<uint64_t>(counts[point.cluster], own.size());
     if (count <= 1) {
       made.push_back(point);
       continue;
@@ -101,8 +101,7 @@ std::vector<SimulationPoint> spread(const Clustering& clustering, std::span<cons
     for (const uint64_t i : own) all += weights[i];
     const double part = all / static_cast<double>(count);
     uint64_t taken = 0;
-    // One from the middle of each of `count` parts of equal weight; of two that meet there the later one, whatever the
-    // rounding.
+    // Of two that meet in the middle of a part the later one, whatever the rounding.
     const auto middle = [&] { return (static_cast<double>(taken) + 0.5) * part + 1e-9 * all; };
     for (const uint64_t i : own) {
       before += weights[i];
@@ -116,27 +115,73 @@ std::vector<SimulationPoint> spread(const Clustering& clustering, std::span<cons
   return made;
 }
 
+// By cluster: whether it is mixed and has a point, and what it weighs, alone and times how far its intervals are from its centre.
+struct Mixture {
+  std::vector<uint32_t> points;
+  std::vector<double> weight, spread;
+  double all = 0;
+
+  Mixture(const Clustering& clustering, std::span<const double> weights, std::span<const SimulationPoint> chosen)
+      : points(clustering.k()), weight(clustering.k()), spread(clustering.k()) {
+    for (const SimulationPoint& point : chosen) ++points[point.cluster];
+    for (size_t i = 0; i < weights.size(); ++i) {
+      weight[clustering.labels[i]] += weights[i];
+      spread[clustering.labels[i]] += weights[i] * std::sqrt(clustering.distances[i]);
+    }
+    all = std::accumulate(weight.begin(), weight.end(), 0.0);
+  }
+  bool is_mixed(uint32_t k) const { return spread[k] > kMixed * weight[k]; }
+  // Of those that `has` says: whether they are worth more points, or to be said.
+  template <typename Has>
+  bool matters(Has&& has) const {
+    constexpr double kTenth = 0.1;
+    double theirs = 0;
+    for (uint32_t k = 0; k < weight.size(); ++k) theirs += is_mixed(k) && has(points[k]) ? weight[k] : 0;
+    return theirs >= kTenth * all;
+  }
+};
+
+}  // namespace
+
+std::vector<SimulationPoint> spread(const Clustering& clustering, std::span<const double> weights,
+                                    std::span<const SimulationPoint> points, uint64_t total,
+                                    const std::vector<bool>& avoided) {
+  if (total <= points.size()) return {points.begin(), points.end()};
+  std::vector<uint64_t> counts(clustering.k());
+  for (const SimulationPoint& point : points)
+    counts[point.cluster] = static_cast<uint64_t>(std::llround(point.weight * static_cast<double>(total)));
+  return divide(points, members_of(clustering, weights, avoided), weights, counts);
+}
+
+std::vector<SimulationPoint> spread_mixed(const Clustering& clustering, std::span<const double> weights,
+                                          std::span<const SimulationPoint> points, const std::vector<bool>& avoided) {
+  constexpr uint64_t kMostPoints = 100, kIntervalsForOne = 20;   // a twentieth of the run is measured
+  const uint64_t total = std::min<uint64_t>(kMostPoints, weights.size() / kIntervalsForOne);
+  const Mixture mixture(clustering, weights, points);
+  if (total <= points.size() || !mixture.matters([](uint32_t chosen) { return chosen != 0; })) return {points.begin(), points.end()};
+  double all = 0;
+  for (const SimulationPoint& point : points) all += mixture.is_mixed(point.cluster) ? mixture.spread[point.cluster] : 0;
+  const auto more = static_cast<double>(total - points.size());
+  std::vector<uint64_t> counts(clustering.k(), 1);
+  for (const SimulationPoint& point : points)
+    if (mixture.is_mixed(point.cluster)) counts[point.cluster] += static_cast<uint64_t>(std::llround(more * mixture.spread[point.cluster] / all));
+  return divide(points, members_of(clustering, weights, avoided), weights, counts);
+}
+
 std::string mixed_phases(const Clustering& clustering, std::span<const double> weights,
                          std::span<const SimulationPoint> points) {
-  constexpr double kWorthSaying = 0.1;
-  std::vector<uint32_t> chosen(clustering.k());
-  for (const SimulationPoint& point : points) ++chosen[point.cluster];
-  std::vector<double> weight(clustering.k()), distance(clustering.k());
-  for (size_t i = 0; i < weights.size(); ++i) {
-    weight[clustering.labels[i]] += weights[i];
-    distance[clustering.labels[i]] += weights[i] * std::sqrt(clustering.distances[i]);
-  }
+  const Mixture mixture(clustering, weights, points);
+  const auto has_one = [](uint32_t chosen) { return chosen == 1; };
+  if (!mixture.matters(has_one)) return {};
   std::vector<uint32_t> mixed;
-  double all = 0, theirs = 0;
+  double theirs = 0;
   for (uint32_t k = 0; k < clustering.k(); ++k) {
-    all += weight[k];
-    if (chosen[k] != 1 || distance[k] <= kMixed * weight[k]) continue;
+    if (!mixture.is_mixed(k) || !has_one(mixture.points[k])) continue;
     mixed.push_back(k);
-    theirs += weight[k];
+    theirs += mixture.weight[k];
   }
-  if (theirs < kWorthSaying * all) return {};
   return fmt::format("phases {} ({:.0f}% of the run) hold intervals that are not alike, and one region each: --points N gives them more",
-                     fmt::join(mixed, ", "), 100 * theirs / all);
+                     fmt::join(mixed, ", "), 100 * theirs / mixture.all);
 }
 
 std::vector<double> interval_weights(std::span<const double> sums, bool fixed_length) {

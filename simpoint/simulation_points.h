@@ -42,6 +42,14 @@ std::vector<SimulationPoint> spread(const Clustering& clustering, std::span<cons
                                     std::span<const SimulationPoint> points, uint64_t total,
                                     const std::vector<bool>& avoided = {});
 
+// Points for phases that hold intervals which are not alike (mixed_phases), if they are a tenth of the run or more: as many as
+// let a twentieth of the intervals be measured in all, at most 100 points altogether, in proportion to a phase's weight
+// times the mean distance of its intervals from its centre (Neyman's allocation to strata, with the distance for the
+// unknown deviation). Phases whose intervals are alike keep their one.
+std::vector<SimulationPoint> spread_mixed(const Clustering& clustering, std::span<const double> weights,
+                                          std::span<const SimulationPoint> points,
+                                          const std::vector<bool>& avoided = {});
+
 // Where one interval stands for many that are not alike (they lie further from their centre, on average, than intervals of
 // one phase do by far: kMixed, in vectors that sum to 1), and these are a tenth of the run or more: a sentence that says
 // so. Else empty.

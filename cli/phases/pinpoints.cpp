@@ -183,11 +183,13 @@ void PinPoints::analyse() {
   selection.avoided = simpoint::intervals_that_change_hands(found_.profile);
   auto points = simpoint::cover(simpoint::select_points(choice.clustering, weights, selection), o_.analysis.coverage);
   const size_t phases = points.size();
-  if (o_.analysis.points != 0)
-    points = simpoint::spread(choice.clustering, weights, points, o_.analysis.points, selection.avoided);
+  points = o_.analysis.points != 0 ? simpoint::spread(choice.clustering, weights, points, o_.analysis.points, selection.avoided)
+                                   : simpoint::spread_mixed(choice.clustering, weights, points, selection.avoided);
   found_.labels = choice.clustering.labels;
   found_.weights = weights;
   found_.plan = simpoint::plan_regions(found_.profile, points, o_.warm_up);
+  if (o_.analysis.points == 0 && points.size() > phases)
+    found_.plan.remarks.push_back("phases with intervals that are not alike have several regions (--points 1: one for each phase)");
   if (std::string mixed = simpoint::mixed_phases(choice.clustering, weights, points); !mixed.empty())
     found_.plan.remarks.push_back(std::move(mixed));
   simpoint::write_whole(path("points.simpoints"), simpoint::points_text(points));

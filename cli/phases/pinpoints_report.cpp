@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <numeric>
+#include <span>
 
 #include "base/check.h"
 #include "base/user_error.h"
@@ -126,7 +127,13 @@ std::vector<PlotLine> plot_lines(const Findings& found, const std::vector<Figure
   return lines;
 }
 
-std::string foot(const Findings& found) {
+// Figures that are off because the caches are colder at the regions than in the whole run: a sentence about them, or nothing.
+std::string cold_start(std::span<const std::string> cold) {
+  if (cold.empty()) return {};
+  return fmt::format("{}: off by the cold start: longer warm-ups (--warm-up) fill the caches, --snapshots stores what they hold", fmt::join(cold, ", "));
+}
+
+std::string foot(const Findings& found, const std::vector<std::string>& remarks) {
   std::string text =
       fmt::format("{} regions: {:.2f}% of {} instructions measured, {:.2f}% with warm-up\n", found.plan.regions.size(),
                   100 * measured_part(found), found.profile.instructions, 100 * simulated_part(found));
@@ -138,7 +145,7 @@ std::string foot(const Findings& found) {
   if (!found.stored.empty())
     text +=
         "snapshot: each region's trace behind its warm-up, from the state of the caches that the whole run stored.\n";
-  for (const std::string& remark : found.plan.remarks) text += remark + "\n";
+  for (const std::string& remark : remarks) text += remark + "\n";
   return text;
 }
 
@@ -158,6 +165,7 @@ PinPointsReport make_report(const Findings& found) {
   if (!stored.empty()) report.table += fmt::format("{:>12}{:>9}", "snapshot", "error");
   report.table += "\n";
   json values;
+  std::vector<std::string> cold;
   for (const Figure& figure : figures) {
     const double ours = figure.value(predicted);
     const double half = uncertainty(figure, counts);
@@ -170,6 +178,8 @@ PinPointsReport make_report(const Findings& found) {
       const double warm_error = simpoint::relative_error(warmed, whole, figure.floor);
       report.table += fmt::format("{:>12.4f}{:>8.2f}%{:>12.4f}{:>8.2f}%", whole, 100 * error, warmed, 100 * warm_error);
       entry.update({{"whole", whole}, {"error", error}, {"warm", warmed}, {"warm_error", warm_error}});
+      constexpr double kWorthSaying = 0.05;
+      if (stored.empty() && error - warm_error > kWorthSaying) cold.push_back(figure.name);
       double counted = error;
       if (!stored.empty()) {
         const double from_state = figure.value(stored);
@@ -183,7 +193,9 @@ PinPointsReport make_report(const Findings& found) {
     values[figure.name] = entry;
     report.table += "\n";
   }
-  report.table += foot(found);
+  std::vector<std::string> remarks = found.plan.remarks;
+  if (std::string sentence = cold_start(cold); !sentence.empty()) remarks.push_back(std::move(sentence));
+  report.table += foot(found, remarks);
   if (!counts.lost.empty())
     report.table +=
         fmt::format("regions {} were not found again: the others stand for them\n", fmt::join(counts.lost, ", "));
@@ -197,7 +209,7 @@ PinPointsReport make_report(const Findings& found) {
                      {"figures", values},
                      {"regions", regions_json(counts, figures)},
                      {"lost", counts.lost},
-                     {"remarks", found.plan.remarks}};
+                     {"remarks", remarks}};
   const std::vector<PlotLine> lines = plot_lines(found, figures);
   report.page = phase_plot(found.profile.command, found.labels, found.plan, lines, report.table);
   report.picture = phase_picture(found.profile.command, found.labels, found.plan, lines);

@@ -189,8 +189,12 @@ def traces():
     os.remove(f"d/regions/{names[1]}")
     assert pinpoints(*words)[0].stdout == "done\n" and sorted(os.listdir("d/regions")) == names
     assert stretches == json.load(open("d/regions.json"))["rows"], "the same once more"
-    other, _ = pinpoints("-k", "2", "--", GUEST, 40)
+    other, _ = pinpoints("-k", "2", "--points", "1", "--", GUEST, 40)
     assert other.stdout == "done\n" and len(os.listdir("d/regions")) == 2
+    # Two phases for three kinds of code: one holds what is not alike, and gets several regions.
+    _, report = pinpoints("-k", "2", "--", GUEST, 40)
+    assert len({r["phase"] for r in report["regions"]}) == 2 < len(report["regions"]) == len(os.listdir("d/regions"))
+    assert any("--points 1" in remark for remark in report["remarks"]), report["remarks"]
     assert pinpoints("--no-traces", *words, folder="n")[0].stdout == "done\n" * 2 and not os.path.exists("n/regions")
     assert json.load(open("n/regions.json"))["rows"] == stretches
 
@@ -234,6 +238,10 @@ def snapshots():
         assert abs(figure["snapshot"] - figure["warm"]) < 0.001 * max(1, figure["warm"]), (name, figure)
     assert report["figures"]["L2 MPKI"]["error"] > 0.5, "without warm-up the caches are cold"
     assert report["figures"]["L2 MPKI"]["snapshot_error"] < 0.02
+    assert not any("cold start" in remark for remark in report["remarks"])
+    run(*("--validate" if word == "--snapshots" else word for word in words))
+    [remark] = [r for r in json.load(open("d/report.json"))["remarks"] if "cold start" in r]
+    assert "L2 MPKI" in remark and "loads" not in remark, remark
     assert run(*words).stdout == "", "all is there"
     trace = sorted(str(p) for p in pathlib.Path("d/regions").glob("*.trace"))[-1]
     state = trace.replace(".trace", ".state")

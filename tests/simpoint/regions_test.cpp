@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <regex>
 #include <sstream>
@@ -207,6 +208,48 @@ TEST(Spread, HeavyClustersGetSeveralPointsOverTime) {
   EXPECT_EQ(spread(c, weights, single, 3), single);  // one for each phase are as many as were asked for
   EXPECT_EQ(spread(c, weights, single, 1000).size(), 10u);  // no interval twice
   EXPECT_EQ(points_text(points).substr(0, 8), "1 0\n3 1\n");
+}
+
+// Three phases, of 120, 40 and 40 in 200 intervals, each so far from its centre.
+Clustering three_phases(size_t size, std::array<double, 3> distances) {
+  Clustering c;
+  c.centres = Points::Zero(3, 1);
+  for (size_t i = 0; i < size; ++i) {
+    c.labels.push_back(i % 5 < 3 ? 0 : i % 5 == 3 ? 1 : 2);
+    c.distances.push_back(distances[c.labels[i]] * distances[c.labels[i]]);
+  }
+  return c;
+}
+const std::vector<SimulationPoint> kOneEach = {{0, 0, 0.6}, {3, 1, 0.2}, {4, 2, 0.2}};
+
+std::array<size_t, 3> count_by_phase(const std::vector<SimulationPoint>& points) {
+  std::array<size_t, 3> counts{};
+  double sum = 0;
+  for (const SimulationPoint& p : points) ++counts[p.cluster], sum += p.weight;
+  EXPECT_NEAR(sum, 1, 1e-9);
+  return counts;
+}
+
+TEST(Spread, PhasesThatAreNotAlikeGetPointsByWeightAndDistance) {
+  const std::vector<double> weights(200, 1.0 / 200);
+  // A twentieth of 200 are 10 points: 7 more than one each, of which 0.1 / (0.1 + 0.3) are the second phase's.
+  EXPECT_THAT(count_by_phase(spread_mixed(three_phases(200, {0.01, 0.1, 0.3}), weights, kOneEach)), ElementsAre(1, 3, 6));
+  EXPECT_THAT(count_by_phase(spread_mixed(three_phases(200, {0.1, 0.1, 0.1}), weights, kOneEach)), ElementsAre(5, 2, 2));
+  EXPECT_EQ(spread_mixed(three_phases(200, {0.04, 0.04, 0.04}), weights, kOneEach), kOneEach);
+  const std::vector<double> short_run(60, 1.0 / 60);
+  EXPECT_EQ(spread_mixed(three_phases(60, {0.01, 0.1, 0.3}), short_run, kOneEach), kOneEach);
+  const std::vector<double> long_run(100'000, 1.0 / 100'000);
+  EXPECT_THAT(count_by_phase(spread_mixed(three_phases(100'000, {0.01, 0.1, 0.3}), long_run, kOneEach)), ElementsAre(1, 25, 74));
+}
+
+TEST(Spread, LittleThatIsNotAlikeIsLeft) {
+  Clustering c = three_phases(200, {0.01, 0.01, 0.01});
+  for (size_t i = 0; i < 80; i += 5) c.distances[i + 4] = 1;   // the mean of the third phase is mixed: a fifth of the run
+  const std::vector<double> weights(200, 1.0 / 200);
+  EXPECT_THAT(count_by_phase(spread_mixed(c, weights, kOneEach)), ElementsAre(1, 1, 8));
+  std::vector<double> light = weights;   // now a twentieth of it
+  for (size_t i = 0; i < 200; ++i) light[i] *= c.labels[i] == 2 ? 0.05 / 0.2 : 0.95 / 0.8;
+  EXPECT_EQ(spread_mixed(c, light, kOneEach), kOneEach);
 }
 
 TEST(Spread, OneLongIntervalStandsForItsShare) {
