@@ -53,7 +53,7 @@ std::vector<SimulationPoint> spread_mixed(const Clustering& clustering, std::spa
 // Where one interval stands for many that are not alike (they lie further from their centre, on average, than intervals of
 // one phase do by far: kMixed, in vectors that sum to 1), and these are a tenth of the run or more: a sentence that says
 // so. Else empty.
-inline constexpr double kMixed = 0.05;
+inline constexpr double kMixed = 0.025;
 std::string mixed_phases(const Clustering& clustering, std::span<const double> weights,
                          std::span<const SimulationPoint> points);
 
