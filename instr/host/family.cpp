@@ -90,10 +90,11 @@ std::string executed_file(pid_t pid) {
   return "";
 }
 
-bool is_64_bit(pid_t pid) {
+// kNotElf: cannot be read; of one that has been killed, for example.
+ElfKind kind_of_image(pid_t pid) {
   const FileDescriptor file(open(fmt::format("/proc/{}/exe", pid).c_str(), O_RDONLY | O_CLOEXEC));
   ElfFile elf;
-  return file && read_elf(file.get(), elf) && elf.kind == ElfKind::kX8664;
+  return file && read_elf(file.get(), elf) ? elf.kind : ElfKind::kNotElf;
 }
 
 // A thread that we trace: the status of its stop (a signal, with a ptrace event above it), or nothing when it has ended. The end of the
@@ -293,7 +294,7 @@ bool Family::follow_forked(uint32_t parent, const FollowRequest& r) {
 bool Family::watch(pid_t pid, pid_t tid, const Birth& birth) {
   if (ptrace(PTRACE_SEIZE, tid, nullptr, kWatchOptions) != 0) {
     const int error = errno;
-    if (error == ESRCH) return false;   // killed meanwhile
+    if (error == ESRCH || (error == EPERM && is_going(pid))) return false;   // killed meanwhile
     if (is_traced(tid))   // by the program: its affair
       ++native_images_;
     else
@@ -394,9 +395,13 @@ bool Family::take_image(Watched& w) {
   const bool was_main = pid == main_pid_;
   bool taken = false;
   const bool wanted = !closed_ && matches(pid);
-  if (wanted && !is_64_bit(pid)) {
-    warnings_.push_back(fmt::format("process {} executed a 32-bit program ({}), which runs natively", pid,
-                                    link_of(fmt::format("/proc/{}/exe", pid))));
+  const ElfKind kind = wanted ? kind_of_image(pid) : ElfKind::kNotElf;
+  if (wanted && kind != ElfKind::kX8664) {
+    if (kind == ElfKind::k32Bit)
+      warnings_.push_back(fmt::format("process {} executed a 32-bit program ({}), which runs natively", pid,
+                                      link_of(fmt::format("/proc/{}/exe", pid))));
+    else if (!is_going(pid))
+      warnings_.push_back(fmt::format("process {} is not followed: its program cannot be read", pid));
   } else if (wanted) {
     ptrace(PTRACE_SETOPTIONS, pid, nullptr, PTRACE_O_EXITKILL | kWatchOptions);
     try {

@@ -79,7 +79,7 @@ class Family {
     std::unique_ptr<Target> target;
     Birth birth;
     std::vector<border::MappedFile> files;
-    std::optional<bool> may_trace;   // its program knows ptrace
+    std::optional<bool> may_trace = {};   // its program knows ptrace
   };
   // A traced process on its way to an exec, running natively meanwhile.
   struct Watched {

@@ -106,7 +106,7 @@ def few_descriptors(limit, children):
 def killed_early():
     """Who has been killed is not followed, and nothing is to be said of that."""
     tool = subprocess.run([simrun, *OPTIONS, '--', program], capture_output=True, timeout=PATIENCE, check=False)
-    if (tool.returncode, tool.stdout, tool.stderr) != (0, b'100\n', b''):
+    if (tool.returncode, tool.stdout, tool.stderr) != (0, b'400\n', b''):
         give_up(0, 0, f'status {tool.returncode}, {tool.stdout}, {tool.stderr}')
 
 
