@@ -31,9 +31,9 @@ PinPointsOptions parse(const Words& words) {
   app.add_option("-o,--output", o.folder, "Folder for all that is found out; made if need be")
       ->required()
       ->type_name("DIR");
-  o.warm_up = ~uint64_t{0};
   app.add_option("--warm-up", o.warm_up,
-                 "Instructions simulated before each region, rounded up to intervals (default: 5 intervals)")
+                 "Instructions simulated before each region, rounded up to intervals (default: 1000 for each line of the last\n"
+                 "level, at most a fifth of the run in all, at least 5 intervals)")
       ->transform(instruction_count())
       ->type_name("N");
   app.add_option("--trace", o.trace,
@@ -63,7 +63,6 @@ PinPointsOptions parse(const Words& words) {
   if (o.states && !o.traces) line.usage_error("--snapshots are for the traces of regions: not with --no-traces");
   if (o.max_error != 0 && !o.validate) line.usage_error("--max-error goes with --validate");
   o.program.watch_mappings = true;
-  if (o.warm_up == ~uint64_t{0}) o.warm_up = 5 * o.profile.length;
   return o;
 }
 

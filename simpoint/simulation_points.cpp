@@ -159,13 +159,19 @@ std::vector<SimulationPoint> spread_mixed(const Clustering& clustering, std::spa
   const uint64_t total = std::min<uint64_t>(kMostPoints, weights.size() / kIntervalsForOne);
   const Mixture mixture(clustering, weights, points);
   if (total <= points.size() || !mixture.matters([](uint32_t chosen) { return chosen != 0; })) return {points.begin(), points.end()};
-  double all = 0;
-  for (const SimulationPoint& point : points) all += mixture.is_mixed(point.cluster) ? mixture.spread[point.cluster] : 0;
-  const auto more = static_cast<double>(total - points.size());
+  const std::vector<std::vector<uint64_t>> members = members_of(clustering, weights, avoided);
   std::vector<uint64_t> counts(clustering.k(), 1);
-  for (const SimulationPoint& point : points)
-    if (mixture.is_mixed(point.cluster)) counts[point.cluster] += static_cast<uint64_t>(std::llround(more * mixture.spread[point.cluster] / all));
-  return divide(points, members_of(clustering, weights, avoided), weights, counts);
+  for (uint64_t given = points.size(); given < total; ++given) {   // to whom it makes the largest difference (Sainte-Lague's method)
+    const auto use = [&](uint32_t k) { return mixture.spread[k] / (2.0 * static_cast<double>(counts[k]) + 1); };
+    const SimulationPoint* next = nullptr;
+    for (const SimulationPoint& point : points)
+      if (mixture.is_mixed(point.cluster) && counts[point.cluster] < members[point.cluster].size() &&
+          (next == nullptr || use(point.cluster) > use(next->cluster)))
+        next = &point;
+    if (next == nullptr) break;
+    ++counts[next->cluster];
+  }
+  return divide(points, members, weights, counts);
 }
 
 std::string mixed_phases(const Clustering& clustering, std::span<const double> weights,

@@ -157,7 +157,7 @@ void add_analysis_options(CLI::App& app, AnalysisOptions& o) {
   app.add_option(
          "--points", o.points,
          "About so many points altogether: heavy phases get several, spread over the run (default: one for each; pinpoints:\n"
-         "more for phases whose intervals are not alike, up to a twentieth of the run and 100)")
+         "more for phases whose intervals are not alike, up to a twentieth of them and 100 in all)")
       ->transform(positive)
       ->type_name("N")
       ->group(kGroup);

@@ -22,6 +22,7 @@
 #include "cli/terminal_signals.h"
 #include "cli/trace_information.h"
 #include "configs/read_machine.h"
+#include "instr/host/program_lookup.h"
 #include "simpoint/read_profile.h"
 #include "simpoint/write_bytes.h"
 #include "simpoint/write_points.h"
@@ -43,9 +44,35 @@ constexpr const char* kTraces = "regions";
 constexpr const char* kPart = "regions.part.json";
 constexpr const char* kPartState = "regions.part.state";
 constexpr const char* kAsked = "asked.json";
+constexpr const char* kFiles = "regions.files.json";   // which regions the files in kTraces are of
 // So much of the time may be spent on keeping what may be needed by nobody.
 constexpr std::chrono::milliseconds kBetweenParts{200};
 constexpr int kTimesItTook = 20;
+
+// What tells a file from another that has come in its place; null: it is none, or no plain one.
+json identity_of(const struct stat& s) {
+  if (!S_ISREG(s.st_mode)) return nullptr;
+  return {s.st_size, s.st_mtim.tv_sec, s.st_mtim.tv_nsec};
+}
+
+json identity_of(const std::string& path) {
+  struct stat s {};
+  return stat(path.c_str(), &s) == 0 ? identity_of(s) : json();
+}
+
+json identity_of_input() {
+  struct stat s {};
+  return fstat(STDIN_FILENO, &s) == 0 ? identity_of(s) : json();
+}
+
+// The program that will be executed; empty: there is none, which is said when it is to run.
+std::string file_of(const std::vector<std::string>& command) {
+  try {
+    return host::find_program(command).path;
+  } catch (const UserError&) {
+    return {};
+  }
+}
 
 // Where a plain file stands; -1: it is none.
 long position_of_file(int descriptor) {
@@ -105,16 +132,29 @@ void PinPoints::open_folder() {
                       {"interval", o_.profile.length},
                       {"intervals", simpoint::to_word(o_.profile.kind)},
                       {"leave_out", o_.profile.left_out},
-                      {"trace", o_.trace}};
+                      {"trace", o_.trace},
+                      {"follow_children", o_.program.follow_children},
+                      {"wait_for_children", o_.program.wait_for_children},
+                      {"quantum", o_.program.quantum},
+                      {"time_slice", o_.program.time_slice},
+                      {"aslr", o_.program.aslr},
+                      {"program_file", recorded_ ? json() : identity_of(file_of(o_.program.command))},
+                      {"trace_file", recorded_ ? identity_of(o_.trace) : json()},
+                      {"standard_input", recorded_ ? json() : identity_of_input()}};
   if (o_.restart)
-    for (const char* name : {kProfile, kRegions, kWhole, kPart, kPartState, kAsked})
+    for (const char* name : {kProfile, kRegions, kWhole, kPart, kPartState, kFiles, kAsked})
       fs::remove(path(name), error);
   const std::string text = text_of(asked);
   std::ifstream file(path(kAsked));
-  if (file && json::parse(file, nullptr, false) != json::parse(text))
-    throw UserError(o_.folder +
-                    " holds the results of another program or other intervals: give another folder, or --restart");
+  if (file) check_is_asked(json::parse(file, nullptr, false), json::parse(text));
   simpoint::write_whole(path(kAsked), text);
+}
+
+void PinPoints::check_is_asked(const json& before, const json& now) const {
+  for (const auto& [name, value] : now.items())
+    if (!before.is_object() || before.value(name, json("unknown")) != value)
+      throw UserError(fmt::format("{} holds the results of another program or other intervals ({} was another): give another folder, or --restart",
+                                  o_.folder, name));
 }
 
 // Nothing has come into it but what was asked for.
@@ -159,6 +199,14 @@ void PinPoints::check_end(const RunResult& result, const char* what) const {
   if (result.exit_code != 0) say("{}: the program ended with status {}", what, result.exit_code);
 }
 
+uint64_t usual_warm_up(const sim::MachineConfig& machine, uint64_t instructions, uint64_t interval, uint64_t regions) {
+  constexpr uint64_t kInstructionsForLine = 1000, kLeastIntervals = 5, kPartOfRun = 5;
+  const sim::LevelConfig& last = machine.levels.back();
+  const uint64_t bytes = last.split ? last.instruction.size_bytes + last.data.size_bytes : last.unified.size_bytes;
+  return std::max(kLeastIntervals * interval,
+                  std::min(kInstructionsForLine * (bytes / machine.line_bytes), instructions / kPartOfRun / regions));
+}
+
 void PinPoints::make_profile() {
   if (fs::exists(path(kProfile))) return say("profile: {} is there already", path(kProfile));
   auto writer = simpoint::ProfileWriter::open(path(kProfile));
@@ -187,7 +235,9 @@ void PinPoints::analyse() {
                                    : simpoint::spread_mixed(choice.clustering, weights, points, selection.avoided);
   found_.labels = choice.clustering.labels;
   found_.weights = weights;
-  found_.plan = simpoint::plan_regions(found_.profile, points, o_.warm_up);
+  const uint64_t warm_up =
+      o_.warm_up.value_or(usual_warm_up(found_.machine, found_.profile.instructions, o_.profile.length, points.size()));
+  found_.plan = simpoint::plan_regions(found_.profile, points, warm_up);
   if (o_.analysis.points == 0 && points.size() > phases)
     found_.plan.remarks.push_back("phases with intervals that are not alike have several regions (--points 1: one for each phase)");
   if (std::string mixed = simpoint::mixed_phases(choice.clustering, weights, points); !mixed.empty())
@@ -197,7 +247,8 @@ void PinPoints::analyse() {
   simpoint::write_whole(path("points.labels"), simpoint::labels_text(choice.clustering));
   simpoint::write_whole(path("regions.csv"), simpoint::pc_count_csv(found_.plan, found_.profile));
   simpoint::write_whole(path("regions.pinpoints.csv"), simpoint::icount_csv(found_.plan, found_.profile));
-  say("analysis: {} intervals, {} phases, {} regions", intervals.size(), phases, found_.plan.regions.size());
+  say("analysis: {} intervals, {} phases, {} regions, warm-ups of {} instructions", intervals.size(), phases, found_.plan.regions.size(),
+      warm_up);
   if (intervals.size() == 1)
     say("analysis: one interval is the whole run: shorter ones (--interval) would tell phases apart");
   else if (choice.clustering.k() == intervals.size())
@@ -336,6 +387,27 @@ void PinPoints::check_found(const RegionSink& sink, const std::vector<Stop>& sto
                     what, sink.instructions(), found_.profile.instructions));
 }
 
+// A region's files have its number, phase and weight in their names, not where it lies: those of another plan go.
+void PinPoints::remove_files_of_others() const {
+  json files = {{"instructions", found_.profile.instructions}, {"traces", json::array()}, {"states", json::array()}};
+  for (const Region& r : found_.plan.regions) {
+    files["traces"].push_back({r.interval, r.start, r.length, r.warm_up});
+    files["states"].push_back({r.interval, r.start});
+  }
+  std::ifstream file(path(kFiles));
+  const json before = file ? json::parse(file, nullptr, false) : json();
+  const auto is_same = [&](const char* part) {
+    return before.is_object() && before.value("instructions", json()) == files["instructions"] && before.value(part, json()) == files[part];
+  };
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(path(kTraces), error)) {
+    const std::string name = entry.path();
+    if ((!is_same("traces") && (name.ends_with(".trace") || name.ends_with(".trace.partial"))) || (!is_same("states") && name.ends_with(".state")))
+      fs::remove(entry.path(), error);
+  }
+  simpoint::write_whole(path(kFiles), files.dump() + "\n");
+}
+
 // Files of other regions, or of a pass that was not finished.
 void PinPoints::remove_traces(const RegionPass& pass) const {
   std::set<std::string> ours;
@@ -358,6 +430,7 @@ std::string PinPoints::program_name() const { return fs::path(o_.program.command
 void PinPoints::simulate_regions() {
   RegionPass pass =
       plan_pass(found_.plan, found_.profile, o_.traces ? path(kTraces) : "", program_name(), recorded_.has_value());
+  remove_files_of_others();
   const bool complete = std::all_of(pass.traces.begin(), pass.traces.end(),
                                     [](const RegionTrace& trace) { return fs::exists(trace.file); });
   remove_traces(pass);

@@ -22,12 +22,16 @@ struct PinPointsOptions {
   AnalysisOptions analysis;
   std::string config, folder;
   std::string trace;     // instead of the program; empty: the program
-  uint64_t warm_up = 0;  // instructions
+  std::optional<uint64_t> warm_up;  // instructions; none: usual_warm_up()
   bool validate = false, restart = false;
   bool traces = true;    // one for each region
   bool states = false;   // of the caches at the start of each, out of the whole run
   double max_error = 0;  // percent; 0: whatever it is
 };
+
+// Instructions that are simulated before each of `regions` regions unless the user says how many: what fills the last level at one miss for 1000
+// instructions, as far as that makes no more than a fifth of the run of `instructions` in all; five intervals (of `interval` instructions) in any case.
+uint64_t usual_warm_up(const sim::MachineConfig& machine, uint64_t instructions, uint64_t interval, uint64_t regions);
 
 class PinPoints {
  public:
@@ -43,6 +47,8 @@ class PinPoints {
   void say(fmt::format_string<Arguments...> format, Arguments&&... arguments) const;
 
   void open_folder();
+  // Throws UserError: an earlier call was for something else.
+  void check_is_asked(const nlohmann::json& before, const nlohmann::json& now) const;
   void take_back_folder() const;
   void make_profile();
   void analyse();
@@ -62,6 +68,7 @@ class PinPoints {
   std::vector<simpoint::Counts> simulate(const RegionPass& pass, const char* what, Part* part = nullptr);
   Part load_part(const RegionPass& pass) const;
   void save_part(const Part& part, const sim::Hierarchy& model) const;
+  void remove_files_of_others() const;
   void remove_traces(const RegionPass& pass) const;
   std::string program_name() const;
   std::string state_file(const simpoint::Region& region) const;

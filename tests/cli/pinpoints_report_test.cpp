@@ -5,6 +5,7 @@
 
 #include "../sim/machines.h"
 #include "base/user_error.h"
+#include "cli/phases/pinpoints.h"
 #include "sim/hierarchy.h"
 
 namespace simrun::cli {
@@ -62,6 +63,23 @@ TEST(PinPointsReport, TooMuchThatIsNotFoundIsAnErrorThatSaysWhatToDo) {
     EXPECT_NE(std::string(error.what()).find("regions 2 of the profile were not found again, which stand for 50%"), std::string::npos) << error.what();
     EXPECT_NE(std::string(error.what()).find("--trace"), std::string::npos);
   }
+}
+
+TEST(PinPoints, TheUsualWarmUpFillsTheLastLevelIfTheRunIsLongEnough) {
+  sim::MachineConfig machine;
+  machine.levels.resize(3);
+  machine.levels.back().unified.size_bytes = 16 << 20;   // 262,144 lines
+  constexpr uint64_t kInterval = 10'000'000, kFills = 262'144'000;
+  EXPECT_EQ(usual_warm_up(machine, 1'000'000'000'000, kInterval, 30), kFills);
+  EXPECT_EQ(usual_warm_up(machine, 20'000'000'000, kInterval, 20), 200'000'000u);   // a fifth of the run for all 20
+  EXPECT_EQ(usual_warm_up(machine, 2'000'000'000, kInterval, 20), 5 * kInterval);
+  machine.levels.back().unified.size_bytes = 1 << 20;
+  EXPECT_EQ(usual_warm_up(machine, 1'000'000'000'000, kInterval, 30), 5 * kInterval);
+  EXPECT_EQ(usual_warm_up(machine, 1'000'000'000'000, kInterval / 10, 30), kFills / 16);
+  machine.levels.resize(1);
+  machine.levels[0].split = true;
+  machine.levels[0].instruction.size_bytes = machine.levels[0].data.size_bytes = 64;
+  EXPECT_EQ(usual_warm_up(machine, 1'000'000'000, 100, 1), 2000u);
 }
 
 }  // namespace

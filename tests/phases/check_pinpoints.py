@@ -150,6 +150,24 @@ def resumes():
     assert "another program" in refused.stderr and refused.stdout == ""
     restarted, _ = pinpoints("--restart", "--", GUEST, 3)
     assert restarted.stdout == "done\n" * 2
+    for other in (("--follow-children", "no"), ("--aslr",)):
+        refused, _ = pinpoints(*other, "--", GUEST, 3, status=1)
+        assert "give another folder" in refused.stderr and refused.stdout == "", refused
+    # Compiled again meanwhile; another file as input.
+    shutil.copy(GUEST, "app")
+    pathlib.Path("in").write_text("one")
+    with open("in") as text:
+        pinpoints("--", "./app", 2, folder="file", stdin=text)
+    with open("in") as text:
+        assert pinpoints("--", "./app", 2, folder="file", stdin=text)[0].stdout == ""
+    pathlib.Path("in").write_text("other")
+    with open("in") as text:
+        assert "standard_input was another" in pinpoints("--", "./app", 2, folder="file", stdin=text, status=1)[0].stderr
+    os.remove("in")
+    pathlib.Path("in").write_text("one")
+    os.remove("app")
+    shutil.copy(GUEST, "app")
+    assert "program_file was another" in pinpoints("--", "./app", 2, folder="file", status=1)[0].stderr
     for _ in range(2):  # arguments are any bytes
         assert pinpoints("--", "true", "\udcff", folder="bytes")[1]["program"].startswith("true ")
 
@@ -252,6 +270,14 @@ def snapshots():
         return done.stderr if status else {l["name"]: l["mpki"] for l in json.load(open("o.json"))["levels"]}
 
     assert sim(*CONFIG, "--state", state)["L2"] < 1 < 10 < sim(*CONFIG)["L2"]
+    # Other intervals stand for the phases, under the same names: their states are stored anew.
+    early = ("--early", "1", *words)
+    run(*early)
+    run(*(word if word != "d" else "fresh" for word in early))
+    ours, theirs = (json.load(open(f"{folder}/report.json")) for folder in ("d", "fresh"))
+    assert ours == theirs and [r["interval"] for r in ours["regions"]] != [r["interval"] for r in report["regions"]]
+    run(*words)
+    assert json.load(open("d/report.json")) == report
     assert "another machine" in sim("--config", "l3_4core.yaml", "--state", state, status=1)
     pathlib.Path("cut").write_bytes(pathlib.Path(state).read_bytes()[:3000])
     assert "cut is damaged" in sim(*CONFIG, "--state", "cut", status=1)
@@ -420,6 +446,22 @@ def interrupted():
     assert sorted(os.listdir("d/regions")) == sorted(os.listdir("whole/regions"))
     for name, figure in theirs["figures"].items():
         assert abs(ours["figures"][name]["predicted"] - figure["predicted"]) < 1e-3 * max(1, figure["predicted"]), name
+    # Another call with longer warm-ups is interrupted, then the first comes again: all traces are its own.
+    others = ["300k" if word == "100k" and words[k - 1] == "--warm-up" else word for k, word in enumerate(words)]
+    started = time.time_ns()
+    process = subprocess.Popen(others, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True)
+    while not any(path.stat().st_mtime_ns > started for path in pathlib.Path("d/regions").glob("*.trace")):
+        assert process.poll() is None
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGINT)
+    assert process.wait(timeout=60) == -signal.SIGINT
+    subprocess.run(words, capture_output=True, check=True, timeout=100)
+    report = json.load(open("d/report.json"))
+    for name, region in zip(sorted(os.listdir("d/regions")), report["regions"], strict=True):
+        said = subprocess.run([SIMRUN, "info", "--json", f"d/regions/{name}"], check=True, capture_output=True).stdout
+        said = json.loads(said)["summary"]["region"]
+        assert said["interval"] == region["interval"] and abs(said["warm_up"] - region["warm_up"]) < 200, (said, region)
+    assert not os.path.exists("d/regions.part.json") and not os.path.exists("d/regions.part.state")
 
 
 def errors():

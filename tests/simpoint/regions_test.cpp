@@ -232,9 +232,9 @@ std::array<size_t, 3> count_by_phase(const std::vector<SimulationPoint>& points)
 
 TEST(Spread, PhasesThatAreNotAlikeGetPointsByWeightAndDistance) {
   const std::vector<double> weights(200, 1.0 / 200);
-  // A twentieth of 200 are 10 points: 7 more than one each, of which 0.1 / (0.1 + 0.3) are the second phase's.
-  EXPECT_THAT(count_by_phase(spread_mixed(three_phases(200, {0.01, 0.1, 0.3}), weights, kOneEach)), ElementsAre(1, 3, 6));
-  EXPECT_THAT(count_by_phase(spread_mixed(three_phases(200, {0.1, 0.1, 0.1}), weights, kOneEach)), ElementsAre(5, 2, 2));
+  // A twentieth of 200 are 10 points: one for the first phase, 9 for the others, of which 0.1 / (0.1 + 0.3) are the second's.
+  EXPECT_THAT(count_by_phase(spread_mixed(three_phases(200, {0.01, 0.1, 0.3}), weights, kOneEach)), ElementsAre(1, 2, 7));
+  EXPECT_THAT(count_by_phase(spread_mixed(three_phases(200, {0.1, 0.1, 0.1}), weights, kOneEach)), ElementsAre(6, 2, 2));
   EXPECT_EQ(spread_mixed(three_phases(200, {0.02, 0.02, 0.02}), weights, kOneEach), kOneEach);
   const std::vector<double> short_run(60, 1.0 / 60);
   EXPECT_EQ(spread_mixed(three_phases(60, {0.01, 0.1, 0.3}), short_run, kOneEach), kOneEach);
