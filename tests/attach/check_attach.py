@@ -188,6 +188,19 @@ def refused(simrun, child):
         fail(f'simrun ended with status {tool.returncode}')
 
 
+def making_threads(simrun, program):
+    """Some threads are met between their creation and their first system call, others are being created (rseq)."""
+    for _ in range(12):
+        child = start(program)
+        try:
+            attach(simrun, child, '--mode', 'null', '--for', '50ms')
+            output, errors = child.communicate('go\n', timeout=60)
+            if (child.returncode, output, errors) != (0, '0 failed\n', ''):
+                fail(f'the program ended with status {child.returncode}, {output!r}, {errors!r}')
+        finally:
+            child.kill()
+
+
 CASES = {'trace': lambda s, c: counted(s, c, '--mode', 'trace'), 'count': lambda s, c: counted(s, c, '--mode', 'count'),
          'null': lambda s, c: attach(s, c, '--mode', 'null', '--for', '500ms'), 'twice': twice,
          'killed': killed('trace'), 'killed_count': killed('count'), 'killed_null': killed('null'),
@@ -200,6 +213,8 @@ def main():
         return killed_parent(simrun, program)
     if case == 'forking':
         return forking(simrun)
+    if case == 'making_threads':
+        return making_threads(simrun, program)
     child = start(program)
     try:
         CASES[case](simrun, child)

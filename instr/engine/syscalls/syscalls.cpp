@@ -207,13 +207,21 @@ bool do_ptrace(ThreadContext* c) {
   return watched_call(c, SYS_ptrace);
 }
 
+// Restartable sequences cannot be kept in a code cache: the C library falls back. But one that was registered when simrun attached has promised
+// its next threads that they will be, too, which do so before anything else and end the program when they cannot (glibc 2.35, nptl/pthread_create.c:
+// start_thread). These are told that they are; their `cpu_id` stays RSEQ_CPU_ID_UNINITIALIZED, by which all fall back and promise nothing any more.
+int64_t register_rseq(const ThreadContext* c) {
+  const uint64_t flags = c->app.gpr[kRdx];
+  return g_process.header->attached_threads != 0 && c->has_called == 0 && flags == 0 ? 0 : -ENOSYS;
+}
+
 // Does the call, or has the kernel do it. False: a signal came first, nothing happened.
 bool perform(ThreadContext* c, uint64_t number) {
   switch (number) {
     case SYS_rt_sigaction: set_result(c, do_sigaction(c)); return true;
     case SYS_sigaltstack: set_result(c, do_sigaltstack(c)); return true;
     case SYS_arch_prctl: set_result(c, do_arch_prctl(c)); return true;
-    case SYS_rseq: set_result(c, -ENOSYS); return true;   // the C library falls back; restartable sequences cannot be kept in a code cache
+    case SYS_rseq: set_result(c, register_rseq(c)); return true;
     case SYS_clone: return do_clone(c);
     case SYS_clone3: return do_clone3(c);
     case SYS_fork: return do_fork(c, 0);
@@ -282,6 +290,7 @@ void do_syscall(ThreadContext* c) {
   append_event(c, border::Event::kSyscallEnter, {number, blocks ? 1ull : 0ull});
   if (blocks) set_thread_state(c, border::ThreadState::kInKernel);
   const bool done = is_ours ? perform(c, number) : pass_through(c);
+  if (number != SYS_futex) c->has_called = 1;
   if (number == SYS_exit_group) survives_end_of_process(c, done);
   if (blocks) set_thread_state(c, border::ThreadState::kRunning);
   append_event(c, border::Event::kSyscallExit, {number, g[kRax]});
