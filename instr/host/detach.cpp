@@ -71,7 +71,7 @@ class Detacher {
       s.indirect_mask.store(0, std::memory_order_seq_cst);
       const auto tid = static_cast<pid_t>(s.ring.tid.load());
       if (round_ < 3 || round_ % 5 != 0 || seized_.contains(tid)) continue;
-      if (ptrace(PTRACE_SEIZE, tid, nullptr, PTRACE_O_TRACESYSGOOD) != 0) continue;
+      if (!seize_thread(tid, seized_)) continue;
       ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr);
       seized_.insert(tid);
     }
@@ -82,6 +82,8 @@ class Detacher {
     int status = 0;
     const pid_t who = waitpid(tid, &status, __WALL | (last ? 0 : WNOHANG));
     if (who == 0) return false;
+    // One that executes a program goes on under its process's number.
+    if (who < 0 && tid != target_.pid() && ptrace(PTRACE_INTERRUPT, target_.pid(), nullptr, nullptr) == 0) seized_.insert(target_.pid());
     if (who < 0 || !WIFSTOPPED(status)) return true;
     if (status >> 16 != PTRACE_EVENT_STOP) {
       ptrace(PTRACE_CONT, tid, nullptr, WSTOPSIG(status) & 0x80 ? 0 : WSTOPSIG(status));

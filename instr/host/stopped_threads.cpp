@@ -10,11 +10,15 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <condition_variable>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <memory>
+#include <mutex>
 #include <sstream>
+#include <thread>
 
 #include "base/user_error.h"
 
@@ -37,6 +41,10 @@ bool has_ended(pid_t pid, pid_t tid) {
                                         "forbids it: run simrun as root"
                                       : "";
   throw UserError(fmt::format("cannot attach to process {}: {}{}", pid, std::strerror(error), advice));
+}
+
+[[noreturn]] void throw_vanished(pid_t pid) {
+  throw UserError(fmt::format("cannot attach to process {}: it has executed a program meanwhile; try again", pid));
 }
 
 // Calls that return EINTR after any stop, even though no handler ran (signal(7), "Interruption of system calls by stop signals").
@@ -69,6 +77,36 @@ std::vector<pid_t> living_threads(pid_t pid) {
   return result;
 }
 
+void reap(const std::set<pid_t>& held) {
+  for (const pid_t tid : held) {
+    // Looked at first: a tracer is told of stops whatever it asks for (kernel/exit.c, wait_task_stopped).
+    siginfo_t info{};
+    const int looked = waitid(P_PID, static_cast<id_t>(tid), &info, WEXITED | WNOHANG | WNOWAIT | __WALL);
+    const bool has_ended = looked == 0 && info.si_pid != 0 && info.si_code != CLD_TRAPPED && info.si_code != CLD_STOPPED;
+    if (has_ended) waitid(P_PID, static_cast<id_t>(tid), &info, WEXITED | WNOHANG | __WALL);
+  }
+}
+
+bool seize_thread(pid_t tid, const std::set<pid_t>& held) {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool done = false;
+  std::thread reaper([&] {
+    std::unique_lock lock(mutex);
+    while (!changed.wait_for(lock, std::chrono::milliseconds(5), [&] { return done; })) reap(held);
+  });
+  const bool seized = ptrace(PTRACE_SEIZE, tid, nullptr, PTRACE_O_TRACESYSGOOD) == 0;
+  const int error = errno;
+  {
+    const std::lock_guard lock(mutex);
+    done = true;
+  }
+  changed.notify_one();
+  reaper.join();
+  errno = error;
+  return seized;
+}
+
 bool restart_call(user_regs_struct& r) {
   // ERESTARTSYS, ERESTARTNOINTR, ERESTARTNOHAND; ERESTART_RESTARTBLOCK (include/linux/errno.h)
   constexpr long kSystem = -512, kNoInterrupt = -513, kNoHandler = -514, kBlock = -516;
@@ -93,6 +131,10 @@ StoppedThreads::StoppedThreads(pid_t pid) : StoppedThreads() {
     }
   }
   if (all_.empty()) throw UserError(fmt::format("cannot attach to process {}: it has ended", pid));
+  for (const pid_t tid : all_) {
+    siginfo_t info{};
+    if (waitid(P_PID, static_cast<id_t>(tid), &info, WSTOPPED | WEXITED | WNOHANG | WNOWAIT | __WALL) != 0) throw_vanished(pid);
+  }
 }
 
 StoppedThreads::~StoppedThreads() {
@@ -118,9 +160,11 @@ void StoppedThreads::begin_calls_again() {
 
 // False: it ended meanwhile.
 bool StoppedThreads::seize(pid_t tid) {
-  if (ptrace(PTRACE_SEIZE, tid, nullptr, PTRACE_O_TRACESYSGOOD) != 0) {
-    if (errno == ESRCH || has_ended(pid_, tid)) return false;
-    throw_seize_error(pid_, errno);
+  if (!seize_thread(tid, held_)) {
+    const int error = errno;
+    if (error == ESRCH || has_ended(pid_, tid)) return false;
+    if (tid == pid_ && ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr) == 0) throw_vanished(pid_);   // one of ours took its number
+    throw_seize_error(pid_, error);
   }
   held_.insert(tid);
   ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr);
@@ -139,7 +183,7 @@ bool StoppedThreads::wait_until_stopped(pid_t tid) {
     if (who < 0 || (who == tid && !WIFSTOPPED(status))) return false;
     if (who == 0) {
       usleep(1000);
-      ++waited;
+      if (++waited % 5 == 0) reap(held_);   // it may execute a program: see seize_thread()
       continue;
     }
     const int signal = WSTOPSIG(status);

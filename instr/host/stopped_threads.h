@@ -13,6 +13,13 @@ namespace simrun::host {
 // Threads of `pid` that have not ended.
 std::vector<pid_t> living_threads(pid_t pid);
 
+// PTRACE_SEIZE, with stops at system calls told apart; false with errno set. `held`: what the calling thread traces of the same process. A thread that
+// executes a program waits until all others are gone, of which those we trace must be waited for, and until then the kernel lets nobody be
+// seized: so another thread of ours waits for them meanwhile.
+bool seize_thread(pid_t tid, const std::set<pid_t>& held);
+// Waits for those that have ended, and takes no stop.
+void reap(const std::set<pid_t>& held);
+
 // The registers with which the thread, interrupted in a system call, makes that call (again), in none: orig_rax is -1. A call that was to
 // go on after the interruption goes on (restart_syscall); one that natively returns EINTR when a tracer comes is made again.
 // False: it was in no system call, or the call is done; only orig_rax has changed.
