@@ -40,7 +40,10 @@ inline void hdf5_check(herr_t status, const std::string& what) {
 }
 
 // The library's own report of an error is for its programmers: ours says what was being done.
-inline void silence_hdf5() { H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr); }
+inline void silence_hdf5() {
+  H5dont_atexit();   // it would close once more what could not be closed for want of room, and crash (1.10 to 1.14)
+  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+}
 
 template <class T>
 hid_t hdf5_type();

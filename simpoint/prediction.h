@@ -22,10 +22,11 @@ Counts predict(std::span<const Counts> regions, std::span<const double> weights)
 // long there; the others that it stands for weigh what they do in the profile. Weights then sum to about 1.
 double weight_as_measured(double weight, double own, double profiled, double measured);
 
-// The standard error of the weighted mean of `values`, one for each region: strata are clusters, each with one or more
-// regions of equal weight. A cluster with one region is taken to vary as the others do on average. Negative: no cluster
-// has two, nothing is known.
-double standard_error(std::span<const double> values, std::span<const double> weights,
+// Half the width of the interval around the weighted mean of `values`, one for each region, that holds the mean of the whole 95 times of 100: strata are
+// clusters, each with one or more regions of equal weight. A cluster with one region is taken to vary as the others do on average
+// (pooled variance), and Student's distribution is taken for the degrees of freedom. Negative: not known, as fewer than 4 regions are beside
+// others of their cluster, or clusters with one region weigh more than the others.
+double confidence_95(std::span<const double> values, std::span<const double> weights,
                       std::span<const uint32_t> clusters);
 
 // |predicted - measured| relative to measured; to `floor` when measured is smaller, because a relative error of what

@@ -10,6 +10,8 @@
 
 namespace simrun::simpoint {
 
+double projected_length(uint32_t dimensions) { return dimensions == 0 ? 1 : std::sqrt(dimensions / 3.0); }
+
 double projection_element(uint64_t seed, uint32_t block, uint32_t dimension) {
   return 2 * to_unit(random_at(random_at(seed, block), dimension)) - 1;
 }

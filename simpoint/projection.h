@@ -23,6 +23,9 @@ struct Entry {
 // Element of the projection matrix: uniform in [-1, 1).
 double projection_element(uint64_t seed, uint32_t block, uint32_t dimension);
 
+// What a projected vector of length 1 is long on average (root of the mean square): the variance of an element is 1/3.
+double projected_length(uint32_t dimensions);
+
 // One row for each interval.
 using Points = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 

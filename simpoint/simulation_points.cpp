@@ -119,10 +119,10 @@ std::vector<SimulationPoint> divide(std::span<const SimulationPoint> points, con
 struct Mixture {
   std::vector<uint32_t> points;
   std::vector<double> weight, spread;
-  double all = 0;
+  double all = 0, mixed_from;   // distance
 
-  Mixture(const Clustering& clustering, std::span<const double> weights, std::span<const SimulationPoint> chosen)
-      : points(clustering.k()), weight(clustering.k()), spread(clustering.k()) {
+  Mixture(const Clustering& clustering, std::span<const double> weights, std::span<const SimulationPoint> chosen, double length)
+      : points(clustering.k()), weight(clustering.k()), spread(clustering.k()), mixed_from(kMixed * length) {
     for (const SimulationPoint& point : chosen) ++points[point.cluster];
     for (size_t i = 0; i < weights.size(); ++i) {
       weight[clustering.labels[i]] += weights[i];
@@ -130,7 +130,7 @@ struct Mixture {
     }
     all = std::accumulate(weight.begin(), weight.end(), 0.0);
   }
-  bool is_mixed(uint32_t k) const { return spread[k] > kMixed * weight[k]; }
+  bool is_mixed(uint32_t k) const { return spread[k] > mixed_from * weight[k]; }
   // Of those that `has` says: whether they are worth more points, or to be said.
   template <typename Has>
   bool matters(Has&& has) const {
@@ -154,10 +154,11 @@ std::vector<SimulationPoint> spread(const Clustering& clustering, std::span<cons
 }
 
 std::vector<SimulationPoint> spread_mixed(const Clustering& clustering, std::span<const double> weights,
-                                          std::span<const SimulationPoint> points, const std::vector<bool>& avoided) {
+                                          std::span<const SimulationPoint> points, double length,
+                                          const std::vector<bool>& avoided) {
   constexpr uint64_t kMostPoints = 100, kIntervalsForOne = 20;   // a twentieth of the run is measured
   const uint64_t total = std::min<uint64_t>(kMostPoints, weights.size() / kIntervalsForOne);
-  const Mixture mixture(clustering, weights, points);
+  const Mixture mixture(clustering, weights, points, length);
   if (total <= points.size() || !mixture.matters([](uint32_t chosen) { return chosen != 0; })) return {points.begin(), points.end()};
   const std::vector<std::vector<uint64_t>> members = members_of(clustering, weights, avoided);
   std::vector<uint64_t> counts(clustering.k(), 1);
@@ -175,8 +176,8 @@ std::vector<SimulationPoint> spread_mixed(const Clustering& clustering, std::spa
 }
 
 std::string mixed_phases(const Clustering& clustering, std::span<const double> weights,
-                         std::span<const SimulationPoint> points) {
-  const Mixture mixture(clustering, weights, points);
+                         std::span<const SimulationPoint> points, double length) {
+  const Mixture mixture(clustering, weights, points, length);
   const auto has_one = [](uint32_t chosen) { return chosen == 1; };
   if (!mixture.matters(has_one)) return {};
   std::vector<uint32_t> mixed;

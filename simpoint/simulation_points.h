@@ -46,16 +46,17 @@ std::vector<SimulationPoint> spread(const Clustering& clustering, std::span<cons
 // make a twentieth of the intervals in all, at most 100 points altogether, in proportion to a phase's weight
 // times the mean distance of its intervals from its centre (Neyman's allocation to strata, with the distance for the
 // unknown deviation). Phases whose intervals are alike keep their one.
+// `length`: of the distances, projected_length() of the dimensions.
 std::vector<SimulationPoint> spread_mixed(const Clustering& clustering, std::span<const double> weights,
-                                          std::span<const SimulationPoint> points,
+                                          std::span<const SimulationPoint> points, double length,
                                           const std::vector<bool>& avoided = {});
 
 // Where one interval stands for many that are not alike (they lie further from their centre, on average, than intervals of
 // one phase do by far: kMixed, in vectors that sum to 1), and these are a tenth of the run or more: a sentence that says
 // so. Else empty.
-inline constexpr double kMixed = 0.025;
+inline constexpr double kMixed = 0.0112;
 std::string mixed_phases(const Clustering& clustering, std::span<const double> weights,
-                         std::span<const SimulationPoint> points);
+                         std::span<const SimulationPoint> points, double length);
 
 // The weight of each interval: 1/n each, or in proportion to its instructions.
 std::vector<double> interval_weights(std::span<const double> sums, bool fixed_length);

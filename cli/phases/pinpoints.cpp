@@ -231,8 +231,11 @@ void PinPoints::analyse() {
   selection.avoided = simpoint::intervals_that_change_hands(found_.profile);
   auto points = simpoint::cover(simpoint::select_points(choice.clustering, weights, selection), o_.analysis.coverage);
   const size_t phases = points.size();
-  points = o_.analysis.points != 0 ? simpoint::spread(choice.clustering, weights, points, o_.analysis.points, selection.avoided)
-                                   : simpoint::spread_mixed(choice.clustering, weights, points, selection.avoided);
+  const double length = simpoint::projected_length(o_.analysis.dimensions);
+  if (o_.analysis.points != 0)
+    points = simpoint::spread(choice.clustering, weights, points, o_.analysis.points, selection.avoided);
+  else if (selection.early == 0)  // who wants early points wants few
+    points = simpoint::spread_mixed(choice.clustering, weights, points, length, selection.avoided);
   found_.labels = choice.clustering.labels;
   found_.weights = weights;
   const uint64_t warm_up =
@@ -240,7 +243,7 @@ void PinPoints::analyse() {
   found_.plan = simpoint::plan_regions(found_.profile, points, warm_up);
   if (o_.analysis.points == 0 && points.size() > phases)
     found_.plan.remarks.push_back("phases with intervals that are not alike have several regions (--points 1: one for each phase)");
-  if (std::string mixed = simpoint::mixed_phases(choice.clustering, weights, points); !mixed.empty())
+  if (std::string mixed = simpoint::mixed_phases(choice.clustering, weights, points, length); !mixed.empty())
     found_.plan.remarks.push_back(std::move(mixed));
   simpoint::write_whole(path("points.simpoints"), simpoint::points_text(points));
   simpoint::write_whole(path("points.weights"), simpoint::weights_text(points));

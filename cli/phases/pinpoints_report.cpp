@@ -99,7 +99,7 @@ Counts stored_prediction(const Findings& found, const RegionCounts& counts) {
 double uncertainty(const Figure& figure, const RegionCounts& counts) {
   std::vector<double> values;
   for (const Counts& region : counts.alone) values.push_back(figure.value(region));
-  return 1.96 * simpoint::standard_error(values, counts.weights, counts.clusters);
+  return simpoint::confidence_95(values, counts.weights, counts.clusters);
 }
 
 json regions_json(const RegionCounts& counts, const std::vector<Figure>& figures) {
@@ -137,7 +137,7 @@ std::string foot(const Findings& found, const std::vector<std::string>& remarks)
   std::string text =
       fmt::format("{} regions: {:.2f}% of {} instructions measured, {:.2f}% with warm-up\n", found.plan.regions.size(),
                   100 * measured_part(found), found.profile.instructions, 100 * simulated_part(found));
-  text += "+-: 95% confidence from how much regions of one phase differ; ?: every phase has one (--points)\n";
+  text += "+-: 95% confidence from how much regions of one phase differ; ?: too few phases have several (--points)\n";
   if (found.plan.regions.size() > 1)
     text += "regions: caches as earlier regions and the warm-up leave them; a region's trace by itself begins with empty ones.\n";
   if (!found.whole.empty())

@@ -436,20 +436,21 @@ TEST(Points, WhatIsFarFromTheCentreDoesNotStandForWhatIsAvoided) {
 
 // A tenth of the run, or more, in phases whose one point stands for what is not alike.
 TEST(Points, MixedPhasesAreSaid) {
+  const double kLength = projected_length(15);
   Clustering clustering;
   clustering.centres = Points(3, 1);
   clustering.labels = {0, 0, 1, 1, 2};
   clustering.distances = {0.0001, 0.0001, 0.01, 0.04, 0.09};  // squared
   const std::vector<double> weights = {0.4, 0.3, 0.1, 0.1, 0.1};
   const std::vector<SimulationPoint> one_each = {{0, 0, 0.7}, {2, 1, 0.2}, {4, 2, 0.1}};
-  const std::string both = mixed_phases(clustering, weights, one_each);
+  const std::string both = mixed_phases(clustering, weights, one_each, kLength);
   EXPECT_EQ(both.find("phases 1, 2 (30% of the run)"), 0u) << both;
   EXPECT_NE(both.find("--points"), std::string::npos);
   const std::vector<SimulationPoint> several = {{0, 0, 0.7}, {2, 1, 0.1}, {3, 1, 0.1}, {4, 2, 0.1}};
-  EXPECT_EQ(mixed_phases(clustering, weights, several).find("phases 2 (10% of the run)"), 0u);
-  EXPECT_EQ(mixed_phases(clustering, std::vector<double>{0.5, 0.41, 0.02, 0.02, 0.05}, one_each), "");
+  EXPECT_EQ(mixed_phases(clustering, weights, several, kLength).find("phases 2 (10% of the run)"), 0u);
+  EXPECT_EQ(mixed_phases(clustering, std::vector<double>{0.5, 0.41, 0.02, 0.02, 0.05}, one_each, kLength), "");
   clustering.distances = {0.0001, 0.0001, 0.0001, 0.0001, 0};
-  EXPECT_EQ(mixed_phases(clustering, weights, one_each), "");
+  EXPECT_EQ(mixed_phases(clustering, weights, one_each, kLength), "");
 }
 
 TEST(Points, CoverageKeepsTheHeaviest) {

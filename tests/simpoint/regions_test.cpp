@@ -186,12 +186,18 @@ TEST(Prediction, ARegionsOwnIntervalWeighsWhatItIsLong) {
   EXPECT_DOUBLE_EQ(weight_as_measured(0.1, 0.2, 100, 50), 0.05);    // other points stand for a part of it
 }
 
-TEST(Prediction, StandardErrorIsThatOfStrata) {
-  // Two strata of weight 0.6 and 0.4: variances 2 and (one region only) the pooled one, 2.
-  const std::vector<double> values = {1, 3, 10}, weights = {0.3, 0.3, 0.4};
-  const std::vector<uint32_t> clusters = {0, 0, 1}, all_different = {0, 1, 2};
-  EXPECT_NEAR(standard_error(values, weights, clusters), std::sqrt(0.36 * 2 / 2 + 0.16 * 2), 1e-12);
-  EXPECT_LT(standard_error(values, weights, all_different), 0);
+TEST(Prediction, ConfidenceIsThatOfStrata) {
+  // Two strata of weight 0.6 and 0.4: variance 2.5 and (one region only) the pooled one, 2.5; 4 degrees of freedom.
+  const std::vector<double> values = {1, 2, 3, 4, 5, 10}, weights = {0.12, 0.12, 0.12, 0.12, 0.12, 0.4};
+  const std::vector<uint32_t> clusters = {0, 0, 0, 0, 0, 1};
+  EXPECT_NEAR(confidence_95(values, weights, clusters), 2.776 * std::sqrt(0.36 * 2.5 / 5 + 0.16 * 2.5), 0.02);
+  EXPECT_LT(confidence_95(values, weights, std::vector<uint32_t>{0, 1, 2, 3, 4, 5}), 0);
+  EXPECT_LT(confidence_95(values, weights, std::vector<uint32_t>{0, 0, 0, 0, 2, 1}), 0);   // 3 degrees of freedom
+  const std::vector<double> others = {0.08, 0.08, 0.08, 0.08, 0.08, 0.6};
+  EXPECT_LT(confidence_95(values, others, clusters), 0);   // most is in the stratum of which nothing is known
+  std::vector<double> many;
+  for (int k = 0; k < 1000; ++k) many.push_back(k % 2);
+  EXPECT_NEAR(confidence_95(many, std::vector<double>(1000, 0.001), std::vector<uint32_t>(1000, 0)), 1.962 * std::sqrt(0.25 / 999), 1e-4);
 }
 
 TEST(Spread, HeavyClustersGetSeveralPointsOverTime) {
@@ -209,6 +215,8 @@ TEST(Spread, HeavyClustersGetSeveralPointsOverTime) {
   EXPECT_EQ(spread(c, weights, single, 1000).size(), 10u);  // no interval twice
   EXPECT_EQ(points_text(points).substr(0, 8), "1 0\n3 1\n");
 }
+
+const double kLength = projected_length(15);
 
 // Three phases, of 120, 40 and 40 in 200 intervals, each so far from its centre.
 Clustering three_phases(size_t size, std::array<double, 3> distances) {
@@ -233,23 +241,23 @@ std::array<size_t, 3> count_by_phase(const std::vector<SimulationPoint>& points)
 TEST(Spread, PhasesThatAreNotAlikeGetPointsByWeightAndDistance) {
   const std::vector<double> weights(200, 1.0 / 200);
   // A twentieth of 200 are 10 points: one for the first phase, 9 for the others, of which 0.1 / (0.1 + 0.3) are the second's.
-  EXPECT_THAT(count_by_phase(spread_mixed(three_phases(200, {0.01, 0.1, 0.3}), weights, kOneEach)), ElementsAre(1, 2, 7));
-  EXPECT_THAT(count_by_phase(spread_mixed(three_phases(200, {0.1, 0.1, 0.1}), weights, kOneEach)), ElementsAre(6, 2, 2));
-  EXPECT_EQ(spread_mixed(three_phases(200, {0.02, 0.02, 0.02}), weights, kOneEach), kOneEach);
+  EXPECT_THAT(count_by_phase(spread_mixed(three_phases(200, {0.01, 0.1, 0.3}), weights, kOneEach, kLength)), ElementsAre(1, 2, 7));
+  EXPECT_THAT(count_by_phase(spread_mixed(three_phases(200, {0.1, 0.1, 0.1}), weights, kOneEach, kLength)), ElementsAre(6, 2, 2));
+  EXPECT_EQ(spread_mixed(three_phases(200, {0.02, 0.02, 0.02}), weights, kOneEach, kLength), kOneEach);
   const std::vector<double> short_run(60, 1.0 / 60);
-  EXPECT_EQ(spread_mixed(three_phases(60, {0.01, 0.1, 0.3}), short_run, kOneEach), kOneEach);
+  EXPECT_EQ(spread_mixed(three_phases(60, {0.01, 0.1, 0.3}), short_run, kOneEach, kLength), kOneEach);
   const std::vector<double> long_run(100'000, 1.0 / 100'000);
-  EXPECT_THAT(count_by_phase(spread_mixed(three_phases(100'000, {0.01, 0.1, 0.3}), long_run, kOneEach)), ElementsAre(1, 25, 74));
+  EXPECT_THAT(count_by_phase(spread_mixed(three_phases(100'000, {0.01, 0.1, 0.3}), long_run, kOneEach, kLength)), ElementsAre(1, 25, 74));
 }
 
 TEST(Spread, LittleThatIsNotAlikeIsLeft) {
   Clustering c = three_phases(200, {0.01, 0.01, 0.01});
   for (size_t i = 0; i < 80; i += 5) c.distances[i + 4] = 1;   // the mean of the third phase is mixed: a fifth of the run
   const std::vector<double> weights(200, 1.0 / 200);
-  EXPECT_THAT(count_by_phase(spread_mixed(c, weights, kOneEach)), ElementsAre(1, 1, 8));
+  EXPECT_THAT(count_by_phase(spread_mixed(c, weights, kOneEach, kLength)), ElementsAre(1, 1, 8));
   std::vector<double> light = weights;   // now a twentieth of it
   for (size_t i = 0; i < 200; ++i) light[i] *= c.labels[i] == 2 ? 0.05 / 0.2 : 0.95 / 0.8;
-  EXPECT_EQ(spread_mixed(c, light, kOneEach), kOneEach);
+  EXPECT_EQ(spread_mixed(c, light, kOneEach, kLength), kOneEach);
 }
 
 TEST(Spread, OneLongIntervalStandsForItsShare) {
