@@ -81,6 +81,20 @@ long position_of_file(int descriptor) {
   return lseek(descriptor, 0, SEEK_CUR);
 }
 
+// A file that is standard output gets what the program writes the first time; what it writes meanwhile, again, goes.
+class RepeatedOutput {
+ public:
+  RepeatedOutput() : position_(position_of_file(STDOUT_FILENO)), end_(position_ < 0 ? -1 : lseek(STDOUT_FILENO, 0, SEEK_END)) {}
+  ~RepeatedOutput() {
+    if (end_ >= 0 && ftruncate(STDOUT_FILENO, end_) == 0) lseek(STDOUT_FILENO, position_, SEEK_SET);
+  }
+  RepeatedOutput(const RepeatedOutput&) = delete;
+  RepeatedOutput& operator=(const RepeatedOutput&) = delete;
+
+ private:
+  const long position_, end_;
+};
+
 }  // namespace
 
 template <class... Arguments>
@@ -89,10 +103,11 @@ void PinPoints::say(fmt::format_string<Arguments...> format, Arguments&&... argu
 }
 
 PinPoints::PinPoints(PinPointsOptions options)
-    : o_(std::move(options)), input_(position_of_file(STDIN_FILENO)), output_(position_of_file(STDOUT_FILENO)) {
+    : o_(std::move(options)), input_(position_of_file(STDIN_FILENO)) {
   found_.machine = configs::read_machine(o_.config);
   if (o_.trace.empty()) return;
   recorded_.emplace(o_.trace);
+  found_.is_of_one_run = true;
   o_.program.command = recorded_->command();
 }
 
@@ -166,22 +181,24 @@ void PinPoints::take_back_folder() const {
   fs::remove(o_.folder, error);
 }
 
-// Once more, as if for the first time: a file as input is read again, a file as output is written over.
+// Once more, as if for the first time: a file as input is read again.
 template <class Sink>
 RunResult PinPoints::run_program(Sink& sink, const char* what, const std::vector<border::ModeSwitch>& switches) {
   if (recorded_) {
     sink.set_origins(recorded_->origins());
     return recorded_->into(sink, found_.machine.line_bytes, found_.machine.cores, o_.program.quiet);
   }
+  std::optional<RepeatedOutput> repeated;
   if (runs_++ != 0) {
     if (input_ >= 0) lseek(STDIN_FILENO, input_, SEEK_SET);
-    if (output_ >= 0 && ftruncate(STDOUT_FILENO, output_) == 0) lseek(STDOUT_FILENO, output_, SEEK_SET);
+    repeated.emplace();
   }
   const auto mode = switches.empty() ? border::Mode::kTrace : border::Mode::kCount;
   const CountOptions count{0, 0, mode == border::Mode::kCount, switches};
   ProgramRun execution(o_.program, mode, count);
   sink.set_origins(origins_in(execution.family()));
   RunResult result = execution.into(sink, found_.machine.line_bytes, found_.machine.cores);
+  repeated.reset();
   for (const std::string& warning : result.warnings) print_error("simrun: warning: {}\n", warning);
   check_end(result, what);
   return result;
@@ -189,13 +206,14 @@ RunResult PinPoints::run_program(Sink& sink, const char* what, const std::vector
 
 void PinPoints::check_end(const RunResult& result, const char* what) const {
   if (!result.error.empty()) throw UserError(fmt::format("{}: {}", what, result.error));
-  if (result.signal != 0) {
+  if (result.signal != 0 && signals_seen() != 0) {
     print_error(
         "simrun: {}: the program was ended by signal {}. What was finished before stays in {}; the same call goes on "
         "from there.\n",
         what, result.signal, o_.folder);
     end_by_signal(result.signal);
   }
+  if (result.signal != 0) say("{}: the program was ended by signal {}", what, result.signal);  // its own affair
   if (result.exit_code != 0) say("{}: the program ended with status {}", what, result.exit_code);
 }
 
@@ -214,7 +232,7 @@ void PinPoints::make_profile() {
   const auto [result, profile, intervals] = recorded_ ? profile_recorded(*recorded_, o_.profile, o_.program.quiet, add)
                                                       : profile_run(o_.program, o_.profile, add);
   ++runs_;
-  if (result.signal != 0) writer.reset();  // check_end() ends this process
+  if (result.signal != 0 && signals_seen() != 0) writer.reset();  // check_end() ends this process
   check_end(result, "profile");
   if (intervals == 0) throw UserError("the program executed nothing that is counted");
   writer->finish(profile);

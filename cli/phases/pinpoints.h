@@ -84,7 +84,7 @@ class PinPoints {
   std::optional<RecordedRun> recorded_;
   Findings found_;
   bool made_folder_ = false;
-  long input_ = -1, output_ = -1;  // where the program's standard input and output stood at first; -1: no files
+  long input_ = -1;  // where the program's standard input stood at first; -1: no file
   int runs_ = 0;
 };
 

@@ -133,6 +133,10 @@ std::string cold_start(std::span<const std::string> cold) {
   return fmt::format("{}: off by the cold start: longer warm-ups (--warm-up) fill the caches, --snapshots stores what they hold", fmt::join(cold, ", "));
 }
 
+// Threads may share the work between two markers otherwise in each run: then even what they execute there is other code.
+constexpr const char* kOtherWork =
+    "between the same markers the threads did other work than in the profile: of one run, recorded, that cannot be (simrun record; then --trace)";
+
 std::string foot(const Findings& found, const std::vector<std::string>& remarks) {
   std::string text =
       fmt::format("{} regions: {:.2f}% of {} instructions measured, {:.2f}% with warm-up\n", found.plan.regions.size(),
@@ -166,6 +170,7 @@ PinPointsReport make_report(const Findings& found) {
   report.table += "\n";
   json values;
   std::vector<std::string> cold;
+  bool other_work = false;
   for (const Figure& figure : figures) {
     const double ours = figure.value(predicted);
     const double half = uncertainty(figure, counts);
@@ -180,6 +185,7 @@ PinPointsReport make_report(const Findings& found) {
       entry.update({{"whole", whole}, {"error", error}, {"warm", warmed}, {"warm_error", warm_error}});
       constexpr double kWorthSaying = 0.05;
       if (stored.empty() && error - warm_error > kWorthSaying) cold.push_back(figure.name);
+      other_work |= !found.is_of_one_run && found.profile.threads > 1 && (figure.name == "loads" || figure.name == "stores") && warm_error > kWorthSaying;
       double counted = error;
       if (!stored.empty()) {
         const double from_state = figure.value(stored);
@@ -195,6 +201,7 @@ PinPointsReport make_report(const Findings& found) {
   }
   std::vector<std::string> remarks = found.plan.remarks;
   if (std::string sentence = cold_start(cold); !sentence.empty()) remarks.push_back(std::move(sentence));
+  if (other_work) remarks.push_back(kOtherWork);
   report.table += foot(found, remarks);
   if (!counts.lost.empty())
     report.table +=

@@ -13,6 +13,7 @@ namespace simrun::cli {
 
 struct Findings {
   sim::MachineConfig machine;
+  bool is_of_one_run = false;    // all out of one recorded run
   simpoint::Profile profile;
   std::vector<uint32_t> labels;  // the cluster of each interval
   std::vector<double> weights;   // of each interval, summing to 1

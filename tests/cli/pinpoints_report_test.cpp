@@ -52,6 +52,21 @@ TEST(PinPointsReport, AWeightOfWhatIsFoundIsAll) {
   EXPECT_NEAR(document["figures"]["loads"]["predicted"].get<double>(), 100 * 90 / 1400.0, 1e-9);
 }
 
+TEST(PinPointsReport, OtherWorkBetweenTheSameMarkersIsSaid) {
+  const auto is_said = [](const Findings& found) {
+    const auto remarks = make_report(found).document["remarks"].dump();
+    return remarks.find("other work") != std::string::npos;
+  };
+  Findings found = two_phases(1000);
+  EXPECT_FALSE(is_said(found));
+  // One region for both intervals, which are not alike.
+  found.plan.regions.resize(1);
+  found.plan.regions[0].weight = 1;
+  EXPECT_TRUE(is_said(found));
+  found.profile.threads = 1;
+  EXPECT_FALSE(is_said(found));
+}
+
 TEST(PinPointsReport, TooMuchThatIsNotFoundIsAnErrorThatSaysWhatToDo) {
   Findings found = two_phases(1400);
   check_regions_are_found(found);

@@ -167,6 +167,9 @@ def resumes():
     pathlib.Path("in").write_text("one")
     os.remove("app")
     shutil.copy(GUEST, "app")
+    # A program that ends itself by a signal has run to its end.
+    ended, _ = pinpoints("--validate", "--", "sh", "-c", "echo word; kill -ABRT $$", folder="ended")
+    assert ended.stdout == "word\n" * 3 and "profile: the program was ended by signal 6" in ended.stderr, ended
     assert "program_file was another" in pinpoints("--", "./app", 2, folder="file", status=1)[0].stderr
     for _ in range(2):  # arguments are any bytes
         assert pinpoints("--", "true", "\udcff", folder="bytes")[1]["program"].startswith("true ")
@@ -410,6 +413,14 @@ def redirected():
     with open("out", "ab") as taken:
         pinpoints("--", "cat", "in", folder="e", stdout=taken)
     assert pathlib.Path("out").read_bytes().endswith(text) and not pathlib.Path("out").read_bytes().endswith(text * 2)
+    # What a file held before stays (`>> out` of a shell is at 0, then at the end), and what simrun says into the same file.
+    for options, said in ((["-q"], 0), ([], 1)):
+        pathlib.Path("out").write_text("before\n")
+        words = [SIMRUN, "pinpoints", *options, *CONFIG, "-o", f"a{said}", "--interval", "100k", "--no-traces", "--validate", "--", "echo", "word"]
+        subprocess.run(["sh", "-c", '"$@" >> out 2>&1; echo after >> out', "sh", *words], check=True, timeout=100)
+        lines = pathlib.Path("out").read_text().splitlines()
+        assert lines[0] == "before" and lines[-1] == "after" and lines.count("word") == 1, lines
+        assert [any(f"simrun: {what}: " in line for line in lines) for what in ("profile", "analysis", "whole run")] == [said] * 3, lines
 
 
 def interrupted():
