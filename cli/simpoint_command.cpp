@@ -73,14 +73,14 @@ Selection select(const simpoint::Clustering& clustering, const std::vector<doubl
 
 // `suffix`: behind all names.
 void write(const Files& files, const std::string& suffix, const AnalysisOptions& analysis,
-           const simpoint::Clustering& clustering, const Selection& selection) {
+           const simpoint::Clustering& clustering, const std::vector<double>& weights, const Selection& selection) {
   const auto pair = [&](const std::vector<simpoint::SimulationPoint>& some, const std::string& behind) {
     if (!files.points.empty()) simpoint::write_whole(files.points + behind, simpoint::points_text(some));
     if (!files.weights.empty()) simpoint::write_whole(files.weights + behind, simpoint::weights_text(some));
   };
   pair(selection.points, suffix);
   if (analysis.coverage < 1) pair(selection.covering, simpoint::coverage_suffix(analysis.coverage) + suffix);
-  if (!files.labels.empty()) simpoint::write_whole(files.labels + suffix, simpoint::labels_text(clustering));
+  if (!files.labels.empty()) simpoint::write_whole(files.labels + suffix, simpoint::labels_text(clustering, weights, selection.points));
 }
 
 // --save-all: every k, one after the other, so that no more than one is in memory.
@@ -89,7 +89,7 @@ void write_all(const Files& files, const AnalysisOptions& analysis, const simpoi
   for (const auto& scored : choice.examined) {
     const std::string suffix = fmt::format(".run_{}_k_{}", scored.run, scored.k());
     const auto clustering = simpoint::assign(intervals.points, weights, scored.centres, true);
-    write(files, suffix, analysis, clustering, select(clustering, weights, analysis));
+    write(files, suffix, analysis, clustering, weights, select(clustering, weights, analysis));
     save_centres(files.others, suffix, scored, intervals, weights);
   }
 }
@@ -130,7 +130,7 @@ int simpoint_command(const Words& words) {
   if (files.all) {
     write_all(files, analysis, choice, intervals, weights);
   } else {
-    write(files, "", analysis, choice.clustering, selection);
+    write(files, "", analysis, choice.clustering, weights, selection);
     save_centres(files.others, "", choice.examined[choice.chosen], intervals, weights);
   }
   if (!files.quiet) report(choice, selection.points, analysis);

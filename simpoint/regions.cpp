@@ -122,9 +122,13 @@ std::string totals(const RegionPlan& plan, const Profile& profile) {
 
 uint64_t first_instruction(uint64_t start) { return start == 0 ? 0 : start + 1; }
 
+// Scripts split a line at its commas and know no quotes: such characters of a path are written as the kernel writes others (\\054).
 std::string image(const Marker& m) {
   if (m.count == 0) return "[end]";
-  return m.place.module.empty() ? "[anonymous]" : m.place.module;
+  if (m.place.module.empty()) return "[anonymous]";
+  std::string text;
+  for (const char c : m.place.module) text += c == ',' || c == '"' ? fmt::format("\\{:03o}", c) : std::string(1, c);
+  return text;
 }
 
 // What the columns have no place for: of which process and thread it is, whose count other threads do not shift.

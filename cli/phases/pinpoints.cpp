@@ -239,11 +239,24 @@ void PinPoints::make_profile() {
   say("profile: {} instructions, {:.1f} s", profile.instructions, result.wall_seconds);
 }
 
+namespace {
+
+// What is left out of the vectors is executed all the same, and counted by the model: intervals then weigh by all of their instructions.
+std::vector<double> weights_of(const AnalysisOptions& analysis, const simpoint::Profile& profile, const simpoint::ProjectedIntervals& intervals) {
+  if (profile.left_out == 0 || analysis.fixed_length != FixedLength::kAuto || profile.intervals.size() != intervals.size())
+    return simpoint::interval_weights(intervals.sums, has_fixed_length(analysis, profile));
+  std::vector<double> lengths;
+  for (const simpoint::Interval& interval : profile.intervals) lengths.push_back(static_cast<double>(interval.length));
+  return simpoint::interval_weights(lengths, false);
+}
+
+}  // namespace
+
 void PinPoints::analyse() {
   simpoint::Projector projector(o_.analysis.dimensions, o_.analysis.projection_seed);
   found_.profile = simpoint::read_profile(path(kProfile), [&](auto entries) { projector.add(entries); }).profile;
   const simpoint::ProjectedIntervals intervals = projector.finish();
-  const auto weights = simpoint::interval_weights(intervals.sums, has_fixed_length(o_.analysis, found_.profile));
+  const auto weights = weights_of(o_.analysis, found_.profile, intervals);
   const auto choice = simpoint::choose_clustering(intervals.points, weights, o_.analysis.clustering);
   simpoint::SelectionOptions selection = o_.analysis.selection;
   selection.avoided = simpoint::intervals_that_change_hands(found_.profile);
@@ -265,7 +278,7 @@ void PinPoints::analyse() {
     found_.plan.remarks.push_back(std::move(mixed));
   simpoint::write_whole(path("points.simpoints"), simpoint::points_text(points));
   simpoint::write_whole(path("points.weights"), simpoint::weights_text(points));
-  simpoint::write_whole(path("points.labels"), simpoint::labels_text(choice.clustering));
+  simpoint::write_whole(path("points.labels"), simpoint::labels_text(choice.clustering, weights, points));
   simpoint::write_whole(path("regions.csv"), simpoint::pc_count_csv(found_.plan, found_.profile));
   simpoint::write_whole(path("regions.pinpoints.csv"), simpoint::icount_csv(found_.plan, found_.profile));
   say("analysis: {} intervals, {} phases, {} regions, warm-ups of {} instructions", intervals.size(), phases, found_.plan.regions.size(),
@@ -408,6 +421,8 @@ void PinPoints::check_found(const RegionSink& sink, const std::vector<Stop>& sto
                     what, sink.instructions(), found_.profile.instructions));
 }
 
+bool PinPoints::is_of_region(const std::string& file) const { return fs::path(file).filename().string().starts_with(program_name() + "_r"); }
+
 // A region's files have its number, phase and weight in their names, not where it lies: those of another plan go.
 void PinPoints::remove_files_of_others() const {
   json files = {{"instructions", found_.profile.instructions}, {"traces", json::array()}, {"states", json::array()}};
@@ -423,6 +438,7 @@ void PinPoints::remove_files_of_others() const {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(path(kTraces), error)) {
     const std::string name = entry.path();
+    if (!is_of_region(name)) continue;
     if ((!is_same("traces") && (name.ends_with(".trace") || name.ends_with(".trace.partial"))) || (!is_same("states") && name.ends_with(".state")))
       fs::remove(entry.path(), error);
   }
@@ -437,7 +453,7 @@ void PinPoints::remove_traces(const RegionPass& pass) const {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(path(kTraces), error)) {
     const std::string name = entry.path();
-    const bool is_made = name.ends_with(".trace") || name.ends_with(".trace.partial") || name.ends_with(".state");
+    const bool is_made = is_of_region(name) && (name.ends_with(".trace") || name.ends_with(".trace.partial") || name.ends_with(".state"));
     if (is_made && !ours.contains(name)) fs::remove(entry.path(), error);
   }
 }
@@ -451,10 +467,10 @@ std::string PinPoints::program_name() const { return fs::path(o_.program.command
 void PinPoints::simulate_regions() {
   RegionPass pass =
       plan_pass(found_.plan, found_.profile, o_.traces ? path(kTraces) : "", program_name(), recorded_.has_value());
-  remove_files_of_others();
+  if (o_.traces) remove_files_of_others();
   const bool complete = std::all_of(pass.traces.begin(), pass.traces.end(),
                                     [](const RegionTrace& trace) { return fs::exists(trace.file); });
-  remove_traces(pass);
+  if (o_.traces) remove_traces(pass);
   if (complete && load(kRegions, true, found_.stretches)) return;
   std::error_code error;
   if (o_.traces && !fs::create_directories(path(kTraces), error) && error)

@@ -68,6 +68,7 @@ class PinPoints {
   std::vector<simpoint::Counts> simulate(const RegionPass& pass, const char* what, Part* part = nullptr);
   Part load_part(const RegionPass& pass) const;
   void save_part(const Part& part, const sim::Hierarchy& model) const;
+  bool is_of_region(const std::string& file) const;  // by its name
   void remove_files_of_others() const;
   void remove_traces(const RegionPass& pass) const;
   std::string program_name() const;

@@ -129,6 +129,15 @@ def relative_counts():
     assert others > 0
 
 
+def left_out():
+    """What is not counted in the vectors is executed all the same: all of the run measured predicts all of it."""
+    function = f"{pathlib.Path(GUEST).name}:mi?"
+    _, report = pinpoints("--leave-out", function, "--points", 100000, "--validate", "--no-traces", "--", GUEST, 4)
+    assert report["measured"] > 0.999
+    for name, figure in report["figures"].items():
+        assert figure["warm_error"] < 0.002, (name, figure)
+
+
 def resumes():
     first, report = pinpoints("--", GUEST, 2)
     assert first.stdout == "done\n" * 2
@@ -216,6 +225,21 @@ def traces():
     _, report = pinpoints("-k", "2", "--", GUEST, 40)
     assert len({r["phase"] for r in report["regions"]}) == 2 < len(report["regions"]) == len(os.listdir("d/regions"))
     assert any("--points 1" in remark for remark in report["remarks"]), report["remarks"]
+    # Scripts look up what a point stands for by its label.
+    labels = [int(line.split()[0]) for line in open("d/points.labels")]
+    points = [tuple(map(int, line.split())) for line in open("d/points.simpoints")]
+    assert all(labels[interval] == label for interval, label in points)
+    for line in open("d/points.weights"):
+        weight, label = line.split()
+        assert abs(labels.count(int(label)) / len(labels) - float(weight)) < 2 / len(labels), line
+    kept = sorted(os.listdir("d/regions"))
+    pinpoints("--no-traces", "-k", "2", "--", GUEST, 40)
+    assert sorted(os.listdir("d/regions")) == kept, "none were wanted: those that are there stay"
+    os.mkdir("a,b")
+    shutil.copy(GUEST, "a,b/c")
+    pinpoints("--no-traces", "--", "a,b/c", 2, folder="comma")
+    lines = [line for line in open("comma/regions.csv") if not line.startswith("#")]
+    assert {line.count(",") for line in lines} == {15} and any(r"a\054b/c" in line for line in lines), lines
     assert pinpoints("--no-traces", *words, folder="n")[0].stdout == "done\n" * 2 and not os.path.exists("n/regions")
     assert json.load(open("n/regions.json"))["rows"] == stretches
 

@@ -235,7 +235,16 @@ TEST_F(Files, Labels) {
   Clustering c;
   c.labels = {1, 0};
   c.distances = {4, 0.25};
-  EXPECT_EQ(labels_text(c), "1 2\n0 0.5\n");
+  EXPECT_EQ(labels_text(c, std::vector<double>{0.5, 0.5}, {}), "1 2\n0 0.5\n");
+  // Two points for the first cluster, none for the third.
+  c.centres = Points::Zero(3, 1);
+  c.labels = {0, 1, 0, 0, 2, 0};
+  c.distances.assign(6, 0.0);
+  const std::vector<SimulationPoint> points = {{0, 0, 0.35}, {3, 0, 0.35}, {1, 1, 0.15}};
+  EXPECT_EQ(labels_text(c, std::vector<double>(6, 1.0 / 6), points), "0 0\n2 0\n0 0\n1 0\n3 0\n1 0\n");
+  // The one that stands for a part is in it.
+  const std::vector<SimulationPoint> late = {{2, 0, 0.2}, {3, 0, 0.5}, {1, 1, 0.15}};
+  EXPECT_EQ(labels_text(c, std::vector<double>(6, 1.0 / 6), late), "0 0\n2 0\n0 0\n1 0\n3 0\n1 0\n");
 }
 
 }  // namespace
