@@ -154,10 +154,10 @@ std::vector<SimulationPoint> spread(const Clustering& clustering, std::span<cons
 }
 
 std::vector<SimulationPoint> spread_mixed(const Clustering& clustering, std::span<const double> weights,
-                                          std::span<const SimulationPoint> points, double length,
+                                          std::span<const SimulationPoint> points, double length, uint64_t most,
                                           const std::vector<bool>& avoided) {
-  constexpr uint64_t kMostPoints = 100, kIntervalsForOne = 20;   // a twentieth of the run is measured
-  const uint64_t total = std::min<uint64_t>(kMostPoints, weights.size() / kIntervalsForOne);
+  constexpr uint64_t kIntervalsForOne = 20;
+  const uint64_t total = std::min<uint64_t>(most, weights.size() / kIntervalsForOne);
   const Mixture mixture(clustering, weights, points, length);
   if (total <= points.size() || !mixture.matters([](uint32_t chosen) { return chosen != 0; })) return {points.begin(), points.end()};
   const std::vector<std::vector<uint64_t>> members = members_of(clustering, weights, avoided);

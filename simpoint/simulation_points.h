@@ -43,12 +43,12 @@ std::vector<SimulationPoint> spread(const Clustering& clustering, std::span<cons
                                     const std::vector<bool>& avoided = {});
 
 // Points for phases that hold intervals which are not alike (mixed_phases), if they are a tenth of the run or more: as many as
-// make a twentieth of the intervals in all, at most 100 points altogether, in proportion to a phase's weight
+// make a twentieth of the intervals in all, at most `most` points altogether, in proportion to a phase's weight
 // times the mean distance of its intervals from its centre (Neyman's allocation to strata, with the distance for the
 // unknown deviation). Phases whose intervals are alike keep their one.
 // `length`: of the distances, projected_length() of the dimensions.
 std::vector<SimulationPoint> spread_mixed(const Clustering& clustering, std::span<const double> weights,
-                                          std::span<const SimulationPoint> points, double length,
+                                          std::span<const SimulationPoint> points, double length, uint64_t most,
                                           const std::vector<bool>& avoided = {});
 
 // Where one interval stands for many that are not alike (they lie further from their centre, on average, than intervals of

@@ -217,8 +217,20 @@ void PinPoints::check_end(const RunResult& result, const char* what) const {
   if (result.exit_code != 0) say("{}: the program ended with status {}", what, result.exit_code);
 }
 
+namespace {
+
+constexpr uint64_t kPartOfRun = 5;   // for all warm-ups together
+
+}  // namespace
+
+// Unless the user says how many. Each has a warm-up, and a trace with it.
+uint64_t PinPoints::most_regions() const {
+  constexpr uint64_t kMost = 100;
+  return o_.warm_up.value_or(0) == 0 ? kMost : std::min(kMost, found_.profile.instructions / kPartOfRun / *o_.warm_up);
+}
+
 uint64_t usual_warm_up(const sim::MachineConfig& machine, uint64_t instructions, uint64_t interval, uint64_t regions) {
-  constexpr uint64_t kInstructionsForLine = 1000, kLeastIntervals = 5, kPartOfRun = 5;
+  constexpr uint64_t kInstructionsForLine = 1000, kLeastIntervals = 5;
   const sim::LevelConfig& last = machine.levels.back();
   const uint64_t bytes = last.split ? last.instruction.size_bytes + last.data.size_bytes : last.unified.size_bytes;
   return std::max(kLeastIntervals * interval,
@@ -266,7 +278,7 @@ void PinPoints::analyse() {
   if (o_.analysis.points != 0)
     points = simpoint::spread(choice.clustering, weights, points, o_.analysis.points, selection.avoided);
   else if (selection.early == 0)  // who wants early points wants few
-    points = simpoint::spread_mixed(choice.clustering, weights, points, length, selection.avoided);
+    points = simpoint::spread_mixed(choice.clustering, weights, points, length, most_regions(), selection.avoided);
   found_.labels = choice.clustering.labels;
   found_.weights = weights;
   const uint64_t warm_up =

@@ -47,6 +47,7 @@ class PinPoints {
   void say(fmt::format_string<Arguments...> format, Arguments&&... arguments) const;
 
   void open_folder();
+  uint64_t most_regions() const;
   // Throws UserError: an earlier call was for something else.
   void check_is_asked(const nlohmann::json& before, const nlohmann::json& now) const;
   void take_back_folder() const;

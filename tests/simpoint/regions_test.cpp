@@ -241,23 +241,24 @@ std::array<size_t, 3> count_by_phase(const std::vector<SimulationPoint>& points)
 TEST(Spread, PhasesThatAreNotAlikeGetPointsByWeightAndDistance) {
   const std::vector<double> weights(200, 1.0 / 200);
   // A twentieth of 200 are 10 points: one for the first phase, 9 for the others, of which 0.1 / (0.1 + 0.3) are the second's.
-  EXPECT_THAT(count_by_phase(spread_mixed(three_phases(200, {0.01, 0.1, 0.3}), weights, kOneEach, kLength)), ElementsAre(1, 2, 7));
-  EXPECT_THAT(count_by_phase(spread_mixed(three_phases(200, {0.1, 0.1, 0.1}), weights, kOneEach, kLength)), ElementsAre(6, 2, 2));
-  EXPECT_EQ(spread_mixed(three_phases(200, {0.02, 0.02, 0.02}), weights, kOneEach, kLength), kOneEach);
+  EXPECT_THAT(count_by_phase(spread_mixed(three_phases(200, {0.01, 0.1, 0.3}), weights, kOneEach, kLength, 100)), ElementsAre(1, 2, 7));
+  EXPECT_THAT(count_by_phase(spread_mixed(three_phases(200, {0.1, 0.1, 0.1}), weights, kOneEach, kLength, 100)), ElementsAre(6, 2, 2));
+  EXPECT_EQ(spread_mixed(three_phases(200, {0.02, 0.02, 0.02}), weights, kOneEach, kLength, 100), kOneEach);
+  EXPECT_THAT(count_by_phase(spread_mixed(three_phases(200, {0.01, 0.1, 0.3}), weights, kOneEach, kLength, 5)), ElementsAre(1, 1, 3));
   const std::vector<double> short_run(60, 1.0 / 60);
-  EXPECT_EQ(spread_mixed(three_phases(60, {0.01, 0.1, 0.3}), short_run, kOneEach, kLength), kOneEach);
+  EXPECT_EQ(spread_mixed(three_phases(60, {0.01, 0.1, 0.3}), short_run, kOneEach, kLength, 100), kOneEach);
   const std::vector<double> long_run(100'000, 1.0 / 100'000);
-  EXPECT_THAT(count_by_phase(spread_mixed(three_phases(100'000, {0.01, 0.1, 0.3}), long_run, kOneEach, kLength)), ElementsAre(1, 25, 74));
+  EXPECT_THAT(count_by_phase(spread_mixed(three_phases(100'000, {0.01, 0.1, 0.3}), long_run, kOneEach, kLength, 100)), ElementsAre(1, 25, 74));
 }
 
 TEST(Spread, LittleThatIsNotAlikeIsLeft) {
   Clustering c = three_phases(200, {0.01, 0.01, 0.01});
   for (size_t i = 0; i < 80; i += 5) c.distances[i + 4] = 1;   // the mean of the third phase is mixed: a fifth of the run
   const std::vector<double> weights(200, 1.0 / 200);
-  EXPECT_THAT(count_by_phase(spread_mixed(c, weights, kOneEach, kLength)), ElementsAre(1, 1, 8));
+  EXPECT_THAT(count_by_phase(spread_mixed(c, weights, kOneEach, kLength, 100)), ElementsAre(1, 1, 8));
   std::vector<double> light = weights;   // now a twentieth of it
   for (size_t i = 0; i < 200; ++i) light[i] *= c.labels[i] == 2 ? 0.05 / 0.2 : 0.95 / 0.8;
-  EXPECT_EQ(spread_mixed(c, light, kOneEach, kLength), kOneEach);
+  EXPECT_EQ(spread_mixed(c, light, kOneEach, kLength, 100), kOneEach);
 }
 
 TEST(Spread, OneLongIntervalStandsForItsShare) {
