@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <map>
 #include <numeric>
 #include <span>
 
@@ -33,14 +34,21 @@ double weight_of(const Findings& found, const Region& region, const Counts& meas
                                       static_cast<double>(region.length), measured[0]);
 }
 
-void scale_to_1(std::vector<double>& weights) {
+// `weights` of `regions`, which also stand for the others of their phases, so that they sum to 1. Returns what phases with a region weigh.
+double stand_for_all(const Findings& found, const std::vector<const Region*>& regions, std::vector<double>& weights) {
+  std::map<uint32_t, double> all, there;   // by phase
+  for (const Region& r : found.plan.regions) all[r.cluster] += r.weight;
+  for (const Region* r : regions) there[r->cluster] += r->weight;
+  for (size_t i = 0; i < regions.size(); ++i) weights[i] *= all[regions[i]->cluster] / there[regions[i]->cluster];
   const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
   for (double& weight : weights) weight /= sum;
+  double represented = 0;
+  for (const auto& [cluster, weight] : there) represented += all[cluster];
+  return represented;
 }
 
 RegionCounts region_counts(const Findings& found) {
   RegionCounts counts;
-  double found_weight = 0;
   for (const Region& r : found.plan.regions) {
     std::vector<Counts> parts;
     for (size_t i = 0; i < found.plan.changes.size(); ++i) {
@@ -56,31 +64,32 @@ RegionCounts region_counts(const Findings& found) {
     counts.alone.push_back(parts.back());
     counts.with_warm_up.push_back(simpoint::sum_of(parts));
     counts.weights.push_back(weight_of(found, r, parts.back()));
-    found_weight += r.weight;
     counts.clusters.push_back(r.cluster);
   }
-  if (found_weight < 0.9)
+  const double represented = stand_for_all(found, counts.regions, counts.weights);
+  if (represented < 0.9)
     throw UserError(
-        fmt::format("regions {} of the profile were not found again, which stand for {:.0f}% of the run: the runs "
+        fmt::format("regions {} of the profile were not found again, and of phases that are {:.0f}% of the run none: the runs "
                     "differ too much. Of one run, recorded, all is found (simrun record; then --trace)",
-                    fmt::join(counts.lost, ", "), 100 * (1 - found_weight)));
-  scale_to_1(counts.weights);
+                    fmt::join(counts.lost, ", "), 100 * (1 - represented)));
   return counts;
 }
 
 // By the same regions in another run. One that it did not come by (its end came before its begin) is left out.
 template <class RowOf>
 Counts prediction_by(const Findings& found, const RegionCounts& counts, const char* what, RowOf&& row_of) {
+  std::vector<const Region*> regions;
   std::vector<Counts> rows;
   std::vector<double> weights;
   for (const Region* region : counts.regions) {
     const Counts& row = row_of(*region);
     if (!(row[0] > 0)) continue;
+    regions.push_back(region);
     rows.push_back(row);
     weights.push_back(weight_of(found, *region, row));
   }
   if (rows.empty()) throw UserError(fmt::format("{} no region of the profile: the runs differ too much", what));
-  scale_to_1(weights);
+  stand_for_all(found, regions, weights);
   return simpoint::predict(rows, weights);
 }
 
@@ -205,7 +214,7 @@ PinPointsReport make_report(const Findings& found) {
   report.table += foot(found, remarks);
   if (!counts.lost.empty())
     report.table +=
-        fmt::format("regions {} were not found again: the others stand for them\n", fmt::join(counts.lost, ", "));
+        fmt::format("regions {} were not found again: the others, of their phases if there are any, stand for them\n", fmt::join(counts.lost, ", "));
   report.document = {{"program", found.profile.command},
                      {"machine", found.machine.name},
                      {"instructions", found.profile.instructions},

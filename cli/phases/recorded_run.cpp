@@ -21,6 +21,7 @@ std::string name_of(const traces::Reader& trace, uint32_t number) {
 }  // namespace
 
 RecordedRun::RecordedRun(const std::string& path) : trace_(path) {
+  if (!trace_.incomplete().empty()) throw UserError(fmt::format("{}: {}: the regions of a part would be taken for those of the run", path, trace_.incomplete()));
   if (trace_.chunks().empty()) throw UserError(path + ": nothing was recorded");
 }
 

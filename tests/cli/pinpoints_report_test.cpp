@@ -67,6 +67,23 @@ TEST(PinPointsReport, OtherWorkBetweenTheSameMarkersIsSaid) {
   EXPECT_FALSE(is_said(found));
 }
 
+TEST(PinPointsReport, OthersOfItsPhaseStandForALostRegion) {
+  // Four intervals, two phases; of each phase both intervals are regions. One is lost.
+  Findings found = two_phases(1000);
+  found.profile.instructions = 4000;
+  found.profile.intervals = {{0, 1000, {}}, {1000, 1000, {}}, {2000, 1000, {}}, {3000, 1000, {}}};
+  found.labels = {0, 0, 1, 1};
+  found.weights = {0.25, 0.25, 0.25, 0.25};
+  const std::vector<simpoint::SimulationPoint> points = {{0, 0, 0.25}, {1, 0, 0.25}, {2, 1, 0.25}, {3, 1, 0.25}};
+  found.plan = simpoint::plan_regions(found.profile, points, 0);
+  const auto misses = found.stretches[0], none = found.stretches[1];
+  found.stretches = found.whole = found.stored = {misses, misses, none, none};
+  found.stretches[3][0] = 0;
+  const auto document = make_report(found).document;
+  EXPECT_EQ(document["lost"], nlohmann::json({4}));
+  EXPECT_NEAR(document["figures"]["loads"]["predicted"].get<double>(), document["figures"]["loads"]["whole"].get<double>(), 1e-9);
+}
+
 TEST(PinPointsReport, TooMuchThatIsNotFoundIsAnErrorThatSaysWhatToDo) {
   Findings found = two_phases(1400);
   check_regions_are_found(found);
@@ -75,7 +92,7 @@ TEST(PinPointsReport, TooMuchThatIsNotFoundIsAnErrorThatSaysWhatToDo) {
     check_regions_are_found(found);
     FAIL() << "half of the run was not found";
   } catch (const UserError& error) {
-    EXPECT_NE(std::string(error.what()).find("regions 2 of the profile were not found again, which stand for 50%"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("regions 2 of the profile were not found again, and of phases that are 50% of the run none"), std::string::npos) << error.what();
     EXPECT_NE(std::string(error.what()).find("--trace"), std::string::npos);
   }
 }
