@@ -54,11 +54,17 @@ PinPointsOptions parse(const Words& words) {
   app.add_flag("--restart", o.restart, "Forget what an earlier call left in DIR");
   add_profile_options(app, o.profile);
   add_analysis_options(app, o.analysis);
+  const size_t others = app.get_options().size();
   add_program_options(app, o.program);
-  if (asks_for_trace(words))
+  if (asks_for_trace(words)) {
+    if (std::find(words.begin(), words.end(), "--") != words.end()) line.usage_error("--trace is instead of a program: one of the two");
     line.parse(words);
-  else
+    const std::vector<CLI::Option*> options = app.get_options();
+    for (size_t i = others; i < options.size(); ++i)
+      if (options[i]->count() != 0 && options[i]->get_name() != "--quiet") line.usage_error(options[i]->get_name() + " is for a program that runs: not with --trace");
+  } else {
     o.program.command = line.parse_with_program(words);
+  }
   o.validate |= o.states;
   if (o.states && !o.traces) line.usage_error("--snapshots are for the traces of regions: not with --no-traces");
   if (o.max_error != 0 && !o.validate) line.usage_error("--max-error goes with --validate");

@@ -267,6 +267,9 @@ def recorded():
     assert same == cut and "is there already" in again.stderr
     assert "full.trace" not in run(*CONFIG, "-o", "cut", "--interval", "100k", "--", *program, status=1).stderr
     assert "none.trace" in run(*CONFIG, "-o", "x", "--trace", "none.trace", status=2).stderr
+    for wrong in (("--follow-children", "no"), ("--aslr",), ("--quantum", "5")):
+        assert f"{wrong[0]} is for a program that runs" in run(*CONFIG, "-o", "x", "--trace", "full.trace", *wrong, status=2).stderr
+    assert "one of the two" in run(*CONFIG, "-o", "x", "--trace", "full.trace", "--", "true", status=2).stderr
     pathlib.Path("part.trace").write_bytes(pathlib.Path("full.trace").read_bytes()[:-1000])
     assert "was not completed" in run(*CONFIG, "-o", "x", "--trace", "part.trace", status=1).stderr
     run(*CONFIG, "-o", "x", "--trace", "full.trace", "--", "true", status=2)
