@@ -122,7 +122,7 @@ std::string totals(const RegionPlan& plan, const Profile& profile) {
 
 uint64_t first_instruction(uint64_t start) { return start == 0 ? 0 : start + 1; }
 
-// Scripts split a line at its commas and know no quotes: such characters of a path are written as the kernel writes others (\\054).
+// Scripts split a line at its commas and know no quotes: such characters of a path are written as the kernel writes others (\054).
 std::string image(const Marker& m) {
   if (m.count == 0) return "[end]";
   if (m.place.module.empty()) return "[anonymous]";

@@ -44,7 +44,7 @@ bool has_ended(pid_t pid, pid_t tid) {
 }
 
 [[noreturn]] void throw_vanished(pid_t pid) {
-  throw UserError(fmt::format("cannot attach to process {}: it has executed a program meanwhile; try again", pid));
+  throw UserError(fmt::format("cannot attach to process {}: it has ended or executed a program meanwhile", pid));
 }
 
 // Calls that return EINTR after any stop, even though no handler ran (signal(7), "Interruption of system calls by stop signals").
