@@ -35,6 +35,7 @@ class TraceModelSink {
       : sink_(sink),
         trace_(trace),
         line_bytes_(line_bytes),
+        cores_(cores),
         memory_(memory),
         is_memory_there_(is_memory_there),
         follows_(recorded_cores(trace.information()) == cores) {
@@ -70,6 +71,9 @@ class TraceModelSink {
       report.core = own->second;
       counts_.put(thread, report.core, true, 0);
       if (each_has_its_own_) return sink_.run_on(report);  // what the core does from here on is this thread's
+    } else {
+      report.core = thread % cores_;
+      counts_.put(thread, report.core, false, 0);
     }
     return sink_.start_thread(report);
   }
@@ -136,7 +140,7 @@ class TraceModelSink {
 
   Inner& sink_;
   const traces::Reader& trace_;
-  const uint32_t line_bytes_;
+  const uint32_t line_bytes_, cores_;
   TraceMemory& memory_;
   bool is_memory_there_;
   bool follows_, each_has_its_own_ = false;

@@ -71,16 +71,17 @@ class Viewer final : public traces::Visitor {
     ZydisFormatterInit(&formatter_, ZYDIS_FORMATTER_STYLE_INTEL);
   }
 
+  bool on_begun_string(const traces::InstructionRecord& i) override {
+    if (!wanted(i)) return true;
+    show(i);
+    fmt::print(" (interrupted)\n");
+    return true;
+  }
+
   bool on_instruction(const traces::InstructionRecord& i) override {
     saw_any_ = true;
     if (!wanted(i)) return true;
-    place(i);
-    fmt::print("{:>12} t{:<3} {:012x}  {:<38}", i.number, i.thread, i.pc, disassemble(i));
-    if (i.iterations > 1) fmt::print(" {} iterations:", i.iterations);
-    constexpr size_t kMost = 8;
-    for (size_t k = 0; k < i.references.size() && k < kMost; ++k)
-      fmt::print(" {} {:x}/{}", traces::word_of(i.references[k].kind), i.references[k].address, i.references[k].bytes);
-    if (i.references.size() > kMost) fmt::print(" and {} more", i.references.size() - kMost);
+    show(i);
     if ((i.flags & traces::kConditional) != 0 && i.next_pc != 0)
       fmt::print(" {}", i.next_pc == i.pc + i.length ? "not taken" : "taken");
     fmt::print("\n");
@@ -98,6 +99,16 @@ class Viewer final : public traces::Visitor {
   bool saw_any() const { return saw_any_; }  // whether shown or not
 
  private:
+  void show(const traces::InstructionRecord& i) {
+    place(i);
+    fmt::print("{:>12} t{:<3} {:012x}  {:<38}", i.number, i.thread, i.pc, disassemble(i));
+    if (i.iterations > 1) fmt::print(" {} iterations:", i.iterations);
+    constexpr size_t kMost = 8;
+    for (size_t k = 0; k < i.references.size() && k < kMost; ++k)
+      fmt::print(" {} {:x}/{}", traces::word_of(i.references[k].kind), i.references[k].address, i.references[k].bytes);
+    if (i.references.size() > kMost) fmt::print(" and {} more", i.references.size() - kMost);
+  }
+
   bool wanted(const traces::InstructionRecord& i) const {
     constexpr uint64_t kLine = 64;
     if (follow_.empty()) return true;

@@ -143,15 +143,7 @@ class InstructionCursor::Walker {
       while (operand < view.operands.size() && view.operands[operand].instruction == i) ++operand;
       const bool wanted = shown && now_ >= options_.from && now_ < options_.to;
       if (wanted) {
-        InstructionRecord r;
-        r.number = now_;
-        r.number_in_thread = p.number;
-        r.thread = p.part->thread;
-        r.process = p.part->process;
-        r.tid = p.part->tid;
-        r.pc = pc_of(view, i);
-        r.flags = s.flags;
-        r.length = s.length;
+        InstructionRecord r = record_of(p, view, i);
         if (!view.code.empty()) r.code = view.code.subspan(code, s.length);
         r.next_pc = i + 1 < count ? pc_of(view, i + 1) : behind;
         references_.clear();
@@ -173,22 +165,35 @@ class InstructionCursor::Walker {
     return true;
   }
 
+  InstructionRecord record_of(const Position& p, const DescriptorTable::View& view, uint32_t instruction) const {
+    InstructionRecord r;
+    r.number = now_;
+    r.number_in_thread = p.number;
+    r.thread = p.part->thread;
+    r.process = p.part->process;
+    r.tid = p.part->tid;
+    r.pc = pc_of(view, instruction);
+    r.flags = view.instructions[instruction].flags;
+    r.length = view.instructions[instruction].length;
+    return r;
+  }
+
   uint64_t add_references(std::span<const Operand> operands, size_t k, const uint64_t* words, const SegmentBases& bases) {
     const Operand& o = operands[k];
-    if (o.form == OperandForm::kRepeatString) {
-      const StringRun run = string_run(o, words);
-      const size_t count = is_string_pair(operands, k) ? 2 : 1;
-      const uint64_t kept = std::min(run.iterations, options_.most_references / count);
-      for (uint64_t i = 0; i < kept; ++i)
-        for (size_t j = 0; j < count; ++j)
-          references_.push_back({address_at(operands[k + j], words, bases, i * static_cast<uint64_t>(run.step)),
-                                 operands[k + j].size, operands[k + j].kind, operands[k + j].flags});
-      return run.iterations;
-    }
+    if (o.form == OperandForm::kRepeatString)
+      return add_iterations(operands.subspan(k, is_string_pair(operands, k) ? 2 : 1), string_run(o, words), words, bases);
     expand(operands, k, words, {bases, xsave_}, [&](OperandKind kind, uint64_t address, uint32_t bytes) {
       references_.push_back({address, bytes, kind, o.flags});
     });
     return 0;
+  }
+
+  uint64_t add_iterations(std::span<const Operand> operands, StringRun run, const uint64_t* words, const SegmentBases& bases) {
+    const uint64_t kept = std::min(run.iterations, options_.most_references / operands.size());
+    for (uint64_t i = 0; i < kept; ++i)
+      for (const Operand& o : operands)
+        references_.push_back({address_at(o, words, bases, i * static_cast<uint64_t>(run.step)), o.size, o.kind, o.flags});
+    return run.iterations;
   }
 
   bool is_shown(const ThreadPart& part) const {
@@ -221,8 +226,36 @@ class InstructionCursor::Walker {
     if (words[1] > view.instructions.size()) throw FormatError("a superblock is cut behind its end");
     std::vector<uint64_t> path_words{words[0]};
     path_words.insert(path_words.end(), words + 3, words + payload);
-    return instructions(p, view, static_cast<uint32_t>(words[1]), path_words.data(),
-                        static_cast<uint32_t>(std::min<size_t>(path_words.size() - 1, 0x7fff)));
+    const auto word_count = static_cast<uint32_t>(std::min<size_t>(path_words.size() - 1, 0x7fff));
+    if (!instructions(p, view, static_cast<uint32_t>(words[1]), path_words.data(), word_count)) return false;
+    return words[2] == 0 || begun_string(p, view, static_cast<uint32_t>(words[1]), words[2], path_words);
+  }
+
+  bool begun_string(const Position& p, const DescriptorTable::View& view, uint32_t instruction, uint64_t iterations,
+                    const std::vector<uint64_t>& words) {
+    if (!is_shown(*p.part) || now_ < options_.from || now_ >= options_.to) return true;
+    size_t first = 0;
+    while (first < view.operands.size() && view.operands[first].instruction < instruction) ++first;
+    size_t last = first;
+    while (last < view.operands.size() && view.operands[last].instruction == instruction &&
+           view.operands[last].form == OperandForm::kRepeatString &&
+           (view.operands[last].word_a == kNoWord || view.operands[last].word_a < words.size()))
+      ++last;
+    if (first == last) return true;
+    const auto operands = view.operands.subspan(first, last - first);
+    references_.clear();
+    InstructionRecord r = record_of(p, view, instruction);
+    const StringRun run = traces::begun_string(operands[0], iterations);
+    r.iterations = add_iterations(operands, run, words.data(), p.bases);
+    r.next_pc = r.pc;
+    if (!view.code.empty()) {
+      size_t at = 0;
+      for (uint32_t k = 0; k < instruction; ++k) at += view.instructions[k].length;
+      r.code = view.code.subspan(at, r.length);
+    }
+    r.references = references_;
+    enough_ = !visitor_->on_begun_string(r);
+    return !enough_;
   }
 
   const Reader& trace_;

@@ -45,6 +45,9 @@ class Visitor {
   virtual ~Visitor() = default;
   // False: enough.
   virtual bool on_instruction(const InstructionRecord& instruction) = 0;
+  // A repeated string instruction that a fault interrupted behind some iterations: they and their references. It has not retired (`number`
+  // is that of the next one that does), and comes again for the rest. Behind its event, which is shown first.
+  virtual bool on_begun_string(const InstructionRecord& /*instruction*/) { return true; }
   virtual bool on_event(const EventRecord& /*event*/) { return true; }
 };
 

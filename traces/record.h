@@ -94,12 +94,12 @@ enum class Event : uint32_t {
   kThreadEnd = 2,
   kThreadCreate = 3,
   kThreadCreateFailed = 4,
-  kSyscallEnter = 5,  // number, 1 if it may block
+  kSyscallEnter = 5,  // number, 1 if it may block; of futex operation, address, value, too
   kSyscallExit = 6,   // number, result
   kFsBase = 7,
   kGsBase = 8,
   kSignal = 9,
-  kCut = 10,  // path, instructions retired, iterations of the string instruction that was next, words
+  kCut = 10,  // path, instructions retired, iterations of the string instruction that was next (negative: downwards), words
   kMarker = 11,
   kExec = 12,
   kExecFailed = 13,

@@ -63,6 +63,14 @@ inline StringRun string_run(const Operand& o, const uint64_t* words) {
   return {bytes / o.size, moved < 0 ? -size : size};
 }
 
+// The same of one that a fault interrupted, of which an event says how many iterations it had done (negative: downwards).
+inline StringRun begun_string(const Operand& o, uint64_t iterations) {
+  const auto signed_count = static_cast<int64_t>(iterations);
+  const uint64_t count = signed_count < 0 ? 0 - iterations : iterations;
+  if (count > kMaxStringBytes / o.size) throw FormatError("a cut string instruction of more than 4 TiB");
+  return {count, signed_count < 0 ? -static_cast<int64_t>(o.size) : static_cast<int64_t>(o.size)};
+}
+
 // Bit i: lane i is active.
 inline uint64_t lane_mask(const Operand& o, const uint64_t* words) {
   const uint64_t all = o.lanes >= 64 ? ~uint64_t{0} : (uint64_t{1} << o.lanes) - 1;

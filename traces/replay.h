@@ -292,7 +292,6 @@ class Replay {
     if (words[2] != 0) started_string(thread, view, static_cast<uint32_t>(words[1]), words[2], path_words);
   }
 
-  // The direction of a string instruction that did not get to its end is taken to be upwards.
   void started_string(ReplayThread& thread, const DescriptorTable::View& view, uint32_t instruction, uint64_t iterations,
                       const std::vector<uint64_t>& words) {
     std::vector<const Operand*> strings;
@@ -301,12 +300,12 @@ class Replay {
           (o.word_a == kNoWord || o.word_a < words.size()))
         strings.push_back(&o);
     if (strings.empty()) return;
-    if (iterations > kMaxStringBytes / strings[0]->size) throw FormatError("a cut string instruction of more than 4 TiB");
-    thread.counts.string_iterations += iterations;
+    const StringRun run = begun_string(*strings[0], iterations);
+    thread.counts.string_iterations += run.iterations;
     const uint64_t pc = view.pc + static_cast<uint64_t>(int64_t{view.instructions[instruction].offset});
-    for (uint64_t i = 0; i < iterations; ++i)
+    for (uint64_t i = 0; i < run.iterations; ++i)
       for (const Operand* o : strings)
-        data(thread, o->kind, address_at(*o, words.data(), thread.bases, i * strings[0]->size), o->size, pc);
+        data(thread, o->kind, address_at(*o, words.data(), thread.bases, i * static_cast<uint64_t>(run.step)), o->size, pc);
   }
 
   const Reader& trace_;

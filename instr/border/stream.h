@@ -12,13 +12,13 @@ enum class Event : uint32_t {
   kThreadEnd,          // (none): the last word of a stream
   kThreadCreate,       // slot of the child: emitted by the parent before its clone; the child's stream starts after this point
   kThreadCreateFailed, // slot of the child
-  kSyscallEnter,       // number, 1 if it may block for long
+  kSyscallEnter,       // number, 1 if it may block for long; of futex its operation, address and value, too
   kSyscallExit,        // number, result
   kFsBase,             // new FS base
   kGsBase,             // new GS base of the application
   kSignal,             // signal number: a handler starts
-  kCut,                // path id, instructions retired, iterations done of a string instruction that was next, then the words stored
-                       // so far: a superblock that a fault cut short, from its entry
+  kCut,                // path id, instructions retired, iterations done of a string instruction that was next (negative:
+                       // downwards), then the words stored so far: a superblock that a fault cut short, from its entry
   kMarker,             // type, value (simrun.h, SSC marks)
   kExec,               // 1 if the new image is to be followed: the process image is about to be replaced; its streams end unless
                        // kExecFailed follows

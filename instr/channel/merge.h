@@ -270,11 +270,9 @@ class Merge {
         return time_.drop_child(thread, payload[0]);
       case Event::kSyscallEnter:
         ++replay.statistics.syscalls;
-        // Runnable again when it is back, whatever the delay was: so the order does not depend on how soon we look.
-        if (payload.size() > 1 && payload[1] != 0) time_.leave(thread);
-        return;
+        return time_.enter_call(thread, payload);
       case Event::kSyscallExit:
-        return;
+        return time_.exit_call(thread, payload);
       case Event::kFsBase:
         require_payload(payload, 1, "FS base");
         replay.bases.fs = payload[0];

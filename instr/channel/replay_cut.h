@@ -11,7 +11,6 @@
 
 namespace simrun::channel {
 
-// The direction of a string instruction that did not get to its end is unknown: upwards, as (nearly) all are.
 template <class Sink>
 void replay_started_string(const std::vector<border::OperandDescriptor>& operands, uint64_t iterations,
                            const std::vector<uint64_t>& words, uint64_t pc, ReplayState& thread, Sink& sink) {
@@ -19,9 +18,8 @@ void replay_started_string(const std::vector<border::OperandDescriptor>& operand
   for (const auto& o : operands)
     if (o.word_a == border::kNoWord || o.word_a < words.size()) present.push_back(&o);
   if (present.empty()) return;
-  if (iterations > kMaxStringBytes / present[0]->size) throw StreamError("a cut string instruction of more than 4 TiB");
-  const StringRun run{iterations, static_cast<int64_t>(present[0]->size)};
-  thread.statistics.string_iterations += iterations;
+  const StringRun run = begun_string(*present[0], iterations);
+  thread.statistics.string_iterations += run.iterations;
   expand_string(std::span<const border::OperandDescriptor* const>(present), run, words.data(), thread.bases,
                 [&](border::OperandKind operand_kind, uint64_t address, uint32_t bytes) {
                   const ReferenceKind kind = to_reference_kind(operand_kind);
@@ -31,7 +29,7 @@ void replay_started_string(const std::vector<border::OperandDescriptor>& operand
 }
 
 // `payload` of border::Event::kCut, at least three words: the path, the instructions that retired, iterations of the
-// string instruction that was next, address words. Returns the instructions. Throws StreamError.
+// string instruction that was next (negative: downwards), address words. Returns the instructions. Throws StreamError.
 template <class Sink>
 uint64_t replay_cut(const PathTable& paths, std::span<const uint64_t> payload, ReplayState& thread, Sink& sink) {
   std::vector<uint64_t> words{payload[0]};

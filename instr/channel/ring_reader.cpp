@@ -8,7 +8,8 @@
 namespace simrun::channel {
 
 RingReader::RingReader(const MappedProcess& process, uint32_t slot)
-    : slot_(process.slot(slot)),
+    : process_(process),
+      slot_(process.slot(slot)),
       written_(process.written(slot)),
       ring_(process.ring(slot)),
       ring_target_address_(process.ring_target_address(slot)),

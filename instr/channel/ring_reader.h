@@ -35,6 +35,7 @@ class RingReader {
   void reset();
 
   border::ThreadSlot& slot() const { return slot_; }
+  const MappedProcess& process() const { return process_; }
   // Of the next word: see progress_sampler.h.
   uint64_t place() const { return (sequence_ * chunk_words_ + static_cast<uint64_t>(position_ - chunk_)) * 8; }
   uint64_t words_consumed() const { return words_before_chunk_ + static_cast<uint64_t>(position_ - chunk_); }
@@ -47,6 +48,7 @@ class RingReader {
   void next_chunk();
   void wake_producer();
 
+  const MappedProcess& process_;
   border::ThreadSlot& slot_;
   std::atomic<uint64_t>& written_;
   const uint64_t* ring_;

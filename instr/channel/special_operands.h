@@ -78,6 +78,14 @@ inline StringRun string_run(const border::OperandDescriptor& o, const uint64_t* 
   return {bytes / o.size, moved < 0 ? -static_cast<int64_t>(o.size) : static_cast<int64_t>(o.size)};
 }
 
+// The same of one that a fault interrupted, of which an event says how many iterations it had done (negative: downwards).
+inline StringRun begun_string(const border::OperandDescriptor& o, uint64_t iterations) {
+  const auto signed_count = static_cast<int64_t>(iterations);
+  const uint64_t count = signed_count < 0 ? 0 - iterations : iterations;
+  if (count > kMaxStringBytes / o.size) throw StreamError("a cut string instruction of more than 4 TiB");
+  return {count, signed_count < 0 ? -static_cast<int64_t>(o.size) : static_cast<int64_t>(o.size)};
+}
+
 // `operands`: one, or the two of a movs or cmps, whose references alternate. Calls emit(OperandKind, address, bytes).
 template <class Emit>
 void expand_string(std::span<const border::OperandDescriptor* const> operands, StringRun run, const uint64_t* words,

@@ -282,6 +282,10 @@ void VirtualTime::poll_all() {
     if (thread->stage != Stage::kRunnable) poll(*thread);
     if (i < known_.size() && known_[i] == thread) ++i;  // else it was released
   }
+  if (MergeThread* const held = first_held(known_)) {
+    processes_[held->process]->wakes.let_go(*held);
+    rejoin(*held);
+  }
 }
 
 void VirtualTime::poll(MergeThread& thread) {
@@ -295,10 +299,11 @@ void VirtualTime::poll(MergeThread& thread) {
       return;
     case Stage::kBlocked:
     case Stage::kAside:
-      if (has_words(thread))
-        rejoin(thread);
-      else if (!alive(thread) || state == ThreadState::kDead)
+      if (has_words(thread)) {
+        if (options_.sampler != nullptr || processes_[thread.process]->wakes.may_go_on(thread, known_)) rejoin(thread);
+      } else if (!alive(thread) || state == ThreadState::kDead) {
         end(thread);
+      }
       return;
     case Stage::kEnding:
       if (!alive(thread) || state == ThreadState::kDead) release(thread);
@@ -481,6 +486,14 @@ void VirtualTime::release_children(MergeThread& thread) {
   thread.unborn.clear();
 }
 
+// Runnable again when it is back, whatever the delay was: so the order does not depend on how soon we look.
+void VirtualTime::enter_call(MergeThread& thread, std::span<const uint64_t> payload) {
+  processes_[thread.process]->wakes.enter(thread, payload);
+  if (payload.size() > 1 && payload[1] != 0) leave(thread);
+}
+
+void VirtualTime::exit_call(MergeThread& thread, std::span<const uint64_t> payload) { processes_[thread.process]->wakes.exit(thread, payload); }
+
 void VirtualTime::leave(MergeThread& thread) { set_stage(thread, Stage::kBlocked); }
 
 // Count mode: what it retired after its last report, as far as it could say; the process ended in its midst.
@@ -509,6 +522,7 @@ void VirtualTime::end(MergeThread& thread) {
   thread.report.cut_off = is_cut_off(thread);
   thread.report.end_clock = thread.clock;
   thread.report.ended_before = next_index_;
+  processes_[thread.process]->wakes.end(thread.report.tid);
   if (thread.created) ended_.push_back(report_of(thread));
   --live_;
   --processes_[thread.process]->live;
@@ -522,6 +536,7 @@ void VirtualTime::release(MergeThread& thread) {
   if (current_ == &thread) current_ = nullptr;
   --waiting_;
   known_.erase(std::find(known_.begin(), known_.end(), &thread));
+  forget_in_wake_order(thread, known_);
   auto& state = thread.ring.slot().ring.state;
   if (state.load(std::memory_order_acquire) != static_cast<uint32_t>(ThreadState::kDead)) return;
   thread.ring.reset();

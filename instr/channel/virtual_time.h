@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "instr/channel/core_schedule.h"
@@ -16,6 +17,7 @@
 #include "instr/channel/replay.h"
 #include "instr/channel/ring_reader.h"
 #include "instr/channel/thread_statistics.h"
+#include "instr/channel/wake_order.h"
 
 namespace simrun::channel {
 
@@ -62,6 +64,7 @@ struct MergeThread {
   uint64_t slice_end = 0;
   uint64_t placed_at = 0;                                // its instructions when it got the core
   uint64_t counted = 0;                                  // count mode: instructions that it has reported
+  FutexCall futex;
   std::vector<uint32_t> unborn;                          // slots of children created and not yet made eligible
   std::chrono::steady_clock::time_point waited_since{};  // 0: nobody waits for it
   int excuses = 0;                                       // times meanwhile that it wanted a processor and had none
@@ -115,6 +118,8 @@ class VirtualTime {
   void create_child(MergeThread& thread, uint64_t slot);
   void drop_child(MergeThread& thread, uint64_t slot);           // its creation failed
   void release_children(MergeThread& thread);                    // the parent went on: they are eligible from here
+  void enter_call(MergeThread& thread, std::span<const uint64_t> payload);  // kSyscallEnter
+  void exit_call(MergeThread& thread, std::span<const uint64_t> payload);   // kSyscallExit
   void leave(MergeThread& thread);                               // no longer runnable until words appear
   void end(MergeThread& thread);                                 // kThreadEnd
   void fork(MergeThread& thread, uint64_t pid, uint64_t token);  // kProcessFork of a child to be followed
@@ -133,6 +138,7 @@ class VirtualTime {
     bool searched = false;  // for threads, since it is no longer alive
     uint32_t live = 0;      // known threads that are not yet ending
     std::vector<std::unique_ptr<MergeThread>> by_slot;
+    WakeOrder wakes;
   };
   // An announced process: nothing goes on before it is clear what became of it.
   struct Expected {

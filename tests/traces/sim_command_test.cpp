@@ -48,6 +48,24 @@ TEST_F(SimCommand, SlicesEqualTheLiveRun) {
   EXPECT_EQ(said_, "");
 }
 
+// Also on fewer cores than there are threads at a time, of which the recording knew nothing.
+TEST_F(SimCommand, InstructionsOfCoresAddUpToTheWhole) {
+  simrun(fmt::format("record -q -o {} -- {} 30 5", file("t"), kMarked));
+  for (const char* machine : {"l3_1core", "l3_4core", "l3_8core"}) {
+    SCOPED_TRACE(machine);
+    const json result = sim("", machine);
+    uint64_t instructions = 0, cycles = 0;
+    for (const json& core : result["cores"]) {
+      instructions += core["instructions"].get<uint64_t>();
+      cycles += core["base_cycles"].get<uint64_t>();
+    }
+    EXPECT_EQ(instructions, result["totals"]["instructions"]);
+    EXPECT_GE(cycles, instructions);
+    ASSERT_EQ(result["threads"].size(), 6u);
+    for (const json& thread : result["threads"]) EXPECT_LT(thread["core"], result["cores"].size());
+  }
+}
+
 // An interval ends with the path in which its last instruction is; together they are the whole.
 TEST_F(SimCommand, IntervalsAddUpToTheWhole) {
   const json live = record(kMarked + " 30 3");

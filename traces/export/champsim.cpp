@@ -56,6 +56,9 @@ class ChampsimExporter final : public Exporter {
     ZydisDecoderInit(&decoder_, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
   }
 
+  bool on_begun_string(const InstructionRecord& i) override {
+    return options_.count_iterations ? on_instruction(i) : Exporter::on_begun_string(i);
+  }
   bool on_instruction(const InstructionRecord& i) override {
     ChampsimRecord record{};
     record.ip = i.pc;

@@ -31,6 +31,12 @@ class DrmemtraceExporter final : public Exporter {
  public:
   explicit DrmemtraceExporter(CompressedOutput& out) : out_(out) {}
 
+  bool on_begun_string(const InstructionRecord& i) override {
+    on_instruction(i);
+    next_number_ = i.number;
+    behind_ = i.pc;
+    return true;
+  }
   bool on_instruction(const InstructionRecord& i) override {
     if (!started_) start(i.tid != 0 ? i.tid : i.thread + 1, i.process + 1);
     handler_returned(i.pc);

@@ -16,6 +16,10 @@ class Exporter : public Visitor {
   virtual void finish() {}
   // References that the format has no room for.
   uint64_t left_out() const { return left_out_; }
+  bool on_begun_string(const InstructionRecord& i) override {
+    left_out_ += i.references.size();
+    return true;
+  }
 
  protected:
   uint64_t left_out_ = 0;

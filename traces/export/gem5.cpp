@@ -37,6 +37,7 @@ class Gem5Exporter final : public Exporter {
     message(header);
   }
 
+  bool on_begun_string(const InstructionRecord& i) override { return on_instruction(i); }
   bool on_instruction(const InstructionRecord& i) override {
     for (const MemoryReference& r : i.references) {
       if (reads(r.kind)) packets(i, r, kReadRequest);

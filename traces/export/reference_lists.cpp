@@ -22,14 +22,17 @@ class ListExporter final : public Exporter {
  public:
   ListExporter(CompressedOutput& out, const Labels& labels) : out_(out), labels_(labels) {}
   bool on_instruction(const InstructionRecord& i) override {
-    lines_.clear();
     if (!labels_.fetch.empty()) put(labels_.fetch, i.pc);
+    return on_begun_string(i);
+  }
+  bool on_begun_string(const InstructionRecord& i) override {
     for (const MemoryReference& r : i.references) {
       if (reads(r.kind)) put(labels_.read, r.address);
       if (writes(r.kind)) put(labels_.write, r.address);
       left_out_ += !reads(r.kind) && !writes(r.kind);
     }
     out_.write(lines_);
+    lines_.clear();
     return true;
   }
 
@@ -49,21 +52,29 @@ class O3Exporter final : public Exporter {
  public:
   explicit O3Exporter(CompressedOutput& out) : out_(out) {}
   bool on_instruction(const InstructionRecord& i) override {
+    if (!references(i)) {
+      put();
+      ++bubbles_;
+    }
+    return true;
+  }
+  bool on_begun_string(const InstructionRecord& i) override {
+    references(i);
+    return true;
+  }
+  void finish() override { put(); }
+
+ private:
+  // Whether there are any.
+  bool references(const InstructionRecord& i) {
     bool any = false;
     for (const MemoryReference& r : i.references) {
       if (reads(r.kind)) load(r.address), any = true;
       if (writes(r.kind)) store(r.address), any = true;
       left_out_ += !reads(r.kind) && !writes(r.kind);
     }
-    if (!any) {
-      put();
-      ++bubbles_;
-    }
-    return true;
+    return any;
   }
-  void finish() override { put(); }
-
- private:
   void load(uint64_t address) {
     put();
     pending_ = true;

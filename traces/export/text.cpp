@@ -15,17 +15,20 @@ class CsvExporter final : public Exporter {
  public:
   explicit CsvExporter(CompressedOutput& out) : out_(out) { out_.write("number,thread,pc,kind,address,bytes\n"); }
   bool on_instruction(const InstructionRecord& i) override {
-    rows_.clear();
-    const auto row = [&](std::string_view kind, uint64_t address, uint32_t bytes) {
-      fmt::format_to(std::back_inserter(rows_), "{},{},{:#x},{},{:#x},{}\n", i.number, i.thread, i.pc, kind, address, bytes);
-    };
-    row("fetch", i.pc, i.length);
-    for (const MemoryReference& r : i.references) row(word_of(r.kind), r.address, r.bytes);
+    row(i, "fetch", i.pc, i.length);
+    return on_begun_string(i);
+  }
+  bool on_begun_string(const InstructionRecord& i) override {
+    for (const MemoryReference& r : i.references) row(i, word_of(r.kind), r.address, r.bytes);
     out_.write(rows_);
+    rows_.clear();
     return true;
   }
 
  private:
+  void row(const InstructionRecord& i, std::string_view kind, uint64_t address, uint32_t bytes) {
+    fmt::format_to(std::back_inserter(rows_), "{},{},{:#x},{},{:#x},{}\n", i.number, i.thread, i.pc, kind, address, bytes);
+  }
   CompressedOutput& out_;
   std::string rows_;
 };
@@ -40,11 +43,12 @@ class TextExporter final : public Exporter {
     fmt::format_to(std::back_inserter(line_), "{} {} {:x} ", i.number, i.thread, i.pc);
     if (i.code.empty()) line_ += '-';
     for (const uint8_t byte : i.code) fmt::format_to(std::back_inserter(line_), "{:02x}", byte);
-    for (const MemoryReference& r : i.references)
-      fmt::format_to(std::back_inserter(line_), " {} {:x} {}", word_of(r.kind), r.address, r.bytes);
-    line_ += '\n';
-    out_.write(line_);
-    return true;
+    return references(i);
+  }
+  bool on_begun_string(const InstructionRecord& i) override {
+    line_.clear();
+    fmt::format_to(std::back_inserter(line_), "{} {} ! begun {:x}", i.number, i.thread, i.pc);
+    return references(i);
   }
   bool on_event(const EventRecord& e) override {
     line_.clear();
@@ -56,6 +60,14 @@ class TextExporter final : public Exporter {
   }
 
  private:
+  bool references(const InstructionRecord& i) {
+    for (const MemoryReference& r : i.references)
+      fmt::format_to(std::back_inserter(line_), " {} {:x} {}", word_of(r.kind), r.address, r.bytes);
+    line_ += '\n';
+    out_.write(line_);
+    return true;
+  }
+
   CompressedOutput& out_;
   std::string line_;
 };

@@ -95,13 +95,9 @@ void InstructionImporter::add(uint64_t pc, uint8_t length, uint8_t flags, std::s
   add(Instruction{.pc = pc, .length = length, .flags = flags, .references = references});
 }
 
-// Readers take the iterations to run upwards: from the lowest address on, then.
 void InstructionImporter::add_cut(const Instruction& i) {
-  std::vector<uint64_t> words{0, path_of(i), 0, i.iterations};
-  for (const Reference& r : i.references) {
-    const uint64_t start = i.runs_down ? r.address + distance(i, i.iterations - 1) : r.address;
-    words.insert(words.end(), {start, start});
-  }
+  std::vector<uint64_t> words{0, path_of(i), 0, i.runs_down ? 0 - i.iterations : i.iterations};
+  for (const Reference& r : i.references) words.insert(words.end(), {r.address, r.address});
   words[0] = static_cast<uint64_t>(Event::kCut) | (words.size() - 1) << 32;
   add_event(words);
 }

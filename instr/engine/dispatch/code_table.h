@@ -68,6 +68,11 @@ struct Recovery {
   // A trap right behind a repeated string instruction: words that its register's value then was still to be stored in; else kNoWord.
   uint16_t late_words[2];
   uint8_t late_register;
+  // Before a repeated string instruction that may have done a part of its iterations: the word with its register's value at their beginning
+  // (else kNoWord), that register, bytes of an iteration, and whether addresses are cut to 32 bits.
+  uint16_t begun_word;
+  uint8_t begun_register, begun_bytes;
+  bool begun_narrow;
   bool whole;               // all instructions retired: a trap behind the last
   uint64_t stale;           // in the comparison of changeable code: where it goes on when the code has changed; else 0
 };

@@ -22,6 +22,18 @@ void find_late_words(const DecodedSuperblock& decoded, const TranslationOutput& 
   }
 }
 
+void find_begun_string(const DecodedSuperblock& decoded, const TranslationOutput& output, const RecoveryPoint& point, Recovery& result) {
+  result.begun_word = border::kNoWord;
+  for (const border::OperandDescriptor& d : output.operands) {
+    if (d.instruction != point.instruction || d.form != border::OperandForm::kRepeatString || d.word_b > point.words) continue;
+    result.begun_word = d.word_b;
+    result.begun_register = string_register(decoded.instructions[d.instruction]);
+    result.begun_bytes = static_cast<uint8_t>(d.size);
+    result.begun_narrow = (d.flags & border::kAddress32) != 0;
+    return;
+  }
+}
+
 }  // namespace
 
 Recovery recover(uint64_t code) {
@@ -63,6 +75,7 @@ Recovery recover(uint64_t code) {
   result.counted = point->counted;
   result.moved = point->moved;
   find_late_words(*decoded, output, *point, at, result);
+  find_begun_string(*decoded, output, *point, result);
   result.blocks = point->blocks;
   result.whole = point->instruction == decoded->count;
   result.stale = point->comparing ? output.stale + view_of(superblock) : 0;

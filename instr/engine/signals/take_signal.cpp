@@ -253,6 +253,14 @@ CopyFault last_copy_fault() { return t_copy_fault; }
 
 namespace {
 
+// Iterations that the string instruction at the cut has done, negative downwards.
+int64_t iterations_begun(const ThreadContext* c, const Recovery& r, const uint64_t* stored) {
+  if (r.begun_word == border::kNoWord) return 0;
+  auto moved = static_cast<int64_t>(c->app.gpr[r.begun_register] - stored[r.begun_word - 1]);
+  if (r.begun_narrow) moved = static_cast<int32_t>(moved);
+  return moved / r.begun_bytes;
+}
+
 void tell_cut(ThreadContext* c, const Recovery& r) {
   // The thread's mode: that of the process may have changed since the fault.
   if (c->mode == border::Mode::kCount) return count_cut(c, r.last_path, r.instructions, r.counted, r.blocks);
@@ -261,7 +269,7 @@ void tell_cut(ThreadContext* c, const Recovery& r) {
   for (const uint16_t word : r.late_words)
     if (word != border::kNoWord) stored[word - 1] = c->app.gpr[r.late_register];
   if (r.whole) return append_path(c, r.last_path, r.words);
-  uint64_t payload[border::kMaxSuperblockWords + 3] = {r.last_path, r.instructions, 0};
+  uint64_t payload[border::kMaxSuperblockWords + 3] = {r.last_path, r.instructions, static_cast<uint64_t>(iterations_begun(c, r, stored))};
   for (uint32_t k = 0; k < r.words; ++k) payload[3 + k] = stored[k];
   append_words(c, border::Event::kCut, payload, 3u + r.words);
 }

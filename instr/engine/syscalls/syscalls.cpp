@@ -287,7 +287,10 @@ void do_syscall(ThreadContext* c) {
   if (is_ours && leave_engine(c, number)) return;
   if (number == SYS_exit_group) prepare_end_of_process(c);
   const bool blocks = may_block(c, number);
-  append_event(c, border::Event::kSyscallEnter, {number, blocks ? 1ull : 0ull});
+  if (number == SYS_futex)
+    append_event(c, border::Event::kSyscallEnter, {number, blocks ? 1ull : 0ull, g[kRsi], g[kRdi], g[kRdx]});
+  else
+    append_event(c, border::Event::kSyscallEnter, {number, blocks ? 1ull : 0ull});
   if (blocks) set_thread_state(c, border::ThreadState::kInKernel);
   const bool done = is_ours ? perform(c, number) : pass_through(c);
   if (number != SYS_futex) c->has_called = 1;
