@@ -209,8 +209,12 @@ Json threads(const RunResult& r) {
                  {"ended", thread.ended}, {"cut_off", thread.cut_off}, {"start_clock", thread.start_clock}, {"end_clock", thread.end_clock}};
     if (r.machine) json["core"] = thread.core, json["migrations"] = thread.migrations;
     json.update(counts(thread.statistics));
-    if (r.machine && thread.index < r.caches.threads.size())
-      json["model"] = model_counts(r, r.caches.threads[thread.index], thread.statistics.instructions);
+    if (r.machine && !r.caches.threads.empty()) {  // one that has not run has counts of 0
+      sim::CoreStatistics model;
+      if (thread.index < r.caches.threads.size()) model = r.caches.threads[thread.index];
+      model.served.resize(r.machine->levels.size() + 1), model.upgrades.resize(r.machine->levels.size() + 1);
+      json["model"] = model_counts(r, model, thread.statistics.instructions);
+    }
     list.push_back(std::move(json));
   }
   return list;

@@ -1,9 +1,11 @@
-// A result file: written without a name (base/unnamed_file.h; where that cannot be, under a temporary one beside its
-// own), renamed when it is complete. Who reads results never sees half of one. `-` is standard output.
+// A result file: a new one (base/new_file.h), written at the end of a run.
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "base/new_file.h"
 
 namespace simrun::cli {
 
@@ -17,20 +19,17 @@ void refuse_same_file(const std::vector<NamedFile>& files);
 
 class OutputFile {
  public:
-  // Creates the temporary file at once, so that a path that cannot be written is found before the run. Throws
-  // UserError.
-  explicit OutputFile(std::string path);
-  ~OutputFile();  // not committed: the temporary file goes
-  OutputFile(const OutputFile&) = delete;
-  OutputFile& operator=(const OutputFile&) = delete;
+  // Throws UserError, as NewFile.
+  explicit OutputFile(std::string path) : file_(std::move(path)) {}
 
-  // Writes and renames. Throws UserError (disk full, say); then nothing of it stays.
-  void commit(const std::string& contents);
+  // Writes and takes its name. Throws UserError (disk full, say); then nothing of it stays.
+  void commit(const std::string& contents) {
+    file_.write(contents.data(), contents.size());
+    file_.commit();
+  }
 
  private:
-  std::string path_, temporary_;
-  int descriptor_;
-  bool is_unnamed_ = false;  // so far
+  NewFile file_;
 };
 
 }  // namespace simrun::cli

@@ -1,6 +1,9 @@
 #include "cli/result_files.h"
 
+#include <exception>
+
 #include "base/hdf5_module.h"
+#include "base/user_error.h"
 #include "cli/command_line.h"
 #include "cli/csv_report.h"
 #include "cli/json_report.h"
@@ -20,7 +23,7 @@ void add_result_file_options(CLI::App& app, std::string& json, std::string& hdf5
 }
 
 ResultFiles::ResultFiles(const ResultFileNames& names) {
-  refuse_same_file({{"FILE", names.input}, {"--json", names.json}, {"--hdf5", names.hdf5}, {"--csv", names.csv}});
+  refuse_same_file({{"FILE", names.input}, {"--config", names.machine}, {"--json", names.json}, {"--hdf5", names.hdf5}, {"--csv", names.csv}});
   if (!names.json.empty()) json_.emplace(names.json);
   if (!names.hdf5.empty()) {
     find_hdf5_function(kHdf5Report);
@@ -32,9 +35,19 @@ ResultFiles::ResultFiles(const ResultFileNames& names) {
 void ResultFiles::commit(const RunResult& result) {
   if (!json_ && !hdf5_ && !csv_) return;
   const nlohmann::ordered_json report = json_report(result);
-  if (json_) json_->commit(report.dump(2) + "\n");
-  if (hdf5_) hdf5_->commit(hdf5_function<std::string(const nlohmann::ordered_json&)>(kHdf5Report)(report));
-  if (csv_) csv_->commit(csv_report(report));
+  // What cannot be written in one form may be in another.
+  std::exception_ptr first;
+  const auto attempt = [&](const auto& write) {
+    try {
+      write();
+    } catch (const UserError&) {
+      if (!first) first = std::current_exception();
+    }
+  };
+  if (json_) attempt([&] { json_->commit(report.dump(2) + "\n"); });
+  if (hdf5_) attempt([&] { hdf5_->commit(hdf5_function<std::string(const nlohmann::ordered_json&)>(kHdf5Report)(report)); });
+  if (csv_) attempt([&] { csv_->commit(csv_report(report)); });
+  if (first) std::rethrow_exception(first);
 }
 
 }  // namespace simrun::cli

@@ -47,7 +47,7 @@ void report(const RunOptions& options, const RunResult& result, ResultFiles& fil
 }  // namespace
 
 int run_and_report(const RunOptions& options) {
-  ResultFiles files({options.json_file, options.hdf5_file, options.csv_file});
+  ResultFiles files({options.json_file, options.hdf5_file, options.csv_file, "", options.config});
   RunResult result = run(options);
   result.mode = options.mode;
   result.show_engine = options.engine_statistics;

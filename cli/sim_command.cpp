@@ -362,7 +362,7 @@ RunResult simulate(const SimOptions& o) {
 
 int sim_command(const Words& words) {
   const SimOptions options = parse(words);
-  ResultFiles files({options.json_file, options.hdf5_file, options.csv_file, options.trace});
+  ResultFiles files({options.json_file, options.hdf5_file, options.csv_file, options.trace, options.config});
   const RunResult result = simulate(options);
   for (const std::string& warning : result.warnings) print_error("simrun: warning: {}\n", warning);
   if (!result.error.empty()) print_error("simrun: error: {}\n", result.error);

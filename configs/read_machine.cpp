@@ -129,7 +129,8 @@ sim::MachineConfig build_machine(const YAML::Node& root, const std::string& file
     throw UserError(file + ": the file is empty; configs/README.md says what a machine needs", 2);
   const StrictMap map(file, root, "the machine", kMachineKeys);
   sim::MachineConfig machine;
-  machine.name = map.has("name") ? map.text("name") : std::filesystem::path(file).stem().string();
+  const std::string stem = std::filesystem::path(file).stem().string();
+  machine.name = map.has("name") ? map.text("name") : is_valid_utf8(stem) ? stem : "machine";
   if (map.has("description")) machine.description = map.text("description");
   machine.cores = map.count("cores");
   if (map.has("line")) {

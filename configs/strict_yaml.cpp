@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "base/nearest_word.h"
 #include "base/user_error.h"
@@ -38,6 +39,14 @@ uint64_t unit_bytes(const std::string& unit) {
 }
 
 }  // namespace
+
+bool is_valid_utf8(const std::string& text) {
+  try {
+    return !nlohmann::json(text).dump().empty();
+  } catch (const nlohmann::json::type_error&) {
+    return false;
+  }
+}
 
 void fail_at(const std::string& file, const YAML::Mark& mark, const std::string& message) {
   if (mark.is_null()) throw UserError(fmt::format("{}: {}", file, message), 2);
@@ -89,7 +98,14 @@ std::string StrictMap::scalar(const std::string& key, const char* wanted) const 
   return node.Scalar();
 }
 
-std::string StrictMap::text(const std::string& key) const { return scalar(key, "a text"); }
+// Texts get into results, which are UTF-8.
+std::string StrictMap::text(const std::string& key) const {
+  std::string value = scalar(key, "a text");
+  const auto is_control = [](unsigned char c) { return (c < 0x20 && c != '\n' && c != '\t') || c == 0x7f; };
+  if (!is_valid_utf8(value) || std::any_of(value.begin(), value.end(), is_control))
+    fail(key, fmt::format("'{}' of {} must be a text in UTF-8 without control characters", key, what_));
+  return value;
+}
 
 uint32_t StrictMap::count(const std::string& key) const { return to_count(key, scalar(key, "a whole number")); }
 

@@ -14,6 +14,8 @@ namespace simrun::configs {
 // One line for the user, with position and exit status 2. Lines and columns count from 1.
 [[noreturn]] void fail_at(const std::string& file, const YAML::Mark& mark, const std::string& message);
 
+bool is_valid_utf8(const std::string& text);
+
 // A mapping whose keys are all known. Construction checks type, duplicates and unknown keys; the getters take values.
 class StrictMap {
  public:

@@ -272,7 +272,7 @@ void Hierarchy::keep_details() {
   std::vector<std::vector<uint32_t>> paths(ports_.size());
   for (size_t port = 0; port < ports_.size(); ++port)
     for (NodeId id = ports_[port].node; id != kMemory; id = tree_.node(id).parent) paths[port].push_back(id);
-  details_ = std::make_unique<Details>(line_bytes(), std::move(caches), std::move(paths));
+  details_ = std::make_unique<Details>(line_bytes(), std::move(caches), std::move(paths), config_.coherence != Coherence::kNone);
   tree_.tell(details_.get());
   choose_lru();
 }

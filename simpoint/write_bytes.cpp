@@ -1,18 +1,13 @@
 #include "simpoint/write_bytes.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
 
-#include <cerrno>
-#include <cstring>
 #include <vector>
 
 #include "base/compressed_ending.h"
-#include "base/unnamed_file.h"
+#include "base/new_file.h"
 #include "base/user_error.h"
 
 namespace simrun::simpoint {
@@ -23,56 +18,24 @@ constexpr size_t kBuffer = 1 << 18;
 
 class PlainWriter final : public ByteWriter {
  public:
-  explicit PlainWriter(const std::string& path) : path_(path), temporary_(fmt::format("{}.tmp{}", path, getpid())) {
-    struct stat existing {};
-    if (stat(path.c_str(), &existing) == 0) {
-      if (S_ISDIR(existing.st_mode)) fail(EISDIR);
-      if (!S_ISREG(existing.st_mode)) temporary_ = path_;
-    }
-    if (!in_place()) descriptor_ = open_unnamed(path_);
-    is_unnamed_ = descriptor_ >= 0;
-    if (!is_unnamed_)
-      descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CLOEXEC | (in_place() ? 0 : O_CREAT | O_TRUNC), 0666);
-    if (descriptor_ < 0) fail(errno);
-  }
-  ~PlainWriter() override {
-    if (descriptor_ >= 0) close(descriptor_);
-    if (!finished_ && !in_place() && !is_unnamed_) unlink(temporary_.c_str());
-  }
+  explicit PlainWriter(const std::string& path) : file_(path) {}
   void write(std::string_view bytes) override {
     buffer_.append(bytes);
     if (buffer_.size() >= kBuffer) flush();
   }
   void finish() override {
     flush();
-    if (is_unnamed_ && !give_name(descriptor_, temporary_)) fail(errno);
-    is_unnamed_ = false;
-    const int status = close(descriptor_);
-    descriptor_ = -1;
-    if (status != 0) fail(errno);
-    if (!in_place() && rename(temporary_.c_str(), path_.c_str()) != 0) fail(errno);
-    finished_ = true;
+    file_.commit();
   }
 
  private:
-  bool in_place() const { return temporary_ == path_; }
-  [[noreturn]] void fail(int error) const {
-    throw UserError(fmt::format("cannot write {}: {}", path_, std::strerror(error)));
-  }
   void flush() {
-    for (std::string_view left = buffer_; !left.empty();) {
-      const ssize_t written = ::write(descriptor_, left.data(), left.size());
-      if (written < 0 && errno == EINTR) continue;
-      if (written < 0) fail(errno);
-      left.remove_prefix(static_cast<size_t>(written));
-    }
+    file_.write(buffer_.data(), buffer_.size());
     buffer_.clear();
   }
 
-  std::string path_, temporary_, buffer_;
-  int descriptor_ = -1;
-  bool is_unnamed_ = false;  // so far
-  bool finished_ = false;
+  NewFile file_;
+  std::string buffer_;
 };
 
 class GzipWriter final : public ByteWriter {

@@ -1,5 +1,4 @@
-// A file that is written bit by bit, plain, gzip (.gz) or zstd (.zst) by its name: under a temporary name beside its
-// own, renamed when it is complete.
+// A new file (base/new_file.h) that is written bit by bit, plain, gzip (.gz) or zstd (.zst) by its name.
 #pragma once
 
 #include <memory>
@@ -10,8 +9,7 @@ namespace simrun::simpoint {
 
 class ByteWriter {
  public:
-  // Creates the temporary file. Throws UserError when that fails. What exists and is no plain file (/dev/stdout, a
-  // pipe) is written directly. Names that promise another compression are refused.
+  // Throws UserError when it cannot be written, or its name promises another compression.
   static std::unique_ptr<ByteWriter> open(const std::string& path);
   virtual ~ByteWriter() = default;  // not finished: nothing of it stays
 

@@ -13,6 +13,7 @@
 #include <memory>
 
 #include "base/check.h"
+#include "base/new_file.h"
 #include "base/user_error.h"
 #include "traces/section_file.h"
 #include "traces/section_layout.h"
@@ -52,12 +53,15 @@ SealedSection seal_section(SectionType type, std::span<const uint8_t> payload, i
   return sealed;
 }
 
-SectionFileWriter::SectionFileWriter(std::string path) : path_(std::move(path)), temporary_(path_ + ".partial") {
+SectionFileWriter::SectionFileWriter(std::string path) : path_(std::move(path)) {
+  const OutputPlace place = path_ == "-" ? OutputPlace{path_, STDOUT_FILENO} : follow_links(path_);
+  if (place.descriptor < 0) path_ = place.path;
+  temporary_ = path_ + ".partial";
   struct stat existing {};
   if (stat(path_.c_str(), &existing) == 0 && S_ISDIR(existing.st_mode))
     throw UserError(fmt::format("cannot write {}: {}", path_, std::strerror(EISDIR)));
   // Renaming would put a plain file in the place of the device, for everyone who uses it.
-  if (stat(path_.c_str(), &existing) == 0 && !S_ISREG(existing.st_mode))
+  if (place.descriptor >= 0 || (stat(path_.c_str(), &existing) == 0 && !S_ISREG(existing.st_mode)))
     throw UserError(fmt::format("cannot write {}: not a regular file, and a trace is written at more places than its end",
                                 path_));
   descriptor_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);

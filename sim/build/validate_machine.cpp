@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
+#include <cctype>
 #include <string_view>
 
 #include "sim/replacement/lru_ages.h"
@@ -137,12 +139,33 @@ std::optional<MachineProblem> find_policy_problem(const MachineConfig& m, int in
   return std::nullopt;
 }
 
+// As results have them: those of a split level end in I and D.
+std::vector<std::string> reported_names(const LevelConfig& level) {
+  if (!level.split) return {level.name};
+  return {level.name + "I", level.name + "D"};
+}
+
+// Names are keys of results, parts of paths there, and of a sweep's keys.
+std::optional<MachineProblem> find_name_problem(const MachineConfig& m, int index) {
+  const std::string& name = m.levels[index].name;
+  const auto problem = [&](std::string message) { return MachineProblem{index, "", "name", std::move(message)}; };
+  if (name.empty()) return problem("a level needs a name");
+  const auto is_allowed = [](unsigned char c) { return (c < 0x80 && std::isalnum(c) != 0) || c == '_' || c == '-' || c == '+'; };
+  if (!std::all_of(name.begin(), name.end(), is_allowed))
+    return problem(fmt::format("a level's name has letters, digits, '_', '-' and '+', unlike '{}'", name));
+  for (const std::string& reported : reported_names(m.levels[index])) {
+    if (reported == "memory") return problem("a level cannot be named memory, which is what is behind the last");
+    for (int other = 0; other < index; ++other)
+      for (const std::string& taken : reported_names(m.levels[other]))
+        if (reported == taken || m.levels[other].name == name)
+          return problem(fmt::format("two levels are named {}", reported == taken ? reported : name));
+  }
+  return std::nullopt;
+}
+
 std::optional<MachineProblem> find_level_problem(const MachineConfig& m, int index) {
   const LevelConfig& level = m.levels[index];
-  if (level.name.empty()) return MachineProblem{index, "", "name", "a level needs a name"};
-  for (int other = 0; other < index; ++other)
-    if (m.levels[other].name == level.name)
-      return MachineProblem{index, "", "name", fmt::format("two levels are named {}", level.name)};
+  if (auto problem = find_name_problem(m, index)) return problem;
   if (auto problem = find_sharing_problem(m, index)) return problem;
   if (level.split && index > 0 && !m.levels[index - 1].split)
     return MachineProblem{

@@ -44,7 +44,7 @@ void CurveModel::access(uint32_t core, Access kind, uint64_t address, uint32_t b
 void CurveModel::look_at(uint32_t core, Access kind, uint64_t line) {
   const uint32_t own = core / cores_per_cache_;
   const bool is_here = side_ == Side::kUnified || (side_ == Side::kInstruction) == (kind == Access::kFetch);
-  if (coherent_ && (is_write(kind) || kind == Access::kFlush))
+  if ((coherent_ && is_write(kind)) || kind == Access::kFlush)
     for (uint32_t cache = 0; cache < caches_.size(); ++cache)
       if (cache != own || !is_here || kind == Access::kFlush) caches_[cache].invalidate(line);
   if (level_ == 0 && is_here && kind != Access::kFlush) caches_[own].access(line);

@@ -21,8 +21,8 @@ void count_kind(OriginCounts& counts, Access kind) {
 
 }  // namespace
 
-Details::Details(uint32_t line_bytes, std::vector<CacheFacts> caches, std::vector<std::vector<uint32_t>> paths)
-    : line_bytes_(line_bytes), paths_(std::move(paths)), recent_lines_(kRecent), recent_pcs_(kRecent) {
+Details::Details(uint32_t line_bytes, std::vector<CacheFacts> caches, std::vector<std::vector<uint32_t>> paths, bool is_coherent)
+    : line_bytes_(line_bytes), is_coherent_(is_coherent), paths_(std::move(paths)), recent_lines_(kRecent), recent_pcs_(kRecent) {
   for (const CacheFacts& facts : caches) {
     CHECK(facts.level < kMaxLevels);
     caches_.push_back({facts, {}, {}});
@@ -76,7 +76,11 @@ void Details::begin(uint32_t core, Access kind, uint64_t line, uint32_t offset, 
 }
 
 void Details::end() {
-  if (kind_ == Access::kFlush) return;
+  if (kind_ == Access::kFlush) {
+    if (const auto flushed = states_.find(line_); flushed != states_.end())
+      for (View& view : flushed->second.views) take_out_of_stack(view);
+    return;
+  }
   Line& state = line_state(line_);
   mask_ = ByteMask::of(offset_, bytes_, line_bytes_);
   place_ = {LineTable::kNoSite, LineTable::kNoSite};
@@ -93,7 +97,9 @@ void Details::end() {
   const std::vector<uint32_t>& path = paths_[port_];
   for (View& view : state.views) {
     if (path[view.level] != view.cache) {
-      if (is_write(kind_)) view.foreign |= mask_;
+      if (!is_write(kind_)) continue;
+      view.foreign |= mask_;
+      if (is_coherent_) take_out_of_stack(view);
     } else if (kind_ != Access::kPrefetch && view.foreign.overlaps(mask_)) {
       view.foreign = {};
       if (view.is_pending) become_true(state, view);
@@ -195,8 +201,11 @@ void Details::filled(uint32_t cache, uint64_t line) {
 void Details::lose(View& view, Loss why) {
   view.lost = why;
   view.is_pending = false;
-  if ((why == Loss::kCoherence || why == Loss::kFlush) && view.in_stack != MattsonStack::kNoLine)
-    caches_[view.cache].stack.invalidate(view.in_stack);
+}
+
+// Whether the cache has the line or had it replaced: reuse distances are of its requests alone.
+void Details::take_out_of_stack(View& view) {
+  if (view.in_stack != MattsonStack::kNoLine) caches_[view.cache].stack.invalidate(view.in_stack);
 }
 
 // A cache that does not include those nearer the core has lost a line that only they had: when they lose it to a write

@@ -54,7 +54,8 @@ struct CacheFacts {
 class Details {
  public:
   // `paths[2 * core + is_data]`: the caches that a reference of a core goes through, from level 1 on.
-  Details(uint32_t line_bytes, std::vector<CacheFacts> caches, std::vector<std::vector<uint32_t>> paths);
+  // `is_coherent`: what a core writes leaves the caches that are not behind it.
+  Details(uint32_t line_bytes, std::vector<CacheFacts> caches, std::vector<std::vector<uint32_t>> paths, bool is_coherent);
 
   const LineTable& lines() const { return lines_; }
   // Null: nobody. It must outlive this.
@@ -140,12 +141,14 @@ class Details {
   void take_request(Line& state, const Reached& reached);
   void take_miss(View& view, CacheState& cache, bool by_children, uint64_t distance);
   void lose(View& view, Loss why);
+  void take_out_of_stack(View& view);
   void lose_in_parents(Line& state, uint32_t cache, Loss why);
   void become_true(Line& state, View& view);
   template <class Add>
   void for_each_counter(Line& state, const View& view, Add add);
 
   uint32_t line_bytes_;
+  bool is_coherent_;
   std::vector<CacheState> caches_;
   std::vector<std::vector<uint32_t>> paths_;
   LineTable lines_;
@@ -156,7 +159,7 @@ class Details {
   std::unordered_map<uint64_t, Line> states_;
   std::vector<RecentLine> recent_lines_;  // by line, modulo kRecent
   std::vector<RecentPc> recent_pcs_;      // by hash
-  uint64_t now_ = 0;  // references so far
+  uint64_t now_ = 0;  // lines accessed so far
 
   // The reference under way.
   uint32_t port_ = 0, offset_ = 0, bytes_ = 0;

@@ -62,9 +62,10 @@ TEST(CurveModel, EqualsCoherentCachesOfEachSize) {
     std::mt19937_64 random(seed);
     const uint32_t cores = 1 + static_cast<uint32_t>(random() % 4);
     const uint64_t lines = 5 + random() % 120, write_percent = random() % 40;
-    const bool split = random() % 2 == 0;
+    const bool split = random() % 2 == 0, coherent = random() % 4 != 0;
     const auto machine = [&](uint32_t ways) {
       MachineConfig m = small_machine(cores);
+      if (!coherent) m.coherence = Coherence::kNone;
       m.levels = {split ? split_level("L1", 1, uint64_t{64} * ways, ways)
                         : unified_level("L1", 1, uint64_t{64} * ways, ways)};
       return m;
@@ -91,6 +92,13 @@ TEST(CurveModel, EqualsCoherentCachesOfEachSize) {
       ASSERT_EQ(point.misses, all(h.statistics().levels[split].total.requests.misses)) << ways << " seed " << seed;
     }
     EXPECT_EQ(result.points.back().misses, result.compulsory + result.invalidated);
+    // Distances are of the requests, whatever the cache itself had replaced.
+    Hierarchy detailed(machine(4));
+    detailed.keep_details();
+    for (const Reference& r : stream) detailed.access_detailed(r.core, r.kind, r.address, r.bytes, {r.core, 0, 1});
+    const ReuseStatistics reuse = detailed.statistics().levels[split].details->reuse;
+    EXPECT_EQ(reuse.first, result.compulsory) << "seed " << seed;
+    EXPECT_EQ(reuse.taken_away, result.invalidated) << "seed " << seed;
   }
 }
 

@@ -8,13 +8,15 @@
 #include <string>
 #include <string_view>
 
+#include "base/new_file.h"
+
 namespace simrun::traces {
 
 class CompressedOutput {
  public:
   // "-": standard output, uncompressed. `level`: none is xz 6, gzip 6, zstd 3. Throws UserError.
   explicit CompressedOutput(const std::string& path, std::optional<int> level = {});
-  ~CompressedOutput();  // not finished: the temporary file goes
+  ~CompressedOutput();  // not finished: nothing of it stays
   CompressedOutput(const CompressedOutput&) = delete;
   CompressedOutput& operator=(const CompressedOutput&) = delete;
 
@@ -27,11 +29,10 @@ class CompressedOutput {
  private:
   void flush();
 
-  std::string path_, temporary_, pending_;
+  std::unique_ptr<NewFile> file_;
   std::unique_ptr<Codec> codec_;
+  std::string pending_;
   uint64_t bytes_ = 0;
-  bool is_unnamed_ = false;  // so far
-  bool finished_ = false;
 };
 
 class CompressedInput {

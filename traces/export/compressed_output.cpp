@@ -1,19 +1,14 @@
 #include <fmt/format.h>
 #include <lzma.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <iterator>
 #include <vector>
 
 #include "base/compressed_ending.h"
-#include "base/unnamed_file.h"
+#include "base/new_file.h"
 #include "base/user_error.h"
 #include "traces/export/compressed_file.h"
 
@@ -21,16 +16,12 @@ namespace simrun::traces {
 
 // Takes bytes, gives compressed ones to `file`. end: the last bytes were given.
 struct CompressedOutput::Codec {
-  explicit Codec(std::FILE* to) : file(to) {}
-  virtual ~Codec() {
-    if (file != stdout) std::fclose(file);
-  }
+  explicit Codec(NewFile& to) : file(to) {}
+  virtual ~Codec() = default;
   virtual void take(std::string_view bytes, bool end) = 0;
 
-  void put(const void* data, size_t size) {
-    if (std::fwrite(data, 1, size, file) != size) throw UserError(fmt::format("cannot write: {}", std::strerror(errno)));
-  }
-  std::FILE* file;
+  void put(const void* data, size_t size) { file.write(static_cast<const char*>(data), size); }
+  NewFile& file;
   std::vector<uint8_t> out = std::vector<uint8_t>(1 << 16);
 };
 
@@ -42,7 +33,7 @@ struct Plain final : CompressedOutput::Codec {
 };
 
 struct Gzip final : CompressedOutput::Codec {
-  Gzip(std::FILE* to, int level) : Codec(to) {
+  Gzip(NewFile& to, int level) : Codec(to) {
     constexpr int kGzipFormat = 15 + 16;
     deflateInit2(&stream, level, Z_DEFLATED, kGzipFormat, 8, Z_DEFAULT_STRATEGY);
   }
@@ -61,7 +52,7 @@ struct Gzip final : CompressedOutput::Codec {
 };
 
 struct Xz final : CompressedOutput::Codec {
-  Xz(std::FILE* to, int level) : Codec(to) {
+  Xz(NewFile& to, int level) : Codec(to) {
     lzma_mt options{};
     options.threads = std::min(lzma_cputhreads(), 8u);
     options.preset = static_cast<uint32_t>(level);
@@ -86,7 +77,7 @@ struct Xz final : CompressedOutput::Codec {
 };
 
 struct Zstd final : CompressedOutput::Codec {
-  Zstd(std::FILE* to, int level) : Codec(to) { ZSTD_CCtx_setParameter(stream, ZSTD_c_compressionLevel, level); }
+  Zstd(NewFile& to, int level) : Codec(to) { ZSTD_CCtx_setParameter(stream, ZSTD_c_compressionLevel, level); }
   ~Zstd() override { ZSTD_freeCStream(stream); }
   void take(std::string_view bytes, bool end) override {
     ZSTD_inBuffer in{bytes.data(), bytes.size(), 0};
@@ -128,7 +119,7 @@ int level_for(const std::string& path, std::optional<int> wanted) {
   return 0;
 }
 
-std::unique_ptr<CompressedOutput::Codec> make_codec(const std::string& path, std::FILE* file, int level) {
+std::unique_ptr<CompressedOutput::Codec> make_codec(const std::string& path, NewFile& file, int level) {
   if (path.ends_with(".gz")) return std::make_unique<Gzip>(file, level);
   if (path.ends_with(".xz")) return std::make_unique<Xz>(file, level);
   if (path.ends_with(".zst")) return std::make_unique<Zstd>(file, level);
@@ -137,26 +128,14 @@ std::unique_ptr<CompressedOutput::Codec> make_codec(const std::string& path, std
 
 }  // namespace
 
-CompressedOutput::CompressedOutput(const std::string& path, std::optional<int> level) : path_(path) {
+CompressedOutput::CompressedOutput(const std::string& path, std::optional<int> level) {
   check_ending(path);
   const int checked = level_for(path, level);
-  std::FILE* file = stdout;
-  if (path != "-") {
-    struct stat existing {};
-    const bool in_place = stat(path.c_str(), &existing) == 0 && !S_ISREG(existing.st_mode);  // a pipe: nothing to rename
-    if (!in_place) temporary_ = path + ".partial";
-    const int unnamed = in_place ? -1 : open_unnamed(path);
-    is_unnamed_ = unnamed >= 0;
-    file = is_unnamed_ ? fdopen(unnamed, "wb") : std::fopen((in_place ? path : temporary_).c_str(), "wb");
-    if (file == nullptr) throw UserError(fmt::format("cannot write {}: {}", path, std::strerror(errno)));
-  }
-  codec_ = make_codec(path, file, checked);
+  file_ = std::make_unique<NewFile>(path);
+  codec_ = make_codec(path, *file_, checked);
 }
 
-CompressedOutput::~CompressedOutput() {
-  codec_.reset();
-  if (!finished_ && !temporary_.empty() && !is_unnamed_) unlink(temporary_.c_str());
-}
+CompressedOutput::~CompressedOutput() = default;
 
 void CompressedOutput::write(std::string_view bytes) {
   constexpr size_t kPending = 256 << 10;
@@ -166,23 +145,14 @@ void CompressedOutput::write(std::string_view bytes) {
 }
 
 void CompressedOutput::flush() {
-  try {
-    codec_->take(pending_, false);
-  } catch (const UserError& error) {
-    throw UserError(fmt::format("{}: {}", path_, error.what()));
-  }
+  codec_->take(pending_, false);
   pending_.clear();
 }
 
 void CompressedOutput::finish() {
   flush();
   codec_->take({}, true);
-  if (std::fflush(codec_->file) != 0) throw UserError(fmt::format("{}: cannot write: {}", path_, std::strerror(errno)));
-  if (is_unnamed_ && !give_name(fileno(codec_->file), temporary_))
-    throw UserError(fmt::format("cannot complete {}: {}", path_, std::strerror(errno)));
-  finished_ = true;
-  if (!temporary_.empty() && std::rename(temporary_.c_str(), path_.c_str()) != 0)
-    throw UserError(fmt::format("cannot complete {}: {}", path_, std::strerror(errno)));
+  file_->commit();
 }
 
 }  // namespace simrun::traces
