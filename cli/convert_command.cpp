@@ -114,21 +114,35 @@ traces::WalkOptions walk_options(const ConvertOptions& o) {
 // Passes everything on and counts.
 class Progressing final : public traces::Visitor {
  public:
-  Progressing(traces::Exporter& exporter, Progress& progress) : exporter_(exporter), progress_(progress) {}
+  // `single_thread`: a second one is an error (what was not completed has no index that tells before).
+  Progressing(traces::Exporter& exporter, Progress& progress, bool single_thread)
+      : exporter_(exporter), progress_(progress), single_thread_(single_thread) {}
   bool on_instruction(const traces::InstructionRecord& i) override {
     constexpr uint64_t kLookAtClock = 1 << 16;
+    if (instructions_ == 0) thread_ = i.thread;
+    if (single_thread_ && i.thread != thread_)
+      throw UserError(fmt::format("there are several threads ({} and {}), and the format holds one: give --thread N", thread_, i.thread), 2);
+    left_out_ += i.references_left_out;
     references_ += i.references.size();
     if (++instructions_ % kLookAtClock == 0 && progress_.due()) progress_.show(instructions_, references_, 1);
     return exporter_.on_instruction(i);
   }
+  bool on_begun_string(const traces::InstructionRecord& i) override {
+    references_ += i.references.size();
+    left_out_ += i.references_left_out;
+    return exporter_.on_begun_string(i);
+  }
   bool on_event(const traces::EventRecord& e) override { return exporter_.on_event(e); }
+  uint64_t left_out() const { return left_out_ + exporter_.left_out(); }
   uint64_t instructions() const { return instructions_; }
   uint64_t references() const { return references_; }
 
  private:
   traces::Exporter& exporter_;
   Progress& progress_;
-  uint64_t instructions_ = 0, references_ = 0;
+  const bool single_thread_;
+  uint32_t thread_ = 0;
+  uint64_t instructions_ = 0, references_ = 0, left_out_ = 0;
 };
 
 void check_thread(const ConvertOptions& o, const traces::ExportFormat& format, const traces::Reader& trace) {
@@ -155,16 +169,15 @@ int export_trace(const ConvertOptions& o) {
   traces::CompressedOutput out(o.output, o.level);
   const auto exporter = format.make(out, o.format);
   Progress progress(!o.quiet);
-  Progressing visitor(*exporter, progress);
+  Progressing visitor(*exporter, progress, format.single_thread);
   traces::walk(trace, walk, visitor);
   if (visitor.instructions() == 0) throw nothing_selected(trace, walk);
   exporter->finish();
   out.finish();
   progress.clear();
   if (!trace.incomplete().empty()) print_error("simrun: warning: {}: {}\n", o.input, trace.incomplete());
-  if (exporter->left_out() != 0)
-    print_error("simrun: warning: {} references have no place in the format and were left out\n",
-                grouped(exporter->left_out()));
+  if (visitor.left_out() != 0)
+    print_error("simrun: warning: {} references have no place in the format and were left out\n", grouped(visitor.left_out()));
   if (!o.quiet)
     print_error("{}: {} instructions, {} references, {} bytes before compression\n", o.output,
                 grouped(visitor.instructions()), grouped(visitor.references()), grouped(out.bytes()));

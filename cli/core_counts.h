@@ -21,9 +21,10 @@ class CoreCounts {
     cores_[core].used = true;
     t.core = core;
   }
-  // At the end: what it retired on its last core.
-  void end(uint32_t thread, uint64_t instructions) {
-    if (thread < threads_.size()) take(threads_[thread], instructions);
+  // At the end: what it retired on its last core, or on `otherwise` if it was put on none.
+  void end(uint32_t thread, uint64_t instructions, uint32_t otherwise) {
+    if (thread >= threads_.size() || threads_[thread].core == kNone) put(thread, otherwise, false, 0);
+    take(threads_[thread], instructions);
   }
 
   // Of a machine with so many cores.

@@ -81,7 +81,8 @@ class NamesOfRun final : public Names {
 
 class NamesOfTrace final : public Names {
  public:
-  NamesOfTrace(uint32_t line_bytes, TraceSymbols& symbols) : line_bytes_(line_bytes), symbols_(symbols) {}
+  NamesOfTrace(uint32_t line_bytes, const LinePlaces& places, TraceSymbols& symbols)
+      : line_bytes_(line_bytes), places_(places), symbols_(symbols) {}
   void name(HotInstruction& i) override {
     TraceSymbols::Code code = symbols_.code(i.process, i.pc);
     i.frames = std::move(code.frames);
@@ -89,6 +90,10 @@ class NamesOfTrace final : public Names {
   }
   void place(HotLine& line, uint64_t number) override {
     const uint64_t address = number * line_bytes_;
+    if (const auto known = places_.find(number); known != places_.end()) {
+      line.process = known->second.process, line.address = known->second.address;
+      return;
+    }
     line.process = static_cast<uint32_t>(address >> kProcessShift);
     line.address = untagged(address);
   }
@@ -96,6 +101,7 @@ class NamesOfTrace final : public Names {
 
  private:
   uint64_t line_bytes_;
+  const LinePlaces& places_;
   TraceSymbols& symbols_;
 };
 
@@ -103,7 +109,7 @@ std::vector<HotInstruction> find_instructions(const sim::Hierarchy& model, Names
   const auto costs = costs_of_misses(model.config());
   std::vector<HotInstruction> all;
   for (const auto& [key, counts] : model.details()->pcs())
-    if (counts.misses[0] != 0) all.push_back({key.process, key.pc, {}, {}, counts, cost(counts.misses, costs)});
+    if (counts.misses[0] != 0 || counts.sharing.upgrades != 0) all.push_back({key.process, key.pc, {}, {}, counts, cost(counts.misses, costs)});
   keep_worst(all, limit, [](const HotInstruction& i) { return std::pair(i.process, i.pc); });
   for (HotInstruction& i : all) names.name(i);
   return all;
@@ -114,7 +120,7 @@ std::vector<HotLine> find_lines(const sim::Hierarchy& model, Names& names, size_
   std::vector<HotLine> all;
   std::map<std::pair<uint32_t, uint64_t>, uint64_t> numbers;  // of lines in the model
   for (const auto& [number, record] : model.details()->lines().all()) {
-    if (record.misses[0] == 0) continue;
+    if (record.misses[0] == 0 && record.sharing.upgrades == 0) continue;
     HotLine line;
     names.place(line, number);
     numbers[{line.process, line.address}] = number;
@@ -137,8 +143,8 @@ HotSpots find_hot_spots(const SharingSink& sink, size_t limit) {
   return {find_instructions(sink.model(), names, limit), find_lines(sink.model(), names, limit)};
 }
 
-HotSpots find_hot_spots(const sim::Hierarchy& model, TraceSymbols& symbols, size_t limit) {
-  NamesOfTrace names(model.line_bytes(), symbols);
+HotSpots find_hot_spots(const sim::Hierarchy& model, const LinePlaces& places, TraceSymbols& symbols, size_t limit) {
+  NamesOfTrace names(model.line_bytes(), places, symbols);
   return {find_instructions(model, names, limit), find_lines(model, names, limit)};
 }
 

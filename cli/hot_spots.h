@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "analysis/sharing/sharing_report.h"
@@ -39,9 +40,14 @@ struct HotSpots {
   std::vector<HotLine> lines;
 };
 
-// Of each at most `limit`, those that missed only.
+// Of each at most `limit`, those only that missed, or wrote what others had, too.
 HotSpots find_hot_spots(const SharingSink& sink, size_t limit);
-// Of a model that a trace was replayed into. Lines have addresses only.
-HotSpots find_hot_spots(const sim::Hierarchy& model, TraceSymbols& symbols, size_t limit);
+// Of a model that a trace was replayed into. Lines have addresses only: `places`, by the lines' numbers in the model.
+struct LinePlace {
+  uint32_t process;
+  uint64_t address;
+};
+using LinePlaces = std::unordered_map<uint64_t, LinePlace>;
+HotSpots find_hot_spots(const sim::Hierarchy& model, const LinePlaces& places, TraceSymbols& symbols, size_t limit);
 
 }  // namespace simrun::cli

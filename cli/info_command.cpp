@@ -139,8 +139,8 @@ void print_process(const traces::Reader& trace, uint32_t p, const std::map<uint3
   if (record.origin == Origin::kForked) from = fmt::format(", forked by process {}", record.parent);
   if (record.origin == Origin::kExecuted) from = fmt::format(", executed by process {}", record.parent);
   const std::string pid = record.pid == 0 ? "" : fmt::format("pid {}, ", record.pid);
-  fmt::print("   process {:<7} {}{} instructions, {} superblocks, {} paths{}\n", p, pid,
-             grouped(instructions_of(threads, p)), grouped(trace.process(p).superblocks()),
+  const std::string instructions = threads.empty() ? "" : grouped(instructions_of(threads, p)) + " instructions, ";
+  fmt::print("   process {:<7} {}{}{} superblocks, {} paths{}\n", p, pid, instructions, grouped(trace.process(p).superblocks()),
              grouped(trace.process(p).paths() - traces::kFirstPath), from);
   if (!record.command.empty()) fmt::print("     command       {}\n", record.command);
   for (const auto& [index, thread] : threads)
@@ -164,8 +164,6 @@ void print_text(const traces::Reader& trace) {
              grouped(trace.file_bytes()), bits);
   if (!trace.incomplete().empty()) fmt::print("   not complete    {}\n", trace.incomplete());
   if (trace.damage()) fmt::print("   damaged         {}\n", trace.damage()->what());
-  if (const std::string stopped = text_of(trace.summary(), "stopped"); !stopped.empty())
-    fmt::print("   ended early     {}\n", stopped);
   if (const std::string region = text_of(trace.summary(), "region"); !region.empty())
     fmt::print("   region          {}\n", region);
   const ordered_json parts = sections(trace);
@@ -173,6 +171,7 @@ void print_text(const traces::Reader& trace) {
     fmt::print("   {:<15} {} of {} bytes ({} uncompressed)\n", name, grouped(part["count"].get<uint64_t>()),
                grouped(part["bytes"].get<uint64_t>()), grouped(part["uncompressed_bytes"].get<uint64_t>()));
   const std::map<uint32_t, ThreadSum> threads = sums_of(trace);
+  if (threads.empty() && trace.instructions() != 0) fmt::print("   threads         not known: the file has no index\n");
   for (uint32_t p = 0; p < trace.processes(); ++p)
     print_process(trace, p, threads);
 }

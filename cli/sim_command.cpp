@@ -157,6 +157,23 @@ uint64_t instruction_bound(const std::string& text, uint64_t otherwise) {
 struct Memory {
   TraceMemory& of;
   bool is_there;
+  LinePlaces* places = nullptr;  // with --details: which lines the model's are
+};
+
+// Of each line that misses, who has it where: names of shared memory do not say.
+class PlacesOfLines final : public sim::SiteObserver {
+ public:
+  PlacesOfLines(const DetailedModelSink& sink, uint32_t line_bytes, LinePlaces& places)
+      : sink_(sink), line_bytes_(line_bytes), places_(places) {}
+  void new_site(const sim::LineRecord&, uint32_t) override {}
+  void missed(const sim::LineRecord& line) override {
+    if (line.misses[0] == 1) places_.try_emplace(line.line, sink_.process_now(), sink_.address_of(line.line * line_bytes_));
+  }
+
+ private:
+  const DetailedModelSink& sink_;
+  const uint64_t line_bytes_;
+  LinePlaces& places_;
 };
 
 struct Span {
@@ -185,10 +202,16 @@ void replay_into(const SimOptions& o, const traces::Reader& trace, const Span& s
   Inner model_sink(model, memory.of.names());
   TraceModelSink<Inner> sink(model_sink, trace, model.cores(), model.line_bytes(), memory.of, memory.is_there);
   traces::Replay<TraceModelSink<Inner>> replay(trace, sink, model.line_bytes(), o.selection);
+  std::optional<PlacesOfLines> places;
+  if constexpr (std::is_same_v<Inner, DetailedModelSink>) {
+    places.emplace(model_sink, model.line_bytes(), *memory.places);
+    model.tell_of_sites(&*places);
+  }
   sink.set_instructions([&](uint32_t thread) { return replay.threads().at(thread).counts.instructions; });
   std::optional<RunWatch> watch;
   watch_intervals(o, model, replay, result, watch);
   replay_all(trace, replay, span.from, span.to, progress);
+  if constexpr (std::is_same_v<Inner, DetailedModelSink>) model.tell_of_sites(nullptr);
   if (result == nullptr) return;
   if (watch) {
     watch->advance(replay.replayed() - watch->done());
@@ -196,11 +219,11 @@ void replay_into(const SimOptions& o, const traces::Reader& trace, const Span& s
     result->intervals = watch->intervals();
   }
   for (const auto& [index, thread] : replay.threads()) {
-    sink.counts().end(index, thread.counts.instructions);
+    sink.counts().end(index, thread.counts.instructions, core_of_thread(index, model.cores()));
     result->threads.push_back(thread_report(thread));
     sink.counts().tell(result->threads.back());
   }
-  if (sink.has_cores()) result->cores = sink.counts().reports(model.cores());
+  result->cores = sink.counts().reports(model.cores());
 }
 
 // The same for any machine. Prefetchers that go by instruction see the pc of each reference, as in a live run.
@@ -319,12 +342,13 @@ void simulate_one(const SimOptions& o, const traces::Reader& trace, const Spans&
     simulate_span(o, trace, spans.warm_up, before, {memory, false}, progress, nullptr);
     model.set_state(before.state());
   }
-  simulate_span(o, trace, spans.counted, model, {memory, warms_up}, progress, &result);
+  LinePlaces places;
+  simulate_span(o, trace, spans.counted, model, {memory, warms_up, &places}, progress, &result);
   progress.clear();
   check_model(o, model, result);
   if (o.details) {
     TraceSymbols symbols(trace);
-    result.hot_spots = find_hot_spots(model, symbols, o.top);
+    result.hot_spots = find_hot_spots(model, places, symbols, o.top);
   }
   const bool from_the_start = o.state.empty() && !warms_up;  // else prefetches of before are used
   result.caches = from_the_start ? take_counts(o, machine, model.statistics(), result) : model.statistics();
@@ -340,6 +364,7 @@ RunResult simulate(const SimOptions& o) {
     simulate_sweep(o, trace, spans.counted, result);
   } else {
     result.machine = configs::read_machine(o.config);
+    if (const std::string what = cores_lacking(trace, result.machine->cores); !what.empty()) result.warnings.push_back(what);
     if (!o.miss_curve.empty())
       simulate_curve(o, trace, spans.counted, *result.machine, result);
     else if (o.sim_threads <= 1 || !simulate_slices(o, trace, spans.counted, *result.machine, result))

@@ -1,5 +1,7 @@
 #include "cli/trace_cores.h"
 
+#include <fmt/format.h>
+
 #include <optional>
 #include <vector>
 
@@ -40,6 +42,15 @@ std::map<uint32_t, uint32_t> cores_of_threads(const nlohmann::json& summary, uin
     }
   }
   return cores_of;
+}
+
+std::string cores_lacking(const traces::Reader& trace, uint32_t cores) {
+  if (recorded_cores(trace.information()) == cores || !trace.summary().is_object()) return {};
+  const auto threads = trace.summary().find("threads");
+  if (threads == trace.summary().end() || cores_of_threads(trace.summary(), cores).size() >= threads->size()) return {};
+  return fmt::format("{} threads, more at a time than the machine has cores ({}), and the trace was recorded without it: threads of one core take turns "
+                     "as in the recorded order, each 1000 instructions or so, not for time slices; for those, simrun record --config",
+                     threads->size(), cores);
 }
 
 uint32_t recorded_cores(const nlohmann::json& information) {

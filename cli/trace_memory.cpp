@@ -76,6 +76,8 @@ void TraceMemory::start(uint32_t process, bool is_copy) {
 }
 
 void TraceMemory::begin_chunk(const traces::Chunk& chunk) {
+  if (chunk_ == chunk.first_instruction) return;  // the same once more, from where it was left
+  chunk_ = chunk.first_instruction;
   for (const uint32_t process : ended_) {
     names_.forget(process);
     forgotten_.insert(process);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <span>
 
@@ -36,6 +37,7 @@ class TraceMemory {
   std::set<uint32_t> met_;    // while it has not said so
   std::set<uint32_t> ended_;  // still known to names_: until the end of the chunk
   std::set<uint32_t> forgotten_;
+  std::optional<uint64_t> chunk_;  // that was begun last, by its first instruction
 };
 
 }  // namespace simrun::cli

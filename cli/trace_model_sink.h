@@ -35,7 +35,6 @@ class TraceModelSink {
       : sink_(sink),
         trace_(trace),
         line_bytes_(line_bytes),
-        cores_(cores),
         memory_(memory),
         is_memory_there_(is_memory_there),
         follows_(recorded_cores(trace.information()) == cores) {
@@ -71,9 +70,6 @@ class TraceModelSink {
       report.core = own->second;
       counts_.put(thread, report.core, true, 0);
       if (each_has_its_own_) return sink_.run_on(report);  // what the core does from here on is this thread's
-    } else {
-      report.core = thread % cores_;
-      counts_.put(thread, report.core, false, 0);
     }
     return sink_.start_thread(report);
   }
@@ -109,7 +105,6 @@ class TraceModelSink {
     return true;
   }
   CoreCounts& counts() { return counts_; }
-  bool has_cores() const { return follows_ || !own_cores_.empty(); }
 
  private:
   // Instructions. Of several processes most are short, and to describe their paths anew for a loop over many takes longer
@@ -140,7 +135,7 @@ class TraceModelSink {
 
   Inner& sink_;
   const traces::Reader& trace_;
-  const uint32_t line_bytes_, cores_;
+  const uint32_t line_bytes_;
   TraceMemory& memory_;
   bool is_memory_there_;
   bool follows_, each_has_its_own_ = false;

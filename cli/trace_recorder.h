@@ -166,7 +166,7 @@ class RegionRecorder final {
   }
   // After in_region(), of its threads.
   std::vector<channel::CoreReport> cores_in_region(const std::vector<channel::ThreadReport>& threads, uint32_t cores) {
-    for (const channel::ThreadReport& thread : threads) cores_.end(thread.index, thread.statistics.instructions);
+    for (const channel::ThreadReport& thread : threads) cores_.end(thread.index, thread.statistics.instructions, thread.core % cores);
     return cores_.reports(cores);
   }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <exception>
 #include <future>
+#include <map>
 #include <optional>
 
 #include "traces/replay.h"
@@ -96,8 +97,23 @@ class InstructionCursor::Walker {
     positions_.clear();
     for (const ThreadPart& part : chunk_.threads)
       positions_.push_back({&part, part.words.data(), part.words.data() + part.words.size(), part.first_instruction,
-                            {part.fs, part.gs}, ahead_ ? first_pc(*ahead_, part.thread) : 0});
+                            {part.fs, part.gs}, is_shown(part) ? first_pc_behind(part.thread) : 0});
     return true;
+  }
+
+  // Of the thread in chunks behind this one. One that is not in the next is looked for in the index.
+  uint64_t first_pc_behind(uint32_t thread) {
+    if (!ahead_) return 0;
+    if (const uint64_t pc = first_pc(*ahead_, thread); pc != 0) return pc;
+    const auto has_thread = [&](const ChunkInfo& chunk) {
+      return std::any_of(chunk.parts.begin(), chunk.parts.end(), [&](const PartInfo& p) { return p.thread == thread; });
+    };
+    Later& later = later_[thread];
+    if (later.chunk > index_) return later.pc;
+    later.pc = 0;
+    for (later.chunk = index_ + 1; later.chunk < trace_.chunks().size() && later.pc == 0; ++later.chunk)
+      if (has_thread(trace_.chunks()[later.chunk])) later.pc = first_pc(trace_.read_chunk(later.chunk), thread);
+    return later.pc;
   }
 
   uint64_t first_pc(const Chunk& chunk, uint32_t thread) const {
@@ -149,7 +165,7 @@ class InstructionCursor::Walker {
         references_.clear();
         for (size_t k = first_operand; k < operand; ++k) {
           if (!words_fit(view.operands[k], word_count)) throw FormatError("an operand reads words beyond its path");
-          r.iterations = std::max(r.iterations, add_references(view.operands, k, words, p.bases));
+          add_references(r, view.operands, k, words, p.bases);
           if (is_string_pair(view.operands, k)) ++k;
         }
         r.references = references_;
@@ -178,22 +194,24 @@ class InstructionCursor::Walker {
     return r;
   }
 
-  uint64_t add_references(std::span<const Operand> operands, size_t k, const uint64_t* words, const SegmentBases& bases) {
+  void add_references(InstructionRecord& r, std::span<const Operand> operands, size_t k, const uint64_t* words, const SegmentBases& bases) {
     const Operand& o = operands[k];
     if (o.form == OperandForm::kRepeatString)
-      return add_iterations(operands.subspan(k, is_string_pair(operands, k) ? 2 : 1), string_run(o, words), words, bases);
+      return add_iterations(r, operands.subspan(k, is_string_pair(operands, k) ? 2 : 1), string_run(o, words), words, bases);
     expand(operands, k, words, {bases, xsave_}, [&](OperandKind kind, uint64_t address, uint32_t bytes) {
       references_.push_back({address, bytes, kind, o.flags});
     });
-    return 0;
   }
 
-  uint64_t add_iterations(std::span<const Operand> operands, StringRun run, const uint64_t* words, const SegmentBases& bases) {
+  void add_iterations(InstructionRecord& r, std::span<const Operand> operands, StringRun run, const uint64_t* words,
+                      const SegmentBases& bases) {
     const uint64_t kept = std::min(run.iterations, options_.most_references / operands.size());
     for (uint64_t i = 0; i < kept; ++i)
       for (const Operand& o : operands)
         references_.push_back({address_at(o, words, bases, i * static_cast<uint64_t>(run.step)), o.size, o.kind, o.flags});
-    return run.iterations;
+    r.iterations = run.iterations;
+    r.references_each = static_cast<uint32_t>(operands.size());
+    r.references_left_out = (run.iterations - kept) * operands.size();
   }
 
   bool is_shown(const ThreadPart& part) const {
@@ -246,7 +264,7 @@ class InstructionCursor::Walker {
     references_.clear();
     InstructionRecord r = record_of(p, view, instruction);
     const StringRun run = traces::begun_string(operands[0], iterations);
-    r.iterations = add_iterations(operands, run, words.data(), p.bases);
+    add_iterations(r, operands, run, words.data(), p.bases);
     r.next_pc = r.pc;
     if (!view.code.empty()) {
       size_t at = 0;
@@ -271,6 +289,11 @@ class InstructionCursor::Walker {
   size_t turn_ = 0, item_ = 0;       // the next one
   size_t index_;                     // of the chunk behind chunk_
   std::optional<Chunk> ahead_;
+  struct Later {
+    size_t chunk = 0;  // behind the one that has it
+    uint64_t pc = 0;
+  };
+  std::map<uint32_t, Later> later_;  // by thread: where it goes on
   std::exception_ptr damage_;  // of the chunk that should be in ahead_
   size_t reading_;             // which chunk next_ is
   std::future<Chunk> next_;

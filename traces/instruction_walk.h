@@ -30,6 +30,8 @@ struct InstructionRecord {
   uint8_t length = 0;
   uint64_t next_pc = 0;              // of the next instruction of this thread; 0: the recording ends before it
   uint64_t iterations = 0;           // of a repeated string instruction
+  uint32_t references_each = 0;      // of its iterations: 1, or the 2 of movs and cmps
+  uint64_t references_left_out = 0;  // beyond WalkOptions::most_references
   std::span<const MemoryReference> references;  // in program order; valid until the visitor returns
 };
 

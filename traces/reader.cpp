@@ -36,6 +36,10 @@ Reader::Reader(const std::string& path) : file_(path) {
   records_.resize(tables_.size());  // version 1 does not have them
   if (information_.is_null()) require_undamaged();
   if (information_.is_null()) file_.fail(16, "the first section does not say what was recorded");
+  incomplete_ = file_.incomplete();
+  if (const auto stopped = summary_.is_object() ? summary_.find("stopped") : summary_.end();
+      incomplete_.empty() && summary_.is_object() && stopped != summary_.end() && stopped->is_string())
+    incomplete_ = "the recording ended early: " + stopped->get<std::string>();
   check_order();
 }
 

@@ -35,7 +35,7 @@ class Reader {
   uint64_t file_bytes() const { return file_.bytes(); }
   const std::vector<Section>& sections() const { return file_.sections(); }
   // Empty: the recording was completed. Else why there is no more; what is there can be read.
-  const std::string& incomplete() const { return file_.incomplete(); }
+  const std::string& incomplete() const { return incomplete_; }
   // Damage outside chunks (that in a chunk is thrown when it is read). chunks() ends before it, so whoever has come to
   // the end of them asks here whether that is the end.
   const std::optional<TraceError>& damage() const { return damage_; }
@@ -76,6 +76,7 @@ class Reader {
   void check_order();
 
   SectionFileReader file_;
+  std::string incomplete_;
   std::optional<TraceError> damage_;
   nlohmann::json information_, summary_;
   // Of processes without descriptions: a file that claims thousands costs no memory.

@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <memory>
@@ -191,6 +192,10 @@ class Replay {
       thread.thread = position.part->thread;
       thread.process = position.part->process;
       thread.handle = sink_.start_thread(thread.thread, thread.process, thread.tid);
+      if (const auto core = cores_.find(thread.thread); core != cores_.end()) {
+        const uint64_t words[] = {core->second, 1};
+        change_core(thread, words, std::size(words));
+      }
     }
     thread.bases = position.bases;
     return thread;
@@ -252,6 +257,7 @@ class Replay {
     if (id == Event::kFsBase && payload >= 1) bases.fs = words[1];
     if (id == Event::kGsBase && payload >= 1) bases.gs = words[1];
     if (id == Event::kCut) now_ += words[2];
+    if (id == Event::kCore && !wanted && payload >= 2) cores_[position.part->thread] = static_cast<uint32_t>(words[1]);
     if (!wanted) return;
     if (id == Event::kCore) return change_core(*position.thread, words + 1, payload);
     Counts& counts = position.thread->counts;
@@ -314,6 +320,7 @@ class Replay {
   std::vector<XsaveComponent> xsave_;
   std::vector<PathReferenceTable> tables_;
   std::map<uint32_t, ReplayThread> threads_;
+  std::map<uint32_t, uint32_t> cores_;  // on which threads were before the start
   uint64_t now_ = 0, replayed_ = 0;
   uint64_t look_at_ = std::numeric_limits<uint64_t>::max();
   std::function<uint64_t(uint64_t)> look_;

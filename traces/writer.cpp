@@ -111,6 +111,13 @@ ThreadPart& Writer::part_of(uint32_t thread) {
     part.words.reserve(options_.chunk_words + kMostAtOnce);
     prefer_huge_pages(part.words.data(), part.words.capacity() * sizeof(uint64_t));
   }
+  // Whoever begins with this chunk must know where the thread runs.
+  if (state.core[0] != 0) {
+    part.words.assign(state.core.begin(), state.core.end());
+    part.items = 1;
+    open_.turns.push_back({static_cast<uint32_t>(state.part), 1});
+    open_words_ += state.core.size();
+  }
   open_.threads.push_back(std::move(part));
   return open_.threads.back();
 }
@@ -156,6 +163,7 @@ void Writer::note_event(uint32_t thread, std::span<const uint64_t> words) {
   }
   if (id == Event::kFsBase && words.size() > 1) state.fs = words[1];
   if (id == Event::kGsBase && words.size() > 1) state.gs = words[1];
+  if (id == Event::kCore && words.size() == state.core.size()) state.core = {words[0], words[1], 0};
 }
 
 // Since the last call, as a section's contents; empty: none.

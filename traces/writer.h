@@ -2,6 +2,7 @@
 // order. When they cannot keep up, adding waits, and with it the program.
 #pragma once
 
+#include <array>
 #include <condition_variable>
 #include <deque>
 #include <map>
@@ -75,6 +76,7 @@ class Writer {
     uint32_t process = 0, tid = 0;
     uint64_t fs = 0, gs = 0, instructions = 0;
     int64_t part = -1;  // in the open chunk
+    std::array<uint64_t, 3> core{};  // its last event kCore, as it is said again at the start of a part; 0: none
   };
   struct ProcessState {
     std::unique_ptr<DescriptorTable> table = std::make_unique<DescriptorTable>();  // null: ended

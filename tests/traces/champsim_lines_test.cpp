@@ -1,6 +1,7 @@
 // Which lines a record of ChampSim names, when references cross lines or are more than it has room for.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <fstream>
@@ -26,13 +27,14 @@ struct Exported {
   uint64_t left_out = 0;
 };
 
-Exported exported(const std::vector<MemoryReference>& references) {
+Exported exported(const std::vector<MemoryReference>& references, const std::vector<uint8_t>& code = {}) {
   const ScratchDirectory scratch;
   CompressedOutput out(scratch.file("x"));
   const auto exporter = make_champsim_exporter(out, {});
   InstructionRecord instruction;
   instruction.pc = 0x401000;
   instruction.references = references;
+  instruction.code = code;
   exporter->on_instruction(instruction);
   exporter->finish();
   out.finish();
@@ -73,6 +75,19 @@ TEST(ChampsimLines, WhatHasNoPlaceIsCounted) {
   const Exported same = exported({{0x103c, 8, OperandKind::kLoad}, {0x1044, 8, OperandKind::kLoad}});
   EXPECT_EQ(read_by(same.record), (Read{0x103c, 0x1044}));  // both lines are there
   EXPECT_EQ(same.left_out, 0u);
+}
+
+// docs/trace-conversion.md, "champsim": each class has numbers of its own.
+TEST(ChampsimRegisters, OfX87MmxAndMasks) {
+  const auto names = [](const std::vector<uint8_t>& code, uint8_t read, uint8_t written) {
+    const ChampsimRecord r = exported({}, code).record;
+    EXPECT_NE(std::count(std::begin(r.source_registers), std::end(r.source_registers), read), 0) << int{read};
+    EXPECT_NE(std::count(std::begin(r.destination_registers), std::end(r.destination_registers), written), 0) << int{written};
+  };
+  names({0xd8, 0xc1}, 101, 100);              // fadd st0, st1
+  names({0x0f, 0xfe, 0xc8}, 110, 111);        // paddd mm1, mm0
+  names({0xc5, 0xf8, 0x90, 0xd1}, 121, 122);  // kmovw k2, k1
+  names({0x48, 0x01, 0xd8}, 35, 32);          // add rax, rbx
 }
 
 // Sizes are guessed when such a trace is read: the guess must not cross a line.

@@ -519,6 +519,18 @@ TEST_F(ConvertCommand, NothingToConvertIsAnError) {
   EXPECT_THAT(simrun(fmt::format("view {} --thread 7", file("t"))), HasSubstr("t has no instruction of thread 7\n"));
 }
 
+// Without an index (a recording that was cut off) nothing tells before how many threads there are.
+TEST_F(ConvertCommand, SeveralThreadsWithoutAnIndex) {
+  simrun(fmt::format("record -q --chunk-size 64KiB -o {} -- {} 30 3", file("m"), MARKED_PROGRAM));
+  fs::resize_file(file("m"), fs::file_size(file("m")) - 10);
+  EXPECT_THAT(simrun(fmt::format("convert {} --to champsim -o {}", file("m"), file("y"))), HasSubstr("give --thread N"));
+  EXPECT_EQ(status_, 2);
+  EXPECT_FALSE(fs::exists(file("y")));
+  simrun(fmt::format("convert -q {} --to champsim --thread 1 -o {}", file("m"), file("y")));
+  EXPECT_EQ(status_, 0);
+  EXPECT_THAT(simrun("info " + file("m")), HasSubstr("not known: the file has no index"));
+}
+
 TEST_F(ConvertCommand, BadInputSaysWhere) {
   std::ofstream(file("bad.din")) << "2 401000\n0 xyz\n";
   EXPECT_THAT(simrun("convert --from din " + file("bad.din") + " -o " + file("none")),

@@ -402,7 +402,11 @@ TEST_F(RecordCommand, FullDiskEndsTheRecordingOnly) {
   EXPECT_THAT(output, HasSubstr(" 30000\n"));  // the program itself went on to its end
   EXPECT_THAT(output, HasSubstr("status 1\n"));
   EXPECT_THAT(simrun("check " + file("t")), HasSubstr("no violation"));
-  EXPECT_EQ(info("t")["complete"], true);
+  EXPECT_EQ(status_, 1);
+  EXPECT_EQ(info("t")["complete"], false);
+  EXPECT_THAT(simrun(fmt::format("sim -q -c l3_1core --json {} {}", file("json"), file("t"))), HasSubstr("the recording ended early"));
+  EXPECT_EQ(status_, 1);
+  EXPECT_EQ(read("json")["complete"], false);
 }
 
 // Details change no other count, and their sums are those counts. The live run is the recorded one: two may differ.

@@ -66,6 +66,47 @@ TEST_F(SimCommand, InstructionsOfCoresAddUpToTheWhole) {
   }
 }
 
+// Where the threads were before the start is known in each chunk.
+TEST_F(SimCommand, PartsOfATraceHaveThreadsOnTheirCores) {
+  results_of("record --chunk-size 64KiB -o " + file("t"), "l3_4core", "-- " + kMarked + " 60 6");
+  ASSERT_GT(info("t")["chunks"], 3u);
+  for (const char* options : {"--from 150000", "--warm-up 150000", "--from 100 --to 150000"}) {
+    SCOPED_TRACE(options);
+    const json result = sim(options, "l3_4core");
+    uint64_t instructions = 0;
+    for (const json& core : result["cores"]) instructions += core["instructions"].get<uint64_t>();
+    EXPECT_EQ(instructions, result["totals"]["instructions"]);
+    for (const json& thread : result["threads"]) EXPECT_LT(thread["core"], 4u);
+  }
+}
+
+TEST_F(SimCommand, MoreThreadsThanCoresIsSaid) {
+  simrun(fmt::format("record -q -o {} -- {} 30 5", file("t"), kMarked));
+  EXPECT_THAT(sim("", "l3_1core")["warnings"].dump(), HasSubstr("6 threads, more at a time than the machine has cores (1)"));
+  EXPECT_EQ(sim("", "l3_8core")["warnings"].size(), 0u);
+}
+
+TEST_F(SimCommand, WarmUpBehindTheEndOfAProcess) {
+  simrun("record -q -o " + file("t") + " -- sh -c 'ls / | cat; /bin/true; /bin/true'");
+  const json whole = sim("");
+  const uint64_t all = whole["totals"]["instructions"];
+  for (const uint64_t part : {all / 4, all / 2, all * 3 / 4}) {
+    const json before = sim(fmt::format("--to {}", part)), behind = sim(fmt::format("--warm-up {}", part));
+    EXPECT_EQ(before["totals"]["instructions"].get<uint64_t>() + behind["totals"]["instructions"].get<uint64_t>(), all) << part;
+  }
+}
+
+// Lines of memory that processes share are named by who had them first.
+TEST_F(SimCommand, DetailsOfSharedMemoryAreOfAProcess) {
+  simrun("record -q -o " + file("t") + " -- sh -c 'ls / | cat; /bin/true'");
+  const json result = sim("--details --top 100000");
+  ASSERT_GT(result["hot_lines"].size(), 100u);
+  for (const json& line : result["hot_lines"]) {
+    ASSERT_LT(line["process"], result["processes"].size()) << line;
+    ASSERT_GE(line["address"], 0x400000u) << line;
+  }
+}
+
 // An interval ends with the path in which its last instruction is; together they are the whole.
 TEST_F(SimCommand, IntervalsAddUpToTheWhole) {
   const json live = record(kMarked + " 30 3");

@@ -101,6 +101,7 @@ TEST_F(TraceMemoryTest, WhatNoProgramDoes) {
   EXPECT_THROW(start(0, false), traces::FormatError);
   traces::Chunk chunk;
   chunk.threads.resize(1);
+  chunk.first_instruction = 1;  // another one
   EXPECT_THROW(memory_->begin_chunk(chunk), traces::FormatError);
 }
 

@@ -32,7 +32,9 @@ void add(uint8_t (&set)[kCount], uint8_t id) {
 
 // Any numbers do, as long as they are not 0 and not those with a meaning.
 uint8_t number_of(ZydisRegister reg) {
-  const ZydisRegister wide = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, reg);
+  // None: there is no larger one (x87, MMX, masks).
+  const ZydisRegister larger = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, reg);
+  const ZydisRegister wide = larger != ZYDIS_REGISTER_NONE ? larger : reg;
   if (wide == ZYDIS_REGISTER_RSP) return kChampsimStackPointer;
   if (wide == ZYDIS_REGISTER_RIP) return kChampsimInstructionPointer;
   if (wide == ZYDIS_REGISTER_RFLAGS) return kChampsimFlags;
@@ -134,7 +136,7 @@ class ChampsimExporter final : public Exporter {
   }
 
   bool iterations(const ChampsimRecord& record, const InstructionRecord& i) {
-    const size_t each = std::max<size_t>(1, i.references.size() / i.iterations);
+    const size_t each = i.references_each;
     for (size_t at = 0; at < i.references.size(); at += each) {
       ChampsimRecord one = record;
       left_out_ += add_references(one, i.references.subspan(at, std::min(each, i.references.size() - at)));

@@ -114,8 +114,7 @@ class DrmemtraceExporter final : public Exporter {
   // Each further iteration, of one or two references, behind an instruction that is not fetched.
   void references(const InstructionRecord& i) {
     const auto& all = i.references;
-    const bool are_pairs = all.size() > 1 && (i.iterations < all.size() || all[0].kind != all[1].kind);
-    const size_t each = i.iterations == 0 ? all.size() : are_pairs ? 2 : 1;
+    const size_t each = i.references_each != 0 ? i.references_each : all.size();
     for (size_t k = 0; k < all.size(); ++k) {
       if (k != 0 && k % each == 0) record(Type::kNoFetch, i.length, i.pc);
       reference(all[k]);
