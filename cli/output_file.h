@@ -1,11 +1,13 @@
 // A result file: a new one (base/new_file.h), written at the end of a run.
 #pragma once
 
+#include <exception>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/new_file.h"
+#include "base/user_error.h"
 
 namespace simrun::cli {
 
@@ -31,5 +33,19 @@ class OutputFile {
  private:
   NewFile file_;
 };
+
+// Results are written before a report is printed, whose reader may have gone (SIGPIPE); one that cannot be written does not keep the
+// report from being printed. Throws what `write` does.
+template <class Write, class Print>
+void write_then_print(Write write, Print print) {
+  std::exception_ptr failure;
+  try {
+    write();
+  } catch (const UserError&) {
+    failure = std::current_exception();
+  }
+  print();
+  if (failure) std::rethrow_exception(failure);
+}
 
 }  // namespace simrun::cli

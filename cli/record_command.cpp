@@ -206,8 +206,10 @@ int record_command(const Words& words) {
     result.error = fmt::format("the recording ended early: cannot write {}: {}. What was recorded before is complete and "
                                "can be used",
                                options.output, why);
-  report(options, result, writer);
-  if (json) json->commit(json_report(result).dump(2) + "\n");
+  const auto write = [&] {
+    if (json) json->commit(json_report(result).dump(2) + "\n");
+  };
+  write_then_print(write, [&] { report(options, result, writer); });
   trace.reset();  // not finished: its file goes
   if (!recording.nothing.empty() && result.signal != SIGINT) return 1;  // of Ctrl-C shells want to know
   if (result.signal != 0) end_by_signal(result.signal);

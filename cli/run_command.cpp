@@ -35,13 +35,12 @@ RunResult run(const RunOptions& options) {
   return ProgramRun(options.program, mode).discarding();
 }
 
-void report(const RunOptions& options, const RunResult& result, ResultFiles& files) {
+void report(const RunOptions& options, const RunResult& result) {
   for (const std::string& warning : result.warnings) print_error("simrun: warning: {}\n", warning);
   if (!result.error.empty()) print_error("simrun: error: {}\n", result.error);
   if (!options.program.quiet || result.show_engine)
     print_error("{}", options.program.quiet ? engine_report(result) : text_report(result));
   std::fflush(stderr);
-  files.commit(result);
 }
 
 }  // namespace
@@ -51,7 +50,7 @@ int run_and_report(const RunOptions& options) {
   RunResult result = run(options);
   result.mode = options.mode;
   result.show_engine = options.engine_statistics;
-  report(options, result, files);
+  write_then_print([&] { files.commit(result); }, [&] { report(options, result); });
   if (result.signal != 0) end_by_signal(result.signal);
   return result.error.empty() ? result.exit_code : 1;
 }

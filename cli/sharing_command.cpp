@@ -74,14 +74,18 @@ int sharing_command(const Words& words) {
   SharingSink sink(model, program.family());
   RunResult result = program.into(sink, model.line_bytes(), model.cores());
   result.machine = std::move(machine);
-  for (const std::string& warning : result.warnings) print_error("simrun: warning: {}\n", warning);
-  if (!result.error.empty()) print_error("simrun: error: {}\n", result.error);
   const analysis::SharingReport report =
       analysis::make_report(sink.shared_lines(), model.line_bytes(), options.top);
-  if (!options.program.quiet) print_error("{}", text_report(result, report));
-  std::fflush(stderr);
-  if (json)
-    json->commit(sharing_json(result, report).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  const auto write = [&] {
+    if (json) json->commit(sharing_json(result, report).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  };
+  const auto print = [&] {
+    for (const std::string& warning : result.warnings) print_error("simrun: warning: {}\n", warning);
+    if (!result.error.empty()) print_error("simrun: error: {}\n", result.error);
+    if (!options.program.quiet) print_error("{}", text_report(result, report));
+    std::fflush(stderr);
+  };
+  write_then_print(write, print);
   if (result.signal != 0) end_by_signal(result.signal);
   return result.error.empty() ? result.exit_code : 1;
 }

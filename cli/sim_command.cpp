@@ -389,10 +389,12 @@ int sim_command(const Words& words) {
   const SimOptions options = parse(words);
   ResultFiles files({options.json_file, options.hdf5_file, options.csv_file, options.trace, options.config});
   const RunResult result = simulate(options);
-  for (const std::string& warning : result.warnings) print_error("simrun: warning: {}\n", warning);
-  if (!result.error.empty()) print_error("simrun: error: {}\n", result.error);
-  if (!options.quiet) print_error("{}", text_report(result));
-  files.commit(result);
+  const auto print = [&] {
+    for (const std::string& warning : result.warnings) print_error("simrun: warning: {}\n", warning);
+    if (!result.error.empty()) print_error("simrun: error: {}\n", result.error);
+    if (!options.quiet) print_error("{}", text_report(result));
+  };
+  write_then_print([&] { files.commit(result); }, print);
   return result.error.empty() ? 0 : 1;
 }
 

@@ -314,7 +314,6 @@ void VirtualTime::poll(MergeThread& thread) {
   }
 }
 
-// Threads that nobody in their process created: the first one, or those found at attach.
 void VirtualTime::start_roots() {
   for (uint32_t k = 0; k < processes_.size(); ++k)
     if (processes_[k] != nullptr && !processes_[k]->held) start_roots(k);

@@ -107,6 +107,8 @@ class VirtualTime {
 
   // The thread whose turn it is, with words in hand; nullptr: nothing can be done now (wait), or finished().
   MergeThread* next();
+  // Threads that nobody in their process created: the first one, or those found at attach, which come when they come. Now and then, before next().
+  void start_roots();
   bool finished() const;
   // Announced children that were to be followed and are not.
   uint64_t native_children() const { return native_children_; }
@@ -156,7 +158,6 @@ class VirtualTime {
   void poll(MergeThread& thread);
   void poll_all();
   void look_for_threads();
-  void start_roots();
   void start_roots(uint32_t process);
   uint32_t parent_slot(MergeThread& thread);
   MergeThread* first_orphan();

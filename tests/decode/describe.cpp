@@ -91,6 +91,7 @@ std::string properties(const Instruction& i) {
   if (i.may_fault && !i.memory_operands) s += " fault";
   if (i.uses_gs) s += " gs";
   if (i.writes_fs_base) s += " fsbase";
+  if (i.writes_gs_base) s += " gsbase";
   if (i.untraced_memory) s += " untraced";
   return s;
 }

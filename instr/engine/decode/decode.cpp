@@ -162,9 +162,11 @@ void decode_segment_bases(const ZydisView& view, Instruction& out) {
     if (out.memory[i].flags & border::kGsBase) out.uses_gs = true;
   switch (view.mnemonic()) {
     case ZYDIS_MNEMONIC_RDGSBASE:
-    case ZYDIS_MNEMONIC_WRGSBASE:
     case ZYDIS_MNEMONIC_SWAPGS:
       out.uses_gs = true;
+      return;
+    case ZYDIS_MNEMONIC_WRGSBASE:
+      out.uses_gs = out.writes_gs_base = true;
       return;
     case ZYDIS_MNEMONIC_WRFSBASE:
       out.writes_fs_base = true;
@@ -174,7 +176,8 @@ void decode_segment_bases(const ZydisView& view, Instruction& out) {
     case ZYDIS_MNEMONIC_LFS:
     case ZYDIS_MNEMONIC_LGS:
       out.writes_fs_base = writes_register(view, ZYDIS_REGISTER_FS);
-      out.uses_gs = out.uses_gs || writes_register(view, ZYDIS_REGISTER_GS);
+      out.writes_gs_base = writes_register(view, ZYDIS_REGISTER_GS);
+      out.uses_gs = out.uses_gs || out.writes_gs_base;
       return;
     default:
       return;

@@ -87,7 +87,8 @@ struct Instruction {
 
   bool may_fault;                 // has a memory reference, or can raise an exception otherwise (div, ...)
   bool uses_gs;                   // gs: segment override with a memory operand, or rd/wrgsbase, swapgs
-  bool writes_fs_base;            // wrfsbase
+  bool writes_fs_base;            // wrfsbase, or a load of the selector
+  bool writes_gs_base;
   bool untraced_memory;           // references memory that `memory` does not describe (AMX tile loads and stores, VIA PadLock)
   bool vector_state;              // reads or writes vector, x87 or MMX state (for statistics only)
   bool stores_fpu_pointer;        // stores x87's last instruction pointer: fnstenv, fnsave, and fxsave and xsave in all their forms

@@ -74,6 +74,9 @@ void handle_departure(ThreadContext* c, const Departure& d) {
     case ExitKind::kFsBase:
       count(statistics.dispatches_other);
       return append_event(c, border::Event::kFsBase, {c->app_fs_base});
+    case ExitKind::kGsBase:
+      count(statistics.dispatches_other);
+      return append_event(c, border::Event::kGsBase, {c->app_gs_base});
     case ExitKind::kPopFlags:
       count(statistics.dispatches_other);
       pop_flags(c);
@@ -94,7 +97,7 @@ void handle_departure(ThreadContext* c, const Departure& d) {
 // Whether the thread has left behind an instruction that it went in for.
 bool has_retired(const Departure& d) {
   if (d.id < kFirstExit) return d.id == kExitIndirect;
-  return d.exit.kind == ExitKind::kDirect || d.exit.kind == ExitKind::kFsBase;
+  return d.exit.kind == ExitKind::kDirect || d.exit.kind == ExitKind::kFsBase || d.exit.kind == ExitKind::kGsBase;
 }
 
 // Forced safe points: the limit of every n-th entry is 0.

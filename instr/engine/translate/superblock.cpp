@@ -17,7 +17,7 @@ namespace {
 FormCache g_forms;   // under the translation lock, as everything here
 
 bool ends_superblock(const Instruction& i) {
-  if (i.writes_fs_base) return true;   // the simulator hears of it
+  if (i.writes_fs_base || i.writes_gs_base) return true;   // the simulator hears of it
   if (i.stores_fpu_pointer) return true;
   switch (i.flow) {
     case Flow::kNext: return false;

@@ -29,6 +29,7 @@ enum class ExitKind : uint8_t {
   kUnsupported,  // `target` cannot be translated
   kSyscall32,    // the same by int 0x80
   kFsBase,       // `target` follows an instruction that has set the FS base
+  kGsBase,       // the same of the GS base
   kPopFlags,     // `target` is a popf that sets the trap flag
   kFpuPointer,   // `target` stores x87's last instruction pointer, which is to be the application's (dispatch/fpu_pointers.h)
   kStale,        // the superblock's application bytes have changed; `target` is the superblock itself

@@ -398,8 +398,8 @@ void Translator::instruction(const Instruction& i) {
     case Flow::kNext:
       if (commits_early(i)) commit(static_cast<uint32_t>(result_->paths.size()));
       copy(i);
-      if (!i.writes_fs_base) break;
-      end_at(i.pc + i.length, ExitKind::kFsBase);
+      if (!i.writes_fs_base && !i.writes_gs_base) break;
+      end_at(i.pc + i.length, i.writes_fs_base ? ExitKind::kFsBase : ExitKind::kGsBase);
       ended_ = true;
       break;
     case Flow::kInterrupt:
