@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <exception>
 #include <limits>
 #include <optional>
 #include <set>
@@ -170,7 +171,13 @@ int export_trace(const ConvertOptions& o) {
   const auto exporter = format.make(out, o.format);
   Progress progress(!o.quiet);
   Progressing visitor(*exporter, progress, format.single_thread);
-  traces::walk(trace, walk, visitor);
+  std::exception_ptr damage;  // what was before it is written all the same
+  try {
+    traces::walk(trace, walk, visitor);
+  } catch (const traces::TraceError&) {
+    if (visitor.instructions() == 0) throw;
+    damage = std::current_exception();
+  }
   if (visitor.instructions() == 0) throw nothing_selected(trace, walk);
   exporter->finish();
   out.finish();
@@ -181,6 +188,7 @@ int export_trace(const ConvertOptions& o) {
   if (!o.quiet)
     print_error("{}: {} instructions, {} references, {} bytes before compression\n", o.output,
                 grouped(visitor.instructions()), grouped(visitor.references()), grouped(out.bytes()));
+  if (damage) std::rethrow_exception(damage);
   return 0;
 }
 

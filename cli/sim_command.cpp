@@ -247,7 +247,7 @@ void check_selection(const traces::Reader& trace, const traces::ReplaySelection&
   for (const traces::ChunkInfo& chunk : trace.chunks())
     for (const traces::PartInfo& part : chunk.parts)
       if (part.thread == s.thread && (s.process < 0 || part.process == s.process)) return;
-  if (trace.incomplete().empty())  // else there is no index to ask
+  if (trace.incomplete().empty() && !trace.damage())  // else there is no index to ask
     throw UserError(
         fmt::format("{} has no thread {}{}", trace.path(), s.thread, s.process < 0 ? "" : " in that process"));
 }

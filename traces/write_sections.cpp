@@ -1,6 +1,7 @@
 #define XXH_INLINE_ALL
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
@@ -64,8 +65,13 @@ SectionFileWriter::SectionFileWriter(std::string path) : path_(std::move(path)) 
   if (place.descriptor >= 0 || (stat(path_.c_str(), &existing) == 0 && !S_ISREG(existing.st_mode)))
     throw UserError(fmt::format("cannot write {}: not a regular file, and a trace is written at more places than its end",
                                 path_));
-  descriptor_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  descriptor_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
   if (descriptor_ < 0) throw UserError(fmt::format("cannot write {}: {}", temporary_, std::strerror(errno)));
+  if (flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    close(descriptor_);
+    throw UserError(fmt::format("cannot write {}: another simrun is writing it", path_));
+  }
+  if (ftruncate(descriptor_, 0) != 0) throw UserError(fmt::format("cannot write {}: {}", temporary_, std::strerror(errno)));
   const FileHeader header{kFileMagic, kFormatVersion, 0};
   if (!make_room(sizeof header) || !write_all(&header, sizeof header, 0)) {
     unlink(temporary_.c_str());

@@ -519,6 +519,15 @@ TEST_F(ConvertCommand, NothingToConvertIsAnError) {
   EXPECT_THAT(simrun(fmt::format("view {} --thread 7", file("t"))), HasSubstr("t has no instruction of thread 7\n"));
 }
 
+// What lies before damage is written, and the error said.
+TEST_F(ConvertCommand, DamagedTracesGiveWhatIsBefore) {
+  simrun(fmt::format("record -q --chunk-size 64KiB -o {} -- {} 30", file("d"), MARKED_PROGRAM));
+  std::fstream(file("d"), std::ios::in | std::ios::out | std::ios::binary).seekp(static_cast<std::streamoff>(fs::file_size(file("d")) / 2)).write("damage", 6);
+  EXPECT_THAT(simrun(fmt::format("convert {} --to din -o {}", file("d"), file("z"))), HasSubstr("at offset"));
+  EXPECT_EQ(status_, 1);
+  EXPECT_GT(fs::file_size(file("z")), 100'000u);
+}
+
 // Without an index (a recording that was cut off) nothing tells before how many threads there are.
 TEST_F(ConvertCommand, SeveralThreadsWithoutAnIndex) {
   simrun(fmt::format("record -q --chunk-size 64KiB -o {} -- {} 30 3", file("m"), MARKED_PROGRAM));

@@ -390,6 +390,14 @@ TEST_F(RecordCommand, NothingThatCanBeReadIsAnError) {
 }
 
 // The limit of file sizes, lowered while it records, stands for a disk that is full.
+TEST_F(RecordCommand, OneWriterOfAFile) {
+  const std::string command = fmt::format("{} record -q -o {} --", SIMRUN_EXECUTABLE, file("w"));
+  EXPECT_THAT(run(fmt::format("sh -c '{0} sleep 1 & sleep 0.4; {0} true; echo second $?; wait' 2>&1", command)),
+              ::testing::AllOf(HasSubstr("another simrun is writing it"), HasSubstr("second 1")));
+  simrun("check " + file("w"));
+  EXPECT_EQ(status_, 0);
+}
+
 TEST_F(RecordCommand, FullDiskEndsTheRecordingOnly) {
   const std::string script = fmt::format(
       "{} record -q --chunk-size 64KiB -o {} -- {} 30000 & pid=$!; "

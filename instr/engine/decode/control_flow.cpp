@@ -66,6 +66,15 @@ bool must_not_be_copied(const ZydisView& view) {
   }
 }
 
+// Where it goes is not looked at here: so, for readers, indirect.
+void describe_far_transfer(const ZydisView& view, Instruction& out) {
+  const bool is_iret = view.mnemonic() == ZYDIS_MNEMONIC_IRET || view.mnemonic() == ZYDIS_MNEMONIC_IRETD || view.mnemonic() == ZYDIS_MNEMONIC_IRETQ;
+  if (!is_iret && view.insn.meta.branch_type == ZYDIS_BRANCH_TYPE_NONE) return;
+  out.descriptor_flags = border::kEndsBlock | border::kIndirect;
+  if (is_iret || view.insn.meta.category == ZYDIS_CATEGORY_RET) out.descriptor_flags |= border::kReturn;
+  if (view.insn.meta.category == ZYDIS_CATEGORY_CALL) out.descriptor_flags |= border::kCall;
+}
+
 void set_direct_target(const ZydisView& view, Instruction& out) {
   out.target = view.next_pc() + view.operands[0].imm.value.s;
 }
@@ -112,6 +121,7 @@ void decode_control_flow(const ZydisView& view, Instruction& out) {
   if (is_nop(view)) out.descriptor_flags = border::kNop;
   if (must_not_be_copied(view)) {
     out.flow = Flow::kUnsupported;
+    describe_far_transfer(view, out);
     return;
   }
   if (view.mnemonic() == ZYDIS_MNEMONIC_SYSCALL) {
