@@ -203,7 +203,7 @@ struct ProcessHeader {
   uint32_t app_mappings;
   uint64_t engine_stack_base, engine_stack_bytes;   // the stack that the engine's main runs on
   // Limits of the application, without room for the engine: {soft, hard} as getrlimit is to report them; kept up to date by the engine. And
-  // what the kernel was told for the last child that went on natively, in which the engine's memory still is.
+  // what the kernel was told for the last child that went on natively, or for the process when it left, in which the engine's memory still is.
   uint64_t app_limit_address_space[2], app_limit_data[2];
   uint64_t native_limit_address_space[2], native_limit_data[2];
 

@@ -17,6 +17,7 @@
 #include "base/user_error.h"
 #include "instr/host/attach.h"
 #include "instr/host/remote_process.h"
+#include "instr/host/resource_limits.h"
 #include "instr/host/stopped_threads.h"
 
 namespace simrun::host {
@@ -129,6 +130,7 @@ void remove_engine(Target& target) {
     }
     RemoteProcess process(threads.all()[0], first);
     for (const border::AddressRange& r : ranges) process.call(SYS_munmap, {r.base, r.bytes});
+    take_room_back(target.pid(), h);
     process.give_back();
     return;
   }

@@ -2,6 +2,7 @@
 """check_attach.py SIMRUN PROGRAM CASE: attaches to a running program; it must end as if nobody had (README.md)."""
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -131,6 +132,30 @@ def forking(simrun):
         child.wait()
 
 
+def limits(simrun, program):
+    """Address space and data may grow no further afterwards than before."""
+    def read(pid):
+        return [line for line in open(f'/proc/{pid}/limits') if line.startswith(('Max address space', 'Max data size'))]
+
+    soft = 4_000_000_000
+    for which in resource.RLIMIT_AS, resource.RLIMIT_DATA:
+        resource.setrlimit(which, (soft, resource.getrlimit(which)[1]))
+    child = start(program)
+    for which in resource.RLIMIT_AS, resource.RLIMIT_DATA:
+        resource.setrlimit(which, (resource.getrlimit(which)[1],) * 2)
+    try:
+        before = read(child.pid)
+        if sum(str(soft) in line for line in before) != 2:
+            fail(f'limits are {before}')
+        for mode in 'null', 'trace', 'null':
+            attach(simrun, child, '--mode', mode, '--for', '200ms')
+            if (after := read(child.pid)) != before:
+                fail(f'limits were {before}, are {after}')
+        finish(child)
+    finally:
+        child.kill()
+
+
 def interrupted(simrun, child):
     tool = subprocess.Popen([simrun, 'attach', '-q', '--mode', 'trace', str(child.pid)])
     time.sleep(1)
@@ -213,6 +238,8 @@ def main():
         return killed_parent(simrun, program)
     if case == 'forking':
         return forking(simrun)
+    if case == 'limits':
+        return limits(simrun, program)
     if case == 'making_threads':
         return making_threads(simrun, program)
     child = start(program)
