@@ -40,7 +40,10 @@ def attach(simrun, child, *options):
         if done.returncode != 0 or done.stderr != '' or done.stdout != '':
             fail(f'simrun: status {done.returncode}: {done.stdout}{done.stderr}')
         with open(results) as file:
-            return json.load(file)
+            results = json.load(file)
+            if (results['exit_status'], results['signal']) != (None, None):
+                fail(f'simrun says that it ended with {results["exit_status"]}, {results["signal"]}')
+            return results
 
 
 def mappings(child):
@@ -176,9 +179,11 @@ def twice(simrun, child):
 
 
 def by_instructions(simrun, child):
-    result = attach(simrun, child, '--instructions', '2M', '--mode', 'trace')
-    if result['totals']['instructions'] < 2_000_000:
-        fail(f'only {result["totals"]["instructions"]} instructions')
+    """Also where two threads compute, and say nothing of it in their streams."""
+    for mode in 'trace', 'count':
+        result = attach(simrun, child, '--instructions', '2M', '--mode', mode)
+        if result['totals']['instructions'] < 2_000_000:
+            fail(f'only {result["totals"]["instructions"]} instructions')
 
 
 def refused(simrun, child):
