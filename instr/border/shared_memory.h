@@ -22,7 +22,7 @@
 namespace simrun::border {
 
 inline constexpr uint64_t kMagic = 0x314e5552'4d495300;
-inline constexpr uint32_t kVersion = 8;
+inline constexpr uint32_t kVersion = 9;
 
 inline constexpr uint32_t kMaxThreads = 4096;      // slots; a slot is used again when its thread ended and its stream was consumed
 inline constexpr uint32_t kMaxRingChunks = 64;
@@ -144,6 +144,7 @@ struct AttachedThread {
   uint64_t alternate_stack[3];         // stack_t: address, flags, bytes
   uint64_t context;                    // written by the engine: what the thread is to find in r12 at ProcessHeader::thread_start
   alignas(64) uint8_t vectors[12 * 1024];   // XSAVE image in standard format (PTRACE_GETREGSET, NT_X86_XSTATE)
+  uint64_t interrupted;                // the kernel's error (include/linux/errno.h) of the call before which it stands, to be made again; 0: none
 };
 
 // Detaching: what the simulator wants of the engine, and how far that is (docs/attach.md).

@@ -91,7 +91,7 @@ class Detacher {
       return last ? settle(tid, last) : false;
     }
     user_regs_struct r{};
-    if (ptrace(PTRACE_GETREGS, tid, nullptr, &r) == 0 && r.rip == h_.gate_end && restart_call(r)) {
+    if (ptrace(PTRACE_GETREGS, tid, nullptr, &r) == 0 && r.rip == h_.gate_end && !is_about_to_handle(tid) && restart_call(r)) {
       r.rip = h_.gate_abort;
       ptrace(PTRACE_SETREGS, tid, nullptr, &r);
     }

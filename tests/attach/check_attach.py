@@ -9,7 +9,7 @@ import sys
 import tempfile
 import time
 
-THREADS = 8
+THREADS = 11
 EXPECTED = 'bad 0, signals 1, own 1234\n'
 
 
@@ -18,7 +18,7 @@ def fail(what):
 
 
 def start(program):
-    child = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    child = subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     if child.stdout.readline() != 'ready\n':
         fail('the program does not start')
     time.sleep(0.2)
@@ -79,12 +79,12 @@ def is_traced(pid):
     return any('TracerPid:\t0\n' not in open(f'/proc/{pid}/task/{tid}/status').read() for tid in os.listdir(f'/proc/{pid}/task'))
 
 
-def wait_for(what, condition):
+def wait_for(what, condition, period=0.01):
     end = time.monotonic() + 60
     while not condition():
         if time.monotonic() > end:
             fail(what)
-        time.sleep(0.01)
+        time.sleep(period)
 
 
 def killed(mode):
@@ -218,6 +218,45 @@ def refused(simrun, child):
         fail(f'simrun ended with status {tool.returncode}')
 
 
+def stopped_while_it_attaches(simrun, child):
+    """A simrun that holds the child's threads, and is held itself."""
+    while True:
+        tool = subprocess.Popen([simrun, 'attach', '-q', '--mode', 'null', str(child.pid)])
+        wait_for('simrun does not come', lambda: is_traced(child.pid) or in_engine(child.pid), 0)
+        tool.send_signal(signal.SIGSTOP)
+        wait_for('simrun does not stop', lambda: any(line.startswith('State:\tT') for line in open(f'/proc/{tool.pid}/status')))
+        if is_traced(child.pid):
+            return tool
+        tool.send_signal(signal.SIGCONT)   # too late
+        tool.send_signal(signal.SIGINT)
+        tool.wait(timeout=60)
+
+
+def signalled(simrun, program):
+    """A signal comes to a call that the attaching has interrupted: it ends as it would have, or goes on."""
+    ended = '-1, EINTR, 1 handled\n'
+    for call, number, expected in [('pause', signal.SIGUSR1, ended), ('pause', signal.SIGUSR2, ended), ('poll', signal.SIGUSR2, ended),
+                                   ('recv', signal.SIGUSR2, ended), ('read', signal.SIGUSR1, ended), ('read', signal.SIGUSR2, '1, no error, 1 handled\n')]:
+        child = start([program, call])
+        tool = stopped_while_it_attaches(simrun, child)
+        try:
+            child.send_signal(number)
+            tool.send_signal(signal.SIGCONT)
+            wait_for('the engine does not come', lambda: child.poll() is not None or not is_traced(child.pid))
+            if expected != ended:
+                time.sleep(0.5)
+                child.stdin.write('x')
+                child.stdin.flush()
+            output, errors = child.communicate(timeout=20)
+            if (output, errors) != (expected, ''):
+                fail(f'{call}, {number.name}: {output!r}, {errors!r}')
+        finally:
+            child.kill()
+            tool.send_signal(signal.SIGCONT)
+            tool.terminate()
+            tool.wait()
+
+
 def making_threads(simrun, program):
     """Some threads are met between their creation and their first system call, others are being created (rseq)."""
     for _ in range(12):
@@ -243,6 +282,8 @@ def main():
         return killed_parent(simrun, program)
     if case == 'forking':
         return forking(simrun)
+    if case == 'signalled':
+        return signalled(simrun, program)
     if case == 'limits':
         return limits(simrun, program)
     if case == 'making_threads':
