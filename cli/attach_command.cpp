@@ -13,7 +13,7 @@ void add_limits(CLI::App& app, AttachOptions& o) {
   app.add_option("--for", o.seconds, "Detach after this time: 500ms, 10s, 5m (by default: at Ctrl-C, or when they end)")
       ->transform(duration())
       ->type_name("TIME");
-  app.add_option("--instructions", o.instructions, "Detach when they have executed so many instructions since")
+  app.add_option("--instructions", o.instructions, "Detach when they have executed so many instructions since, or some more (docs/attach.md says how many)")
       ->transform(instruction_count(1))
       ->type_name("N");
 }

@@ -27,14 +27,15 @@ std::string short_command(const RunResult& r) {
 }
 
 std::string ending(const RunResult& r) {
-  if (!r.end_is_known) return "how it ended was not recorded";
-  if (r.signal == 0) return fmt::format("exit status {}", r.exit_code);
+  if (r.attached) return "";
+  if (!r.end_is_known) return " (how it ended was not recorded)";
+  if (r.signal == 0) return fmt::format(" (exit status {})", r.exit_code);
   const char* name = sigabbrev_np(r.signal);
-  return name != nullptr ? fmt::format("ended by SIG{}", name) : fmt::format("ended by signal {}", r.signal);
+  return name != nullptr ? fmt::format(" (ended by SIG{})", name) : fmt::format(" (ended by signal {})", r.signal);
 }
 
 void put_header(Buffer& out, const RunResult& r) {
-  put(out, "\n== simrun: {} ({})\n", short_command(r), ending(r));
+  put(out, "\n== simrun: {}{}\n", short_command(r), ending(r));
   if (!r.error.empty()) put(out, "   NOT COMPLETE: {}\n", r.error);
   if (r.machine)
     put(out, "   machine {}: {} core{}, {}-byte lines\n", r.machine->name, r.machine->cores,

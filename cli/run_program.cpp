@@ -77,6 +77,8 @@ RunResult ProgramRun::discarding() {
 
 RunResult ProgramRun::take_end() {
   progress_.clear();
+  result_.attached = family_.is_attached();
+  result_.end_is_known = !result_.attached;
   const int status = family_.wait_status();
   if (WIFSIGNALED(status))
     result_.signal = WTERMSIG(status);

@@ -138,6 +138,13 @@ void StreamConsumer::nap(std::chrono::microseconds time) {
   nanosleep(&t, nullptr);
 }
 
+// One that counts says it in its stream only where something happens.
+uint64_t StreamConsumer::executed(const channel::ThreadReport& thread) const {
+  const channel::MappedProcess* const process = mapped_[thread.process].get();
+  const uint64_t read = thread.statistics.instructions;
+  return thread.ended || process == nullptr ? read : std::max(read, process->slot(thread.slot).retired.load(std::memory_order_relaxed));
+}
+
 void StreamConsumer::show(const std::vector<channel::ThreadReport>& threads) {
   channel::ThreadStatistics sum;
   uint64_t living = 0;

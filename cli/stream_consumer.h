@@ -133,7 +133,7 @@ class StreamConsumer {
     if (limits_.instructions == 0 || now - counted_ < std::chrono::milliseconds(10)) return false;
     counted_ = now;
     uint64_t instructions = 0;
-    for (const channel::ThreadReport& thread : reports()) instructions += thread.statistics.instructions;
+    for (const channel::ThreadReport& thread : reports()) instructions += executed(thread);
     return instructions >= limits_.instructions;
   }
 
@@ -143,6 +143,7 @@ class StreamConsumer {
   bool all_seen() const { return mapped_.size() == family_.size(); }
   bool writes(uint32_t index);   // the engine may still write into the rings
   bool given_up(RunResult& result);
+  uint64_t executed(const channel::ThreadReport& thread) const;   // instructions, as far as is known by now
   void show(const std::vector<channel::ThreadReport>& threads);
   channel::Origin origin(uint32_t index) const;
   channel::ChildState child(uint32_t parent, uint64_t token, uint64_t pid);

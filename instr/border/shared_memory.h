@@ -22,7 +22,7 @@
 namespace simrun::border {
 
 inline constexpr uint64_t kMagic = 0x314e5552'4d495300;
-inline constexpr uint32_t kVersion = 8;
+inline constexpr uint32_t kVersion = 9;
 
 inline constexpr uint32_t kMaxThreads = 4096;      // slots; a slot is used again when its thread ended and its stream was consumed
 inline constexpr uint32_t kMaxRingChunks = 64;
@@ -144,6 +144,7 @@ struct AttachedThread {
   uint64_t alternate_stack[3];         // stack_t: address, flags, bytes
   uint64_t context;                    // written by the engine: what the thread is to find in r12 at ProcessHeader::thread_start
   alignas(64) uint8_t vectors[12 * 1024];   // XSAVE image in standard format (PTRACE_GETREGSET, NT_X86_XSTATE)
+  uint64_t interrupted;                // the kernel's error (include/linux/errno.h) of the call before which it stands, to be made again; 0: none
 };
 
 // Detaching: what the simulator wants of the engine, and how far that is (docs/attach.md).
@@ -203,7 +204,7 @@ struct ProcessHeader {
   uint32_t app_mappings;
   uint64_t engine_stack_base, engine_stack_bytes;   // the stack that the engine's main runs on
   // Limits of the application, without room for the engine: {soft, hard} as getrlimit is to report them; kept up to date by the engine. And
-  // what the kernel was told for the last child that went on natively, in which the engine's memory still is.
+  // what the kernel was told for the last child that went on natively, or for the process when it left, in which the engine's memory still is.
   uint64_t app_limit_address_space[2], app_limit_data[2];
   uint64_t native_limit_address_space[2], native_limit_data[2];
 

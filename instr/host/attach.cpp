@@ -77,8 +77,11 @@ void read_stopped(pid_t tid, user_regs_struct& registers, AttachedThread& t) {
   if (ptrace(PTRACE_GETREGS, tid, nullptr, &r) != 0 || ptrace(PTRACE_GETREGSET, tid, NT_X86_XSTATE, &vectors) != 0 ||
       ptrace(PTRACE_GETSIGMASK, tid, sizeof t.signal_mask, &t.signal_mask) != 0)
     throw UserError(fmt::format("cannot read the registers of thread {}: {}", tid, std::strerror(errno)));
-  const uint64_t call = r.orig_rax;
-  if (restart_call(r) && r.rax == SYS_restart_syscall) t.call_to_restart = call;
+  const uint64_t call = r.orig_rax, error = -r.rax;
+  if (restart_call(r)) {
+    t.interrupted = error;
+    if (r.rax == SYS_restart_syscall) t.call_to_restart = call;
+  }
   t.tid = static_cast<uint64_t>(tid);
   const uint64_t gpr[16] = {r.rax, r.rcx, r.rdx, r.rbx, r.rsp, r.rbp, r.rsi, r.rdi, r.r8, r.r9, r.r10, r.r11, r.r12, r.r13, r.r14, r.r15};
   std::memcpy(t.gpr, gpr, sizeof t.gpr);

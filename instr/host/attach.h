@@ -10,7 +10,7 @@
 namespace simrun::host {
 
 // Puts the engine into process `pid` and lets every thread go on in it at its exact state. Returns when the engine runs. Throws UserError;
-// then the process goes on natively, as if nothing had been, but for some address space.
+// then the process goes on natively, as if nothing had been, but for some address space and room for it in the limits.
 TakenOver attach(pid_t pid, const LaunchOptions& options);
 
 // Takes away what the engine had mapped in the process, which has left it (Leaving::kGone). Does what it can: what stays is only memory.

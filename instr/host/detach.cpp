@@ -17,6 +17,7 @@
 #include "base/user_error.h"
 #include "instr/host/attach.h"
 #include "instr/host/remote_process.h"
+#include "instr/host/resource_limits.h"
 #include "instr/host/stopped_threads.h"
 
 namespace simrun::host {
@@ -90,7 +91,7 @@ class Detacher {
       return last ? settle(tid, last) : false;
     }
     user_regs_struct r{};
-    if (ptrace(PTRACE_GETREGS, tid, nullptr, &r) == 0 && r.rip == h_.gate_end && restart_call(r)) {
+    if (ptrace(PTRACE_GETREGS, tid, nullptr, &r) == 0 && r.rip == h_.gate_end && !is_about_to_handle(tid) && restart_call(r)) {
       r.rip = h_.gate_abort;
       ptrace(PTRACE_SETREGS, tid, nullptr, &r);
     }
@@ -129,6 +130,7 @@ void remove_engine(Target& target) {
     }
     RemoteProcess process(threads.all()[0], first);
     for (const border::AddressRange& r : ranges) process.call(SYS_munmap, {r.base, r.bytes});
+    take_room_back(target.pid(), h);
     process.give_back();
     return;
   }

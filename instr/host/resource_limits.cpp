@@ -58,13 +58,13 @@ rlimit make_room(pid_t pid, __rlimit_resource resource, uint64_t bytes) {
                               shell_name(resource), mebibytes(before.rlim_cur), mebibytes(bytes)));
 }
 
-void take_room_back(pid_t pid, const border::ProcessHeader& parent) {
+void take_room_back(pid_t pid, const border::ProcessHeader& left) {
   const auto give = [&](__rlimit_resource resource, const uint64_t* native, const uint64_t* app) {
     const rlimit now = limit_of(pid, resource), wanted{app[0], app[1]};
     if (now.rlim_cur == native[0] && now.rlim_max == native[1]) prlimit(pid, resource, &wanted, nullptr);
   };
-  give(RLIMIT_AS, parent.native_limit_address_space, parent.app_limit_address_space);
-  give(RLIMIT_DATA, parent.native_limit_data, parent.app_limit_data);
+  give(RLIMIT_AS, left.native_limit_address_space, left.app_limit_address_space);
+  give(RLIMIT_DATA, left.native_limit_data, left.app_limit_data);
 }
 
 void set_size_beyond_limit(int descriptor, uint64_t bytes) {

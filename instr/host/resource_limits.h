@@ -15,9 +15,9 @@ namespace simrun::host {
 // and permitted. Returns the limit as it was. Throws UserError when there cannot be enough room.
 rlimit make_room(pid_t pid, __rlimit_resource resource, uint64_t bytes);
 
-// Of a process that has executed a program behind a child of `parent`'s that went on natively: its limits are the parent's again, without
-// the room that the child had, unless it has changed them.
-void take_room_back(pid_t pid, const border::ProcessHeader& parent);
+// Of a process without the engine, that has left it or has executed a program behind a child of `left`'s that went on natively: its limits
+// are those of `left` again, without the room that it had meanwhile, unless it has changed them.
+void take_room_back(pid_t pid, const border::ProcessHeader& left);
 
 // ftruncate, for which the kernel applies the file-size limit of this process (RLIMIT_FSIZE, with SIGXFSZ) to memory files as well.
 // The limit is raised for the call only. Throws UserError.

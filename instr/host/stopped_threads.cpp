@@ -15,9 +15,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <sstream>
+#include <string>
 #include <thread>
 
 #include "base/user_error.h"
@@ -58,7 +60,23 @@ bool ends_at_stops(long number) {
     case SYS_rt_sigtimedwait:
     case SYS_io_getevents:
     case SYS_msgrcv:
-    case SYS_msgsnd: return true;
+    case SYS_msgsnd:
+    case SYS_io_uring_enter:
+    // Of a socket with a time-out (SO_RCVTIMEO, SO_SNDTIMEO).
+    case SYS_accept:
+    case SYS_accept4:
+    case SYS_recvfrom:
+    case SYS_recvmsg:
+    case SYS_recvmmsg:
+    case SYS_read:
+    case SYS_readv:
+    case SYS_connect:
+    case SYS_sendto:
+    case SYS_sendmsg:
+    case SYS_sendmmsg:
+    case SYS_sendfile:
+    case SYS_write:
+    case SYS_writev: return true;
     default: return false;
   }
 }
@@ -120,6 +138,14 @@ bool restart_call(user_regs_struct& r) {
   return true;
 }
 
+bool is_about_to_handle(pid_t tid) {
+  std::ifstream status(fmt::format("/proc/{}/status", tid));
+  std::map<std::string, uint64_t> sets;
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("S") && line.find(':') == 6) sets[line.substr(0, 6)] = std::strtoull(line.c_str() + 7, nullptr, 16);
+  return ((sets["SigPnd"] | sets["ShdPnd"]) & ~sets["SigBlk"] & sets["SigCgt"]) != 0;
+}
+
 // By way of another constructor, so that the destructor lets go what is held when this one throws.
 StoppedThreads::StoppedThreads(pid_t pid) : StoppedThreads() {
   pid_ = pid;
@@ -142,7 +168,8 @@ StoppedThreads::~StoppedThreads() {
     // The kernel makes interrupted calls again by itself, but for these.
     user_regs_struct r{};
     const bool known = ptrace(PTRACE_GETREGS, tid, nullptr, &r) == 0;
-    if (known && static_cast<long>(r.orig_rax) >= 0 && static_cast<long>(r.rax) == -EINTR && restart_call(r)) ptrace(PTRACE_SETREGS, tid, nullptr, &r);
+    const bool ended = known && static_cast<long>(r.orig_rax) >= 0 && static_cast<long>(r.rax) == -EINTR && !is_about_to_handle(tid);
+    if (ended && restart_call(r)) ptrace(PTRACE_SETREGS, tid, nullptr, &r);
     ptrace(PTRACE_DETACH, tid, nullptr, nullptr);
   }
 }
@@ -150,7 +177,7 @@ StoppedThreads::~StoppedThreads() {
 void StoppedThreads::begin_calls_again() {
   for (const pid_t tid : held_) {
     user_regs_struct r{};
-    if (ptrace(PTRACE_GETREGS, tid, nullptr, &r) != 0) continue;
+    if (ptrace(PTRACE_GETREGS, tid, nullptr, &r) != 0 || (tid != all_[0] && is_about_to_handle(tid))) continue;
     const uint64_t call = r.orig_rax;
     if (!restart_call(r)) continue;
     r.rax = call;

@@ -25,6 +25,9 @@ void reap(const std::set<pid_t>& held);
 // False: it was in no system call, or the call is done; only orig_rax has changed.
 bool restart_call(user_regs_struct& registers);
 
+// A signal that the program handles is about to come to the stopped thread: it, not the stop, decides what becomes of an interrupted call.
+bool is_about_to_handle(pid_t tid);
+
 // Seizes all threads of a process, new ones too, until none is missing. The destructor lets go those that are still held, as they were.
 class StoppedThreads {
  public:
@@ -35,7 +38,7 @@ class StoppedThreads {
   StoppedThreads& operator=(const StoppedThreads&) = delete;
 
   const std::vector<pid_t>& all() const { return all_; }
-  // Interrupted calls will be made again from their start, with their whole time-outs: for calls that have just begun. (The kernel would go on
+  // Interrupted calls, of other threads than the first but for those that a signal ends, will be made again from their start, with their whole time-outs: for calls that have just begun. (The kernel would go on
   // with restart_syscall, after which nobody can say which call it is.)
   void begin_calls_again();
   // It is no longer held here.

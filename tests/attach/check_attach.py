@@ -2,13 +2,14 @@
 """check_attach.py SIMRUN PROGRAM CASE: attaches to a running program; it must end as if nobody had (README.md)."""
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
 import tempfile
 import time
 
-THREADS = 8
+THREADS = 11
 EXPECTED = 'bad 0, signals 1, own 1234\n'
 
 
@@ -17,7 +18,7 @@ def fail(what):
 
 
 def start(program):
-    child = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    child = subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     if child.stdout.readline() != 'ready\n':
         fail('the program does not start')
     time.sleep(0.2)
@@ -39,7 +40,10 @@ def attach(simrun, child, *options):
         if done.returncode != 0 or done.stderr != '' or done.stdout != '':
             fail(f'simrun: status {done.returncode}: {done.stdout}{done.stderr}')
         with open(results) as file:
-            return json.load(file)
+            results = json.load(file)
+            if (results['exit_status'], results['signal']) != (None, None):
+                fail(f'simrun says that it ended with {results["exit_status"]}, {results["signal"]}')
+            return results
 
 
 def mappings(child):
@@ -75,12 +79,12 @@ def is_traced(pid):
     return any('TracerPid:\t0\n' not in open(f'/proc/{pid}/task/{tid}/status').read() for tid in os.listdir(f'/proc/{pid}/task'))
 
 
-def wait_for(what, condition):
+def wait_for(what, condition, period=0.01):
     end = time.monotonic() + 60
     while not condition():
         if time.monotonic() > end:
             fail(what)
-        time.sleep(0.01)
+        time.sleep(period)
 
 
 def killed(mode):
@@ -131,6 +135,30 @@ def forking(simrun):
         child.wait()
 
 
+def limits(simrun, program):
+    """Address space and data may grow no further afterwards than before."""
+    def read(pid):
+        return [line for line in open(f'/proc/{pid}/limits') if line.startswith(('Max address space', 'Max data size'))]
+
+    soft = 4_000_000_000
+    for which in resource.RLIMIT_AS, resource.RLIMIT_DATA:
+        resource.setrlimit(which, (soft, resource.getrlimit(which)[1]))
+    child = start(program)
+    for which in resource.RLIMIT_AS, resource.RLIMIT_DATA:
+        resource.setrlimit(which, (resource.getrlimit(which)[1],) * 2)
+    try:
+        before = read(child.pid)
+        if sum(str(soft) in line for line in before) != 2:
+            fail(f'limits are {before}')
+        for mode in 'null', 'trace', 'null':
+            attach(simrun, child, '--mode', mode, '--for', '200ms')
+            if (after := read(child.pid)) != before:
+                fail(f'limits were {before}, are {after}')
+        finish(child)
+    finally:
+        child.kill()
+
+
 def interrupted(simrun, child):
     tool = subprocess.Popen([simrun, 'attach', '-q', '--mode', 'trace', str(child.pid)])
     time.sleep(1)
@@ -151,9 +179,11 @@ def twice(simrun, child):
 
 
 def by_instructions(simrun, child):
-    result = attach(simrun, child, '--instructions', '2M', '--mode', 'trace')
-    if result['totals']['instructions'] < 2_000_000:
-        fail(f'only {result["totals"]["instructions"]} instructions')
+    """Also where two threads compute, and say nothing of it in their streams."""
+    for mode in 'trace', 'count':
+        result = attach(simrun, child, '--instructions', '2M', '--mode', mode)
+        if result['totals']['instructions'] < 2_000_000:
+            fail(f'only {result["totals"]["instructions"]} instructions')
 
 
 def refused(simrun, child):
@@ -188,6 +218,45 @@ def refused(simrun, child):
         fail(f'simrun ended with status {tool.returncode}')
 
 
+def stopped_while_it_attaches(simrun, child):
+    """A simrun that holds the child's threads, and is held itself."""
+    while True:
+        tool = subprocess.Popen([simrun, 'attach', '-q', '--mode', 'null', str(child.pid)])
+        wait_for('simrun does not come', lambda: is_traced(child.pid) or in_engine(child.pid), 0)
+        tool.send_signal(signal.SIGSTOP)
+        wait_for('simrun does not stop', lambda: any(line.startswith('State:\tT') for line in open(f'/proc/{tool.pid}/status')))
+        if is_traced(child.pid):
+            return tool
+        tool.send_signal(signal.SIGCONT)   # too late
+        tool.send_signal(signal.SIGINT)
+        tool.wait(timeout=60)
+
+
+def signalled(simrun, program):
+    """A signal comes to a call that the attaching has interrupted: it ends as it would have, or goes on."""
+    ended = '-1, EINTR, 1 handled\n'
+    for call, number, expected in [('pause', signal.SIGUSR1, ended), ('pause', signal.SIGUSR2, ended), ('poll', signal.SIGUSR2, ended),
+                                   ('recv', signal.SIGUSR2, ended), ('read', signal.SIGUSR1, ended), ('read', signal.SIGUSR2, '1, no error, 1 handled\n')]:
+        child = start([program, call])
+        tool = stopped_while_it_attaches(simrun, child)
+        try:
+            child.send_signal(number)
+            tool.send_signal(signal.SIGCONT)
+            wait_for('the engine does not come', lambda: child.poll() is not None or not is_traced(child.pid))
+            if expected != ended:
+                time.sleep(0.5)
+                child.stdin.write('x')
+                child.stdin.flush()
+            output, errors = child.communicate(timeout=20)
+            if (output, errors) != (expected, ''):
+                fail(f'{call}, {number.name}: {output!r}, {errors!r}')
+        finally:
+            child.kill()
+            tool.send_signal(signal.SIGCONT)
+            tool.terminate()
+            tool.wait()
+
+
 def making_threads(simrun, program):
     """Some threads are met between their creation and their first system call, others are being created (rseq)."""
     for _ in range(12):
@@ -213,6 +282,10 @@ def main():
         return killed_parent(simrun, program)
     if case == 'forking':
         return forking(simrun)
+    if case == 'signalled':
+        return signalled(simrun, program)
+    if case == 'limits':
+        return limits(simrun, program)
     if case == 'making_threads':
         return making_threads(simrun, program)
     child = start(program)

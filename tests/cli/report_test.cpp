@@ -199,6 +199,12 @@ TEST(TextReport, HasTheNumbers) {
   EXPECT_NE(text.find("exit status 0"), std::string::npos);
   EXPECT_NE(text.find("4.0 MIPS"), std::string::npos);
   EXPECT_EQ(text.find("NOT COMPLETE"), std::string::npos);
+  r.attached = true;
+  r.end_is_known = false;
+  EXPECT_EQ(text_report(r).find("exit status"), std::string::npos);
+  EXPECT_TRUE(json_report(r).at("exit_status").is_null());
+  r.attached = false;
+  r.end_is_known = true;
   r.signal = 15;
   r.error = "cut";
   EXPECT_NE(text_report(r).find("ended by SIGTERM"), std::string::npos);

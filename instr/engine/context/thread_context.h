@@ -84,6 +84,7 @@ struct ThreadContext : border::ThreadSlot {
   int64_t view_descriptor;
   uint32_t has_call_mask;
   uint64_t call_to_restart;    // attached in this call, which restart_syscall goes on with; 0: none
+  uint64_t interrupted;        // attached in the call at app.pc, not made again yet: what the kernel said of it (AttachedThread); 0: none
   stack_t app_altstack;
   uint32_t slot;
   uint32_t parent_slot;

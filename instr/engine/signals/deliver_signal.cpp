@@ -3,6 +3,7 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "instr/engine/context/app_memory.h"
 #include "instr/engine/context/process.h"
@@ -155,6 +156,20 @@ void raise_for_frame(ThreadContext* c, int number) {
   set_pending(c, info, {0, 0, 0});
 }
 
+// Before the call in which the thread was attached is made again: it ends as the kernel would have had it end (arch/x86/kernel/signal.c,
+// handle_signal).
+void end_interrupted_call(ThreadContext* c, const KernelAction& action) {
+  constexpr uint64_t kSystem = 512, kNoInterrupt = 513, kInstructionBytes = 2;   // ERESTARTSYS, ERESTARTNOINTR (include/linux/errno.h)
+  const uint64_t error = std::exchange(c->interrupted, 0);
+  if (error == 0 || error == kNoInterrupt || is_of_fault(c->pending)) return;
+  if (error == kSystem && (action.flags & SA_RESTART)) return;
+  c->call_to_restart = 0;
+  c->app.pc += kInstructionBytes;
+  c->app.gpr[kRax] = static_cast<uint64_t>(-EINTR);
+  c->app.gpr[kRcx] = c->app.pc;
+  c->app.gpr[kR11] = c->app.flags;
+}
+
 // The kernel goes on blocking what it blocked for it.
 void end_pending(ThreadContext* c) {
   note_blocked();
@@ -180,6 +195,7 @@ void deliver_signal(ThreadContext* c) {
     set_signal_mask(c->app_mask);
     return;
   }
+  end_interrupted_call(c, action);
   settle_own_fpu_pointer(c);
   uint64_t frame;
   if (!build_frame(c, action, frame)) {

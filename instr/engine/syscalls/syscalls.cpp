@@ -305,6 +305,7 @@ void do_syscall(ThreadContext* c) {
     c->app.pc -= kSyscallInstructionBytes;
     return;
   }
+  c->interrupted = 0;
   // What the instruction itself does to registers (Intel SDM vol. 2, SYSCALL; SYSRET).
   g[kRcx] = c->app.pc;
   g[kR11] = c->app.flags;

@@ -136,7 +136,10 @@ void do_syscall32(ThreadContext* c) {
   const bool done = perform(c, number);
   set_thread_state(c, border::ThreadState::kRunning);
   append_event(c, border::Event::kSyscallExit, {kMark | number, c->app.gpr[kRax]});
-  if (!done) c->app.pc = pc - kInstructionBytes;
+  if (done)
+    c->interrupted = 0;
+  else
+    c->app.pc = pc - kInstructionBytes;
 }
 
 }  // namespace simrun::engine

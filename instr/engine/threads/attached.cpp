@@ -30,6 +30,7 @@ void load_attached_state(ThreadContext* c, uint32_t index) {
   c->app_altstack = stack_t{reinterpret_cast<void*>(from.alternate_stack[0]), static_cast<int>(from.alternate_stack[1]) & ~SS_ONSTACK,
                             from.alternate_stack[2]};
   c->call_to_restart = from.call_to_restart;
+  c->interrupted = from.interrupted;
   c->parent_slot = ~0u;
   CHECK(read_vector_frame(c, from.vectors, ~0ull));
 }

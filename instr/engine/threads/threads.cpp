@@ -61,6 +61,7 @@ void reset_context(ThreadContext* c, uint32_t slot) {
   c->has_call_mask = 0;
   c->view_attempts = 0;
   c->call_to_restart = 0;
+  c->interrupted = 0;
   c->has_called = 0;
   c->last_event = 0;
   c->check_countdown = slot * 7919u + 1;
