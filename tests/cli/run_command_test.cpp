@@ -315,6 +315,32 @@ TEST_F(RunCommand, MissingThingsAreOneMessageAndAStatus) {
   EXPECT_EQ(read_file(err()).find("simrun: "), 0u);
 }
 
+// A report went into the result that had got its descriptor.
+TEST_F(RunCommand, ResultsAreWholeWithoutStandardStreams) {
+  const std::string file = directory_ / "file", program = " -- /bin/sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done'";
+  const auto run_without = [&](const std::string& closed, const std::string& arguments) {
+    fs::remove_all(file);
+    return std::system(("exec " SIMRUN_EXECUTABLE " " + arguments + " " + closed).c_str());
+  };
+  for (const std::string closed : {"2>&-", ">&- 2>&-"}) {
+    EXPECT_EXIT(run_without(closed, "record -o " + file + program), 0);
+    EXPECT_EXIT(run({"check", file}), 0);
+  }
+  for (const std::string command : {"-c l3_8core -j ", "sharing -c l3_8core -j "}) {
+    EXPECT_EXIT(run_without("2>&-", command + file + program), 0);
+    EXPECT_TRUE(nlohmann::json::accept(read_file(file))) << command;
+  }
+  EXPECT_EXIT(run_without("2>&-", "-c l3_8core --hdf5 " + file + program), 0);
+  EXPECT_EQ(read_file(file).substr(0, 4), "\x89HDF");
+  EXPECT_EXIT(run_without("2>&-", "bbv --interval 100k -o " + file + program), 0);
+  EXPECT_EQ(read_file(file).substr(0, 2), "# ");
+  EXPECT_EXIT(run_without("2>&-", "pinpoints -c l3_8core --interval 100k -o " + file + program), 0);
+  for (const auto& entry : fs::directory_iterator(file + "/regions"))
+    if (entry.path().extension() == ".trace") EXPECT_EXIT(run({"check", entry.path()}), 0);
+  EXPECT_EXIT(run_without(">&-", "-q -c l3_8core -j - -- /bin/true 2>" + err()), 1);
+  EXPECT_EQ(read_file(err()), "simrun: cannot write standard output: Bad file descriptor\n");
+}
+
 TEST_F(RunCommand, NullAndDiscardCountNothing) {
   EXPECT_EXIT(run({"--mode", "null", "-j", json(), "--", "/bin/true"}), 0);
   EXPECT_EQ(results().at("counted"), false);
