@@ -63,6 +63,7 @@ bool is_in_another_pid_namespace(pid_t pid) {
 }  // namespace
 
 void check_process(pid_t pid) {
+  check_proc();
   if (pid == getpid()) refuse(pid, "that is simrun itself");
   if (kill(pid, 0) != 0 && errno == ESRCH) refuse(pid, "there is no such process");
   if (const uint64_t process = number_of_status(pid, "Tgid"); process != 0 && process != static_cast<uint64_t>(pid))

@@ -129,6 +129,13 @@ TEST_F(RunCommand, WithoutProcSaysThatItIsNeeded) {
   EXPECT_NE(read_file(err()).find("simrun needs /proc"), std::string::npos) << read_file(err());
 }
 
+// Its child's number there is another process's.
+TEST_F(RunCommand, ProcOfAnotherPidNamespaceIsRefused) {
+  if (std::system("unshare -pf true 2>/dev/null") != 0) GTEST_SKIP() << "PID namespaces are not allowed";
+  EXPECT_EXIT(std::system(("unshare -pf " SIMRUN_EXECUTABLE " --mode null -- /bin/true 2>" + err()).c_str()), 1);
+  EXPECT_NE(read_file(err()).find("/proc is that of another PID namespace"), std::string::npos) << read_file(err());
+}
+
 TEST_F(RunCommand, QuietSaysNothing) {
   EXPECT_EXIT(run({"-q", "--mode", "trace", "--", "/bin/true"}), 0);
   EXPECT_EQ(read_file(err()), "");
