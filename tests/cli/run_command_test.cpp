@@ -156,6 +156,20 @@ TEST_F(RunCommand, SoftMemoryLimitIsTheProgramsOnly) {
 }
 #endif
 
+// Of the engine's memory files, too; a child's among them.
+TEST_F(RunCommand, SoftFileSizeLimitIsTheProgramsOnly) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  rlimit low = before;
+  low.rlim_cur = 1 << 20;
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &low), 0);
+  const pid_t pid = start({"-q", "-c", "l3_8core.yaml", "-j", json(), "--", "/bin/sh", "-c", "ulimit -S -f; (ulimit -S -f; exit 3); exit $?"});
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  EXPECT_EXIT(wait_for(pid), 3);
+  EXPECT_EQ(read_file(out()), "2048\n2048\n") << read_file(err());
+  EXPECT_EQ(results()["processes"].size(), 2u);
+}
+
 TEST_F(RunCommand, CountsRepeat) {
   const auto count = [&](const Words& more) {
     Words arguments{"-q", "--mode", "trace", "-j", json()};
