@@ -1,4 +1,6 @@
 // `simrun attach`: take over running processes, simulate for a while, and let them go.
+#include <algorithm>
+
 #include "cli/command_line.h"
 #include "cli/run_options.h"
 #include "cli/sub_commands.h"
@@ -38,6 +40,8 @@ int attach_command(const Words& words) {
   check_run_options(line, o, statistics, "simrun attach --config l3_8core.yaml " + std::to_string(o.program.attach.processes[0]));
   if (o.program.attach.instructions != 0 && (o.mode == RunMode::kNull || o.program.discard))
     line.usage_error("--instructions: nobody counts them with --mode null or --discard");
+  for (const int pid : o.program.attach.processes)
+    if (std::ranges::count(o.program.attach.processes, pid) > 1) line.usage_error(std::to_string(pid) + " is given twice");
   for (const int pid : o.program.attach.processes) o.program.command.push_back(std::to_string(pid));
   o.program.command.insert(o.program.command.begin(), "attach");
   return run_and_report(o);

@@ -15,7 +15,7 @@ namespace {
 
 // Behind it, in the script: _simrun_commands, _simrun_machines; _simrun_options COMMAND; _simrun_type COMMAND/OPTION
 // prints what the option takes, "-" for a flag, nothing if there is no such option. COMMAND/: a word by itself.
-constexpr const char* kBash = R"bash(
+constexpr const char* kFunctions = R"bash(
 # Types are words in small letters, and names of kinds of words in capitals, with | between them.
 _simrun_words() {
   local word IFS=$' \t\n' kind
@@ -29,15 +29,16 @@ _simrun_words() {
     IFS=$' \t\n'
   done
 }
-_simrun() {
-  local cur=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} command=run first=1 i word type
-  COMPREPLY=()
+# Sets command; first: the word behind it; program: that at which the program begins, if the word to be completed is one
+# of the program's.
+_simrun_read() {
+  local i word type
+  command=run first=1 program=
   while [[ ${COMP_WORDS[first]} == -q || ${COMP_WORDS[first]} == --quiet ]]; do first=$((first + 1)); done
   if ((first < COMP_CWORD)) && [[ " $_simrun_commands " == *" ${COMP_WORDS[first]} "* ]]; then
     command=${COMP_WORDS[first]}
     first=$((first + 1))
   fi
-  # Where the program begins, its own completion does.
   for ((i = first; i < COMP_CWORD; i++)); do
     word=${COMP_WORDS[i]}
     if [[ $word == -- ]]; then i=$((i + 1)); break; fi
@@ -50,9 +51,20 @@ _simrun() {
     fi
   done
   if ((i <= COMP_CWORD)) && [[ ${COMP_WORDS[i-1]} == -- || ( $i -lt $COMP_CWORD && ${COMP_WORDS[i]} != -* ) ]]; then
-    if declare -F _comp_command_offset >/dev/null; then _comp_command_offset $i
-    elif declare -F _command_offset >/dev/null; then _command_offset $i
-    else COMPREPLY=($(compgen -c -f -- "$cur")); fi
+    program=$i
+  fi
+}
+_simrun() {
+  local cur=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} command first program type
+  COMPREPLY=()
+  _simrun_read
+  # Where the program begins, its own completion does.
+  if [[ -n $program ]]; then
+    if declare -F _comp_command_offset >/dev/null; then _comp_command_offset $program; return; fi
+    if declare -F _command_offset >/dev/null; then _command_offset $program; return; fi
+    local IFS=$'\n'
+    ((program == COMP_CWORD)) && COMPREPLY=($(compgen -c -- "$cur"))
+    COMPREPLY+=($(compgen -f -- "$cur"))
     return
   fi
   if [[ $cur == "=" ]]; then cur=; elif [[ $previous == "=" ]]; then previous=${COMP_WORDS[COMP_CWORD-2]}; fi
@@ -63,8 +75,32 @@ _simrun() {
   if [[ $(_simrun_type "$command/PROGRAM") == PROGRAM ]]; then COMPREPLY+=($(compgen -c -- "$cur")); fi
   _simrun_words "$(_simrun_type "$command/")" "$cur"
 }
-complete -o filenames -F _simrun simrun
 )bash";
+
+constexpr const char* kBash = "complete -o filenames -F _simrun simrun\n";
+
+// Programs are zsh's own affair. It does not split words at "=", as bash does.
+constexpr const char* kZsh = R"zsh(
+_simrun_zsh() {
+  local -a COMP_WORDS
+  local COMP_CWORD=$((CURRENT - 1)) command first program
+  COMP_WORDS=("${words[@]}")
+  emulate sh -c _simrun_read
+  if [[ -n $program ]]; then
+    shift $program words
+    ((CURRENT -= program))
+    _normal
+    return
+  fi
+  if [[ $PREFIX == --*=* ]]; then
+    words[CURRENT]=("${words[CURRENT]%%=*}" "=" "${words[CURRENT]#*=}")
+    ((CURRENT += 2))
+    compset -P 1 '*='
+  fi
+  _bash_complete -o filenames -F _simrun
+}
+compdef _simrun_zsh simrun
+)zsh";
 
 struct Option {
   std::vector<std::string> names;
@@ -111,10 +147,9 @@ std::string script() {
     }
     offers += fmt::format("    {}) echo '{}' ;;\n", command.name, fmt::join(dashed, " "));
   }
-  return fmt::format("# bash completion for simrun: source <(simrun completion bash)\n"
-                     "_simrun_commands='{}'\n_simrun_machines='{}'\n{}  esac\n}}\n{}  esac\n}}\n",
+  return fmt::format("_simrun_commands='{}'\n_simrun_machines='{}'\n{}  esac\n}}\n{}  esac\n}}\n",
                      fmt::join(commands, " "), fmt::join(machines, " "), offers, types) +
-         (kBash + 1);
+         (kFunctions + 1);
 }
 
 }  // namespace
@@ -129,8 +164,9 @@ int completion_command(const Words& words) {
       ->transform(one_of({"bash", "zsh"}, ChoiceBecomes::kWord))
       ->type_name("bash|zsh");
   line.parse(words);
+  fmt::print("# {0} completion for simrun: source <(simrun completion {0})\n", shell);
   if (shell == "zsh") fmt::print("autoload -U +X bashcompinit && bashcompinit\n");
-  fmt::print("{}", script());
+  fmt::print("{}{}", script(), shell == "zsh" ? kZsh + 1 : kBash);
   return 0;
 }
 

@@ -1,6 +1,8 @@
 // simrun: the command. Every error that is the user's or the environment's ends here as one message and an exit status.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <malloc.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -23,6 +25,13 @@
 
 namespace simrun::cli {
 namespace {
+
+// Who starts simrun may have closed them. The first result file would take their numbers, and get what is said to people.
+// O_PATH: to read and write stays an error.
+void keep_standard_descriptors() {
+  for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (fcntl(descriptor, F_GETFD) < 0) open("/", O_PATH | O_CLOEXEC);
+}
 
 // Installed: machines are in ../share/simrun beside the executable. Else the source tree's, which configs knows.
 void find_machines() {
@@ -70,6 +79,7 @@ void finish_output() {
 }
 
 int run(const Words& given) {
+  keep_standard_descriptors();
   find_machines();
   const Words words = with_name_first(given);
   const SubCommand* named = words.empty() ? nullptr : find_sub_command(words[0]);

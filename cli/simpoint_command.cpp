@@ -5,6 +5,7 @@
 
 #include "base/user_error.h"
 #include "cli/command_line.h"
+#include "cli/output_file.h"
 #include "cli/phases/clustering_options.h"
 #include "cli/phases/simpoint_files.h"
 #include "cli/print_error.h"
@@ -52,6 +53,12 @@ Files parse(const Words& words, AnalysisOptions& analysis) {
   }
   if (files.quiet && files.points.empty() && files.weights.empty() && files.labels.empty() && !saves(files.others))
     line.usage_error("nothing to write and nothing to say: give -o PREFIX");
+  std::vector<NamedFile> all = named_files(files.others);
+  all.insert(all.end(), {{"FILE", files.vectors == "-" ? "" : files.vectors},
+                         {"--save-simpoints", files.points},
+                         {"--save-weights", files.weights},
+                         {"--save-labels", files.labels}});
+  refuse_same_file(all);
   return files;
 }
 

@@ -92,6 +92,23 @@ bool saves(const SimPointFiles& f) {
          !f.save_first_centres.empty() || !f.save_centres.empty();
 }
 
+std::vector<NamedFile> named_files(const SimPointFiles& f) {
+  return {{"--save-vector-weights", f.save_vector_weights},
+          {"--save-init-ctrs", f.save_first_centres},
+          {"--save-final-ctrs", f.save_centres},
+          {"--save-vectors-txt", f.save_vectors.text},
+          {"--save-vectors-bin", f.save_vectors.binary},
+          {"--save-proj-matrix-txt", f.save_projection.text},
+          {"--save-proj-matrix-bin", f.save_projection.binary},
+          {"--load-vectors-txt", f.load_vectors.text},
+          {"--load-vectors-bin", f.load_vectors.binary},
+          {"--load-proj-matrix-txt", f.load_projection.text},
+          {"--load-proj-matrix-bin", f.load_projection.binary},
+          {"--load-init-ctrs", f.load_first_centres},
+          {"--load-init-labels", f.load_first_labels},
+          {"--load-vector-weights", f.load_vector_weights}};
+}
+
 void add_simpoint_files(CLI::App& app, SimPointFiles& f) {
   const auto file = [&](const char* name, std::string& to, const char* what) {
     app.add_option(name, to, what)->type_name("FILE")->group(kGroup);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/output_file.h"
 #include "cli/phases/clustering_options.h"
 #include "simpoint/projection.h"
 #include "simpoint/write_matrix.h"
@@ -26,6 +27,8 @@ struct SimPointFiles {
 
 // Something is to be written.
 bool saves(const SimPointFiles& files);
+// All of them.
+std::vector<NamedFile> named_files(const SimPointFiles& files);
 
 void add_simpoint_files(CLI::App& app, SimPointFiles& files);
 // Empty, or what of the command line does not go together.

@@ -38,12 +38,14 @@ struct RseqConfiguration {
 
 [[noreturn]] void refuse(pid_t pid, const std::string& why) { throw UserError(fmt::format("cannot attach to process {}: {}", pid, why)); }
 
-uint64_t field_of_status(pid_t pid, const std::string& name) {
+std::string field_of_status(pid_t pid, const std::string& name) {
   std::ifstream in(fmt::format("/proc/{}/status", pid));
   for (std::string line; std::getline(in, line);)
-    if (line.starts_with(name + ":")) return std::strtoull(line.c_str() + name.size() + 1, nullptr, 10);
-  return 0;
+    if (line.starts_with(name + ":\t")) return line.substr(name.size() + 2);
+  return "";
 }
+
+uint64_t number_of_status(pid_t pid, const std::string& name) { return std::strtoull(field_of_status(pid, name).c_str(), nullptr, 10); }
 
 bool has_engine(pid_t pid) {
   std::ifstream in(fmt::format("/proc/{}/maps", pid));
@@ -58,18 +60,28 @@ bool is_in_another_pid_namespace(pid_t pid) {
   return stat("/proc/self/ns/pid", &own) == 0 && stat(fmt::format("/proc/{}/ns/pid", pid).c_str(), &other) == 0 && own.st_ino != other.st_ino;
 }
 
+}  // namespace
+
 void check_process(pid_t pid) {
+  check_proc();
   if (pid == getpid()) refuse(pid, "that is simrun itself");
   if (kill(pid, 0) != 0 && errno == ESRCH) refuse(pid, "there is no such process");
+  if (const uint64_t process = number_of_status(pid, "Tgid"); process != 0 && process != static_cast<uint64_t>(pid))
+    refuse(pid, fmt::format("that is a thread of process {}: attach to the process", process));
+  const std::string state = field_of_status(pid, "State");
+  if (state.starts_with("Z")) refuse(pid, "it has ended, or its first thread has (a zombie)");
   if (is_in_another_pid_namespace(pid)) refuse(pid, "it is in another PID namespace (a container?); run simrun in there");
   const FileDescriptor file(open(fmt::format("/proc/{}/exe", pid).c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) refuse(pid, fmt::format("its program cannot be read: {}", std::strerror(errno)));
   ElfFile elf;
   if (!read_elf(file.get(), elf) || elf.kind != ElfKind::kX8664) refuse(pid, "it is not a 64-bit x86 program");
   if (has_engine(pid)) refuse(pid, "it runs under simrun already, or did until a simrun that was killed");
-  if (const uint64_t tracer = field_of_status(pid, "TracerPid")) refuse(pid, fmt::format("process {} traces it (a debugger?)", tracer));
-  if (field_of_status(pid, "Seccomp") != 0) refuse(pid, "seccomp restricts its system calls, and with them the engine's; start it with simrun instead");
+  if (const uint64_t tracer = number_of_status(pid, "TracerPid")) refuse(pid, fmt::format("process {} traces it (a debugger?)", tracer));
+  if (number_of_status(pid, "Seccomp") != 0) refuse(pid, "seccomp restricts its system calls, and with them the engine's; start it with simrun instead");
+  if (state.starts_with("T")) refuse(pid, "it is stopped; send it SIGCONT first");
 }
+
+namespace {
 
 void read_stopped(pid_t tid, user_regs_struct& registers, AttachedThread& t) {
   user_regs_struct& r = registers;

@@ -9,6 +9,9 @@
 
 namespace simrun::host {
 
+// Throws UserError where it can be said without touching the process that attach() will not do.
+void check_process(pid_t pid);
+
 // Puts the engine into process `pid` and lets every thread go on in it at its exact state. Returns when the engine runs. Throws UserError;
 // then the process goes on natively, as if nothing had been, but for some address space and room for it in the limits.
 TakenOver attach(pid_t pid, const LaunchOptions& options);

@@ -28,6 +28,7 @@
 #include "instr/host/attach.h"
 #include "instr/host/elf_file.h"
 #include "instr/host/resource_limits.h"
+#include "instr/host/stream_discarder.h"
 #include "instr/host/tracers.h"
 
 namespace simrun::host {
@@ -119,15 +120,19 @@ Family::Family(LaunchOptions options) : options_(std::move(options)) {
 }
 
 Family::Family(LaunchOptions options, const std::vector<pid_t>& processes) : options_(std::move(options)), attached_(true) {
+  for (const pid_t pid : processes) check_process(pid);
   try {
     for (const pid_t pid : processes) {
       FileDescriptor process = open_process(pid);
       TakenOver taken = attach(pid, options_);
       add(std::make_unique<Target>(pid, std::move(taken.mapping), Target::Relation::kStranger, std::move(process)), {}, std::move(taken.files));
     }
-  } catch (...) {
-    for (Member& m : members_) detach(*m.target);
-    throw;
+  } catch (const std::exception& error) {
+    if (members_.empty()) throw;
+    leave_unread();
+    std::string what = error.what();
+    for (const std::string& stuck : stuck_) what += "; " + stuck;
+    throw UserError(what);
   }
 }
 
@@ -143,6 +148,18 @@ void Family::add(std::unique_ptr<Target> target, const Birth& birth, std::vector
   if (birth.kind == Birth::Kind::kForked && birth.token != 0) children_[{birth.parent, birth.token}] = ChildState::kFollowed;
 }
 
+void Family::leave(Target& target) {
+  if (leave_native(target)) return;
+  stuck_.push_back(fmt::format("process {} could not be detached from: it goes on in the engine, and nobody reads what it does", target.pid()));
+}
+
+// All are served at once: one may wait for what another does.
+void Family::leave_unread() {
+  std::vector<std::unique_ptr<StreamDiscarder>> discarders;
+  for (Member& m : members_) discarders.push_back(std::make_unique<StreamDiscarder>(*m.target));
+  for (Member& m : members_) leave(*m.target);
+}
+
 void Family::start_leaving() {
   if (leaving_) return;
   leaving_ = true;
@@ -151,9 +168,7 @@ void Family::start_leaving() {
   for (Member& m : members_)
     if (m.target != nullptr && m.target->running()) running.push_back(m.target.get());
   leaver_ = std::thread([this, running] {
-    for (Target* target : running)
-      if (!leave_native(*target))
-        stuck_.push_back(fmt::format("process {} could not be detached from: it goes on in the engine, and nobody reads what it does", target->pid()));
+    for (Target* target : running) leave(*target);
     left_ = true;
   });
 }

@@ -34,7 +34,7 @@ class Family {
 
   // Launches the program. Throws UserError as launch() does.
   explicit Family(LaunchOptions options);
-  // Attaches to running processes instead. Throws UserError as attach() does; no process is left attached then.
+  // Attaches to running processes instead. Throws UserError as attach() does; all go on natively then.
   Family(LaunchOptions options, const std::vector<pid_t>& processes);
   ~Family();
 
@@ -96,6 +96,8 @@ class Family {
     std::thread thread;
   };
 
+  void leave(Target& target);
+  void leave_unread();
   void answer(uint32_t parent, border::FollowRequest& request);
   bool follow_forked(uint32_t parent, const border::FollowRequest& request);
   bool watch(pid_t pid, pid_t tid, const Birth& birth);

@@ -1,7 +1,6 @@
 #include "instr/host/guardian.h"
 
 #include <fcntl.h>
-#include <linux/futex.h>
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -11,22 +10,18 @@
 #include <sys/wait.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
-#include <climits>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
-#include <thread>
 #include <vector>
 
 #include "instr/host/attach.h"
+#include "instr/host/stream_discarder.h"
 
 namespace simrun::host {
 
 namespace {
-
-using border::ThreadState;
 
 constexpr pid_t kGoHome = 0, kForgetAll = -1;
 
@@ -81,27 +76,6 @@ bool receive(int socket, Message& message, FileDescriptor& file) {
   return true;
 }
 
-void wake(std::atomic<uint32_t>& futex) {
-  syscall(SYS_futex, reinterpret_cast<uint32_t*>(&futex), FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
-}
-
-// What the process may wait for simrun to do: its rings are emptied, nothing new is followed, nobody looks at mappings.
-void serve(Target& target) {
-  border::ProcessHeader& h = target.header();
-  for (uint32_t k = 0; k < h.slots_used; ++k) {
-    border::ThreadSlotRing& ring = target.slot(k).ring;
-    if (ring.state.load() == static_cast<uint32_t>(ThreadState::kFree)) continue;
-    ring.consumed.store(ring.produced.load());
-    if (ring.producer_sleeps.exchange(0) != 0) wake(ring.producer_sleeps);
-  }
-  for (std::atomic<uint32_t>* done : {&h.mappings_read, &h.paths_forgotten})
-    if (done->exchange(UINT_MAX) != UINT_MAX) wake(*done);
-  for (border::FollowRequest& r : h.requests) {
-    auto posted = static_cast<uint32_t>(border::FollowState::kPosted);
-    if (r.state.compare_exchange_strong(posted, static_cast<uint32_t>(border::FollowState::kRefused))) wake(r.state);
-  }
-}
-
 // Until the process runs natively, or has ended.
 void release(const Guarded& guarded) {
   struct stat s {};
@@ -113,14 +87,9 @@ void release(const Guarded& guarded) {
   if (mapping.header().engine_state >= 2) return;  // executed something else, or left before
   mapping.header().simulator_pid = getpid();
   Target target(guarded.pid, std::move(mapping), Target::Relation::kStranger, FileDescriptor(fcntl(guarded.process.get(), F_DUPFD_CLOEXEC, 0)));
-  std::atomic<bool> done = false;
-  std::thread server([&] {
-    for (; !done; usleep(1000)) serve(target);
-  });
+  const StreamDiscarder discarder(target);
   std::fprintf(stderr, "simrun: killed; process %d goes on natively\n", guarded.pid);
   while (target.running() && target.header().engine_state < 2 && !leave_native(target)) usleep(500'000);
-  done = true;
-  server.join();
 }
 
 // simrun may have been started without standard output; what is printed must not get into the socket.

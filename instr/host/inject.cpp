@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 
 #include "base/user_error.h"
 #include "instr/host/lent_files.h"
@@ -53,6 +54,14 @@ void check_processor() {
   constexpr unsigned long kFsGsBase = 1ul << 1;  // HWCAP2_FSGSBASE
   if ((getauxval(AT_HWCAP2) & kFsGsBase) == 0)
     throw UserError("this kernel does not let programs set segment bases (FSGSBASE); simrun needs Linux 5.9 or later");
+}
+
+void check_proc() {
+  constexpr const char* kAdvice = "mount -t proc proc /proc";
+  std::error_code error;
+  const std::string self = std::filesystem::read_symlink("/proc/self", error);
+  if (error) throw UserError(fmt::format("/proc/self: {}: simrun needs /proc ({})", error.message(), kAdvice));
+  if (self != std::to_string(getpid())) throw UserError(fmt::format("/proc is that of another PID namespace: {} (unshare --mount-proc)", kAdvice));
 }
 
 std::string find_engine(const std::string& asked) {

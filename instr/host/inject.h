@@ -17,6 +17,8 @@ namespace simrun::host {
 
 // Throws UserError when this processor and kernel cannot run the engine.
 void check_processor();
+// Throws UserError when /proc is missing or does not know processes by the numbers that system calls give them.
+void check_proc();
 
 // The engine's file: `asked`, or where it belongs. Throws UserError.
 std::string find_engine(const std::string& asked);

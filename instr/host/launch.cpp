@@ -60,6 +60,7 @@ Launched launch(const LaunchOptions& options) {
   mapping_bytes(options);  // refuses senseless options before anything runs
   const Program program = find_program(options.command);
   check_processor();
+  check_proc();
   const std::string engine = find_engine(options.engine_path);
   const ExecStop stop = start_stopped(program, options.aslr);
   ChildGuard child(stop.pid);

@@ -257,6 +257,41 @@ def signalled(simrun, program):
             tool.wait()
 
 
+def not_all(simrun, mode, child):
+    """Of two that are to be attached to, one cannot be: nothing happens to the other, or it is left at once."""
+    before = mappings(child)
+
+    def refuses(pids, *words):
+        done = subprocess.run([simrun, 'attach', '--mode', mode, *map(str, pids)], capture_output=True, text=True, timeout=60)
+        if done.returncode not in (1, 2) or not all(word in done.stderr for word in words):
+            fail(f'attach {pids}: status {done.returncode}: {done.stderr}')
+        if 'could not be detached' in done.stderr:
+            fail(f'attach {pids}: {done.stderr}')
+        if left := mappings(child) - before:
+            fail(f'attach {pids}: left behind: {left}')
+
+    refuses([child.pid, 4194300], 'no such process')
+    refuses([child.pid, child.pid], 'given twice')
+    thread = next(tid for tid in os.listdir(f'/proc/{child.pid}/task') if int(tid) != child.pid)
+    refuses([child.pid, thread], f'process {thread}: that is a thread of process {child.pid}')
+    ended = subprocess.Popen(['true'])
+    os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
+    refuses([child.pid, ended.pid], 'it has ended')
+    ended.wait()
+    # Found out by who tries: the kernel does not stop a parent of vfork. Its child waits for somebody to write.
+    with tempfile.TemporaryDirectory() as folder:
+        pipe = os.path.join(folder, 'pipe')
+        os.mkfifo(pipe)
+        spawn = f'import os; os.posix_spawn("/bin/true", ["true"], {{}}, file_actions=[(os.POSIX_SPAWN_OPEN, 0, "{pipe}", os.O_RDONLY, 0)])'
+        parent = subprocess.Popen([sys.executable, '-c', spawn])
+        try:
+            wait_for('no child', lambda: open(f'/proc/{parent.pid}/stat').read().rsplit(')', 1)[1].startswith(' D'))
+            refuses([child.pid, parent.pid], 'does not stop')
+        finally:
+            os.close(os.open(pipe, os.O_WRONLY))
+            parent.wait()
+
+
 def making_threads(simrun, program):
     """Some threads are met between their creation and their first system call, others are being created (rseq)."""
     for _ in range(12):
@@ -273,6 +308,7 @@ def making_threads(simrun, program):
 CASES = {'trace': lambda s, c: counted(s, c, '--mode', 'trace'), 'count': lambda s, c: counted(s, c, '--mode', 'count'),
          'null': lambda s, c: attach(s, c, '--mode', 'null', '--for', '500ms'), 'twice': twice,
          'killed': killed('trace'), 'killed_count': killed('count'), 'killed_null': killed('null'),
+         'not_all_null': lambda s, c: not_all(s, 'null', c), 'not_all_trace': lambda s, c: not_all(s, 'trace', c),
          'interrupted': interrupted, 'briefly': briefly, 'instructions': by_instructions, 'refused': refused}
 
 

@@ -129,6 +129,13 @@ TEST_F(RunCommand, WithoutProcSaysThatItIsNeeded) {
   EXPECT_NE(read_file(err()).find("simrun needs /proc"), std::string::npos) << read_file(err());
 }
 
+// Its child's number there is another process's.
+TEST_F(RunCommand, ProcOfAnotherPidNamespaceIsRefused) {
+  if (std::system("unshare -pf true 2>/dev/null") != 0) GTEST_SKIP() << "PID namespaces are not allowed";
+  EXPECT_EXIT(std::system(("unshare -pf " SIMRUN_EXECUTABLE " --mode null -- /bin/true 2>" + err()).c_str()), 1);
+  EXPECT_NE(read_file(err()).find("/proc is that of another PID namespace"), std::string::npos) << read_file(err());
+}
+
 TEST_F(RunCommand, QuietSaysNothing) {
   EXPECT_EXIT(run({"-q", "--mode", "trace", "--", "/bin/true"}), 0);
   EXPECT_EQ(read_file(err()), "");
@@ -148,6 +155,20 @@ TEST_F(RunCommand, SoftMemoryLimitIsTheProgramsOnly) {
   EXPECT_EQ(read_file(out()), "262144\n") << read_file(err());
 }
 #endif
+
+// Of the engine's memory files, too; a child's among them.
+TEST_F(RunCommand, SoftFileSizeLimitIsTheProgramsOnly) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  rlimit low = before;
+  low.rlim_cur = 1 << 20;
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &low), 0);
+  const pid_t pid = start({"-q", "-c", "l3_8core.yaml", "-j", json(), "--", "/bin/sh", "-c", "ulimit -S -f; (ulimit -S -f; exit 3); exit $?"});
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  EXPECT_EXIT(wait_for(pid), 3);
+  EXPECT_EQ(read_file(out()), "2048\n2048\n") << read_file(err());
+  EXPECT_EQ(results()["processes"].size(), 2u);
+}
 
 TEST_F(RunCommand, CountsRepeat) {
   const auto count = [&](const Words& more) {
@@ -313,6 +334,32 @@ TEST_F(RunCommand, MissingThingsAreOneMessageAndAStatus) {
   EXPECT_EXIT(run({"-c", "l3_8core.yaml", "-j", "/nonexistent/r.json", "--", "/bin/true"}), 1);
   EXPECT_EXIT(run({"--", "/bin/true"}), 2);
   EXPECT_EQ(read_file(err()).find("simrun: "), 0u);
+}
+
+// A report went into the result that had got its descriptor.
+TEST_F(RunCommand, ResultsAreWholeWithoutStandardStreams) {
+  const std::string file = directory_ / "file", program = " -- /bin/sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done'";
+  const auto run_without = [&](const std::string& closed, const std::string& arguments) {
+    fs::remove_all(file);
+    return std::system(("exec " SIMRUN_EXECUTABLE " " + arguments + " " + closed).c_str());
+  };
+  for (const std::string closed : {"2>&-", ">&- 2>&-"}) {
+    EXPECT_EXIT(run_without(closed, "record -o " + file + program), 0);
+    EXPECT_EXIT(run({"check", file}), 0);
+  }
+  for (const std::string command : {"-c l3_8core -j ", "sharing -c l3_8core -j "}) {
+    EXPECT_EXIT(run_without("2>&-", command + file + program), 0);
+    EXPECT_TRUE(nlohmann::json::accept(read_file(file))) << command;
+  }
+  EXPECT_EXIT(run_without("2>&-", "-c l3_8core --hdf5 " + file + program), 0);
+  EXPECT_EQ(read_file(file).substr(0, 4), "\x89HDF");
+  EXPECT_EXIT(run_without("2>&-", "bbv --interval 100k -o " + file + program), 0);
+  EXPECT_EQ(read_file(file).substr(0, 2), "# ");
+  EXPECT_EXIT(run_without("2>&-", "pinpoints -c l3_8core --interval 100k -o " + file + program), 0);
+  for (const auto& entry : fs::directory_iterator(file + "/regions"))
+    if (entry.path().extension() == ".trace") EXPECT_EXIT(run({"check", entry.path()}), 0);
+  EXPECT_EXIT(run_without(">&-", "-q -c l3_8core -j - -- /bin/true 2>" + err()), 1);
+  EXPECT_EQ(read_file(err()), "simrun: cannot write standard output: Bad file descriptor\n");
 }
 
 TEST_F(RunCommand, NullAndDiscardCountNothing) {

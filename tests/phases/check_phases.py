@@ -354,6 +354,11 @@ def simpoint_contradictions():
                              ("--sample-size", "a.bb", "-seedsample", 3), ("nothing to write", "-q", "a.bb")):
         done = run("simpoint", *words, status=2)
         assert expected in done.stderr, (words, done.stderr)
+    for options in (("-saveLabels", "a.bb"), ("-saveLabels", "./x", "-saveSimpointWeights", "x"), ("-saveFinalCtrs", "x", "-saveSimpoints", "x"),
+                    ("-loadVectorWeights", "w", "-saveVectorWeights", "w")):
+        before = sorted((name, open(name).read()) for name in os.listdir())
+        done = run("simpoint", "-q", "a.bb", *options, status=2)
+        assert "are the same file" in done.stderr and sorted((name, open(name).read()) for name in os.listdir()) == before, (options, done.stderr)
     open("two", "w").write("1\n1\n")
     for expected, *words in (("3 intervals, not 4", "-numFVs", 4, "-FVDim", 2), ("block 2, above 1", "-FVDim", 1),
                              ("has 15 dimensions, not 7", "-loadProjMatrixTxtFmt", "m", "-dim", 7),

@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "instr/border/address_areas.h"
+#include "instr/engine/codecache/memory_file.h"
 
 namespace simrun::engine {
 namespace {
@@ -72,10 +73,9 @@ constexpr int kWritable = PROT_READ | PROT_WRITE, kExecutable = PROT_READ | PROT
 
 bool CodeCache::create(uint64_t bytes) {
   capacity_ = (bytes + 4095) & ~4095ull;
-  const int fd = memfd_create("simrun-code-cache", MFD_CLOEXEC);
+  const int fd = make_memory_file("simrun-code-cache", capacity_);
   if (fd < 0) return false;
-  bool ok = ftruncate(fd, static_cast<off_t>(capacity_)) == 0;
-  void* writable = ok ? map_view(border::kCodeCacheArea, capacity_, kWritable, 0, fd) : MAP_FAILED;
+  void* writable = map_view(border::kCodeCacheArea, capacity_, kWritable, 0, fd);
   void* executable = MAP_FAILED;
   if (writable != MAP_FAILED) {
     if (const uint64_t hint = gap_above_libraries(capacity_))

@@ -23,6 +23,7 @@
 #include <mutex>
 #include <string>
 
+#include "instr/engine/codecache/memory_file.h"
 #include "instr/engine/context/app_memory.h"
 #include "instr/engine/context/fork_locks.h"
 #include "instr/engine/context/raw_syscall.h"
@@ -107,6 +108,7 @@ int64_t make_file(Helper& helper) {
   rewrite_process_file(name, helper.text);
   const int64_t fd = open_with_room(helper, [&] { return raw_syscall(SYS_memfd_create, word(name), MFD_CLOEXEC); });
   if (fd < 0) return fd;
+  const RaisedFileSizeLimit limit(helper.text.size());
   if (!write_all(fd, helper.text)) return raw_syscall(SYS_close, static_cast<uint64_t>(fd)), -EIO;
   raw_syscall(SYS_fchmod, static_cast<uint64_t>(fd), 0444);
   return fd;

@@ -1,7 +1,6 @@
 #include "instr/engine/threads/child_process.h"
 
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -9,6 +8,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "instr/engine/codecache/memory_file.h"
 #include "instr/engine/context/engine_memory.h"
 #include "instr/engine/context/fixed_routines.h"
 #include "instr/engine/context/fork_locks.h"
@@ -33,17 +33,6 @@ std::atomic<ChildProcess*> g_born_from;
   if (!child->shares_memory) release_waiting_parent();
   give_process_back(child->clears_handlers);
   go_native(child->native);
-}
-
-// A memory file of `bytes`, or -1. A file-size limit below that would send us a signal.
-int make_file(const char* name, uint64_t bytes) {
-  rlimit limit{};
-  getrlimit(RLIMIT_FSIZE, &limit);
-  if (limit.rlim_cur < bytes) return -1;
-  const int fd = memfd_create(name, MFD_CLOEXEC);
-  if (fd >= 0 && ftruncate(fd, static_cast<off_t>(bytes)) == 0) return fd;
-  if (fd >= 0) close(fd);
-  return -1;
 }
 
 bool put(int fd, const void* from, uint64_t bytes, uint64_t at) {
@@ -77,9 +66,19 @@ uint64_t slot_offset(const ThreadContext& thread) {
 // The simulator sees this file from the answer on; the slot is taken (kStarting) already.
 int make_home(ChildProcess* child) {
   const ThreadContext& thread = *child->thread();
-  const int fd = make_file("simrun", g_process.header->mapping_bytes);
+  const uint64_t bytes = g_process.header->mapping_bytes;
+  const RaisedFileSizeLimit limit(bytes);
+  const int fd = make_memory_file("simrun", bytes);
   if (fd < 0) return -1;
   if (put_header(fd, thread) && put(fd, &thread, sizeof thread, slot_offset(thread))) return fd;
+  close(fd);
+  return -1;
+}
+
+int make_code_file() {
+  const RaisedFileSizeLimit limit(g_code_cache.capacity());
+  const int fd = make_memory_file("simrun-code-cache", g_code_cache.capacity());
+  if (fd < 0 || g_code_cache.copy_kept_to(fd)) return fd;
   close(fd);
   return -1;
 }
@@ -129,12 +128,11 @@ void start_child_process(ChildProcess* child) {
     leave(child);
   }
   const int mapping = make_home(child);
-  const int code = mapping < 0 ? -1 : make_file("simrun-code-cache", g_code_cache.capacity());
-  const bool ready = code >= 0 && g_code_cache.copy_kept_to(code);
-  if (ready && ask_simulator(border::FollowKind::kForked, child->token, static_cast<uint32_t>(mapping)))
+  const int code = mapping < 0 ? -1 : make_code_file();
+  if (code >= 0 && ask_simulator(border::FollowKind::kForked, child->token, static_cast<uint32_t>(mapping)))
     go_on_in_engine(child, mapping, code);
   // Refused, or no room: said to the simulator, which waits for this child, in the same way.
-  if (!ready) ask_simulator(border::FollowKind::kForked, child->token, ~0u);
+  if (code < 0) ask_simulator(border::FollowKind::kForked, child->token, ~0u);
   if (mapping >= 0) close(mapping);
   if (code >= 0) close(code);
   leave(child);
