@@ -123,10 +123,11 @@ bool ModuleSymbols::has_debug_information() {
 }
 
 std::optional<uint64_t> ModuleSymbols::address_of_offset(uint64_t offset) const {
-  // Mappings start at page boundaries, somewhat before the segment does.
+  // Mappings start at page boundaries, somewhat before the segment does. Other segments may lie in the same page of the
+  // file (lld).
   constexpr uint64_t kPage = 4096;
   for (const auto& s : implementation_->segments)
-    if (offset >= s.offset / kPage * kPage && offset < s.offset + std::max<uint64_t>(s.bytes, 1))
+    if (s.executable && offset >= s.offset / kPage * kPage && offset < s.offset + std::max<uint64_t>(s.bytes, 1))
       return s.address + offset - s.offset;
   return std::nullopt;
 }

@@ -118,9 +118,9 @@ def main():
     simrun, sources, folder, name = sys.argv[1:]
     report, table = run(simrun, os.path.join(folder, name), folder)
     check_laws(report, table)
-    base = name.removesuffix('_padded')
-    if name == base:
-        check(CASES[name], name, report, table, sources)
+    base = name.removesuffix('_padded').removesuffix('_lld')
+    if not name.endswith('_padded'):
+        check(CASES[base], base, report, table, sources)
         return
     if base == 'true_sharing':  # nothing to pad: it is what it was
         check(CASES[base], base, report, table, sources)

@@ -1,5 +1,10 @@
 // Call stacks and places from events, without a program.
+#include <elf.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
 
 #include "analysis/memory/address_space.h"
 #include "analysis/memory/call_stack.h"
@@ -111,6 +116,34 @@ TEST(AddressSpace, StacksOfThreads) {
   EXPECT_EQ(space.place(0x7e0000080000).kind, PlaceKind::kStack);
   EXPECT_EQ(space.place(0x7e0000080000).id, 1u);
   EXPECT_EQ(space.place(0x7e00000ff6f0), (Place{PlaceKind::kThread, 1, 0x10}));
+}
+
+// As lld lays them out: the code begins in the page of the file that the headers are in.
+TEST(AddressSpace, CodeThatSharesAPageOfTheFile) {
+  struct {
+    Elf64_Ehdr header{};
+    Elf64_Phdr segments[2]{};
+    char rest[0xf90]{};
+  } file;
+  std::copy_n(ELFMAG, SELFMAG, file.header.e_ident);
+  file.header.e_ident[EI_CLASS] = ELFCLASS64;
+  file.header.e_ident[EI_DATA] = ELFDATA2LSB;
+  file.header.e_ident[EI_VERSION] = EV_CURRENT;
+  file.header.e_type = ET_DYN;
+  file.header.e_machine = EM_X86_64;
+  file.header.e_version = EV_CURRENT;
+  file.header.e_phoff = sizeof file.header;
+  file.header.e_ehsize = sizeof file.header;
+  file.header.e_phentsize = sizeof file.segments[0];
+  file.header.e_phnum = 2;
+  file.segments[0] = {PT_LOAD, PF_R, 0, 0, 0, 0xe3c, 0xe3c, 0x1000};
+  file.segments[1] = {PT_LOAD, PF_R | PF_X, 0xe40, 0x1e40, 0x1e40, 0x1c0, 0x1c0, 0x1000};
+  const auto path = std::filesystem::temp_directory_path() / ("simrun_memory_test." + std::to_string(getpid()));
+  std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(&file), sizeof file);
+  AddressSpace space;
+  EXPECT_EQ(space.map_module(path, 0x10000, 0x12000, 0x11000, 0), 0);
+  EXPECT_EQ(space.code_place(0x11e50), (Place{PlaceKind::kModule, 0, 0x1e50}));
+  std::filesystem::remove(path);
 }
 
 TEST(AddressSpace, FilesThatAreNoModules) {
