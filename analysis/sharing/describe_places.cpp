@@ -16,10 +16,28 @@ bool is_allocation_function(const std::string& name) {
          name.find("std::allocator<") != std::string::npos || name.find("allocator_traits<") != std::string::npos;
 }
 
+void set_offsets(DataName& name, const VariablePlace& v) {
+  name.offset = static_cast<int64_t>(v.offset);
+  name.part = static_cast<int64_t>(v.member.empty() ? v.offset : v.member_offset);
+  name.size = v.size;
+}
+
 }  // namespace
 
 std::string short_source(const SourceFrame& frame) {
   return frame.file.empty() ? "" : fmt::format("{}:{}", file_name(frame.file), frame.line);
+}
+
+std::string name_of(const DataName& d) {
+  if (!d.member.empty()) {
+    const size_t owner = d.kind == PlaceKind::kThread ? d.object.rfind(" of thread ") : std::string::npos;
+    const std::string thread = owner == std::string::npos ? "" : d.object.substr(owner);
+    const std::string within = d.offset == d.part ? "" : fmt::format("+{}", d.offset - d.part);
+    return d.object.substr(0, owner) + d.member + within + thread;
+  }
+  if (d.offset == 0 || d.kind == PlaceKind::kUnknown) return d.object;
+  const bool is_name = d.kind == PlaceKind::kModule || d.kind == PlaceKind::kHeap || d.kind == PlaceKind::kMapping;
+  return fmt::format("{}{}{:+}", d.object, is_name ? "" : " ", d.offset);
 }
 
 std::vector<SourceFrame> PlaceNames::code(const Place& place) {
@@ -38,9 +56,7 @@ DataName PlaceNames::variable(const Place& place) {
     name.object = v->name;
     name.member = v->member;
     if (!v->file.empty()) name.declared = fmt::format("{}:{}", file_name(v->file), v->line);
-    name.offset = v->offset;
-    name.size = v->size;
-    name.part = v->member.empty() ? v->offset : v->member_offset;
+    set_offsets(name, *v);
     name.part_size = v->member.empty() ? 0 : v->member_size;
     name.element_size = v->element_size;
     return name;
@@ -75,7 +91,7 @@ DataName PlaceNames::block(const Place& place) {
   name.object = fmt::format(
       "{} of {} bytes {} {}", what, b.bytes, how,
       name.allocated_by.empty() ? fmt::format("by thread {}", b.thread) : "at " + name.allocated_by.front());
-  name.offset = name.part = place.offset;
+  name.offset = name.part = static_cast<int64_t>(place.offset);
   name.size = b.bytes;
   name.block = place.id;
   return name;
@@ -93,28 +109,26 @@ DataName PlaceNames::data(const Place& place) {
       break;
     case PlaceKind::kStack:
       name.object = fmt::format("stack of thread {}", place.id);
-      name.offset = name.part = place.offset;
+      name.offset = name.part = -static_cast<int64_t>(place.offset);
       break;
     case PlaceKind::kThread:
       name.object = fmt::format("thread-local memory of thread {}", place.id);
-      name.offset = name.part = place.offset;
+      name.offset = name.part = -static_cast<int64_t>(place.offset);
       if (!space_.modules().empty() && place.offset <= space_.modules()[0]->thread_local_bytes())
         if (const auto v =
                 space_.modules()[0]->thread_local_variable(space_.modules()[0]->thread_local_bytes() - place.offset)) {
           name.object = fmt::format("{} of thread {}", v->name, place.id);
           name.member = v->member;
-          name.offset = v->offset;
-          name.part = v->member.empty() ? v->offset : v->member_offset;
-          name.size = v->size;
+          set_offsets(name, *v);
         }
       break;
     case PlaceKind::kBreak:
       name.object = "heap, outside blocks";
-      name.offset = name.part = place.offset;
+      name.offset = name.part = static_cast<int64_t>(place.offset);
       break;
     case PlaceKind::kUnknown:
       name.object = "unknown memory";
-      name.offset = name.part = place.offset;
+      name.offset = name.part = static_cast<int64_t>(place.offset);
       break;
   }
   name.kind = place.kind;
