@@ -169,26 +169,14 @@ std::vector<SourceFrame> ModuleSymbols::frames(uint64_t address) {
     innermost.line = static_cast<uint32_t>(number);
   }
   std::vector<SourceFrame> frames;
-  // Of an inlined function, dwarf_getscopes() gives what is around its definition; asked for is what is around the
-  // call.
-  Dwarf_Die *innermost_scopes = nullptr, *scopes = nullptr;
-  int count = 0;
-  if (unit != nullptr) {
-    Dwarf_Die content = content_of(unit->die);
-    count = dwarf_getscopes(&content, address - unit->bias, &innermost_scopes);
-  }
-  if (count > 0) count = dwarf_getscopes_die(&innermost_scopes[0], &scopes);
-  std::free(innermost_scopes);
+  std::vector<Dwarf_Die> calls;
+  if (unit != nullptr) calls = calls_around(content_of(unit->die), address - unit->bias);
   SourceFrame next = innermost;
-  for (int k = 0; k < count; ++k) {
-    const int tag = dwarf_tag(&scopes[k]);
-    if (tag != DW_TAG_subprogram && tag != DW_TAG_inlined_subroutine) continue;
-    next.function = name_of(&scopes[k]);
+  for (; !calls.empty(); calls.pop_back()) {
+    next.function = name_of(&calls.back());
     frames.push_back(next);
-    if (tag == DW_TAG_subprogram) break;
-    set_call_site(&scopes[k], next);
+    set_call_site(&calls.back(), next);
   }
-  std::free(scopes);
   if (!frames.empty()) return frames;
   GElf_Off offset = 0;
   GElf_Sym symbol;

@@ -5,6 +5,45 @@
 
 namespace simrun::analysis {
 
+namespace {
+
+bool add_calls(Dwarf_Die* parent, Dwarf_Addr address, std::vector<Dwarf_Die>& calls) {
+  Dwarf_Die child;
+  if (dwarf_child(parent, &child) != 0) return false;
+  do {
+    switch (dwarf_tag(&child)) {
+      case DW_TAG_namespace:
+      case DW_TAG_class_type:
+      case DW_TAG_structure_type:
+      case DW_TAG_union_type:
+        if (add_calls(&child, address, calls)) return true;
+        break;
+      case DW_TAG_lexical_block:
+      case DW_TAG_try_block:
+      case DW_TAG_catch_block:
+        if (dwarf_haspc(&child, address) > 0 && add_calls(&child, address, calls)) return true;
+        break;
+      case DW_TAG_subprogram:
+      case DW_TAG_inlined_subroutine:
+        if (dwarf_haspc(&child, address) <= 0) break;
+        calls.push_back(child);
+        add_calls(&child, address, calls);
+        return true;
+      default:
+        break;
+    }
+  } while (dwarf_siblingof(&child, &child) == 0);
+  return false;
+}
+
+}  // namespace
+
+std::vector<Dwarf_Die> calls_around(Dwarf_Die content, Dwarf_Addr address) {
+  std::vector<Dwarf_Die> calls;
+  add_calls(&content, address, calls);
+  return calls;
+}
+
 Dwarf_Die content_of(Dwarf_Die* unit) {
   uint8_t type = 0;
   Dwarf_Die split;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 namespace simrun::analysis {
 
@@ -16,6 +17,10 @@ Dwarf_Die content_of(Dwarf_Die* unit);
 // The file that `attribute` of `die` (its declaration, its call) stands for; empty: unknown. (dwarf_decl_file() of
 // elfutils 0.188 ends the program when it is asked about a .dwo file.)
 std::string file_of(Dwarf_Die* die, unsigned attribute);
+
+// The function around an address and the calls inlined there, the innermost last. (dwarf_getscopes() does not look into
+// namespaces, where compilers other than GCC put their functions.)
+std::vector<Dwarf_Die> calls_around(Dwarf_Die content, Dwarf_Addr address);
 
 struct Unit {
   Dwarf_Die* die;   // where its line table is

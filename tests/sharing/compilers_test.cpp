@@ -17,13 +17,16 @@ namespace fs = std::filesystem;
 const char* const kSource = R"(struct Point { long x, y; };
 struct Drawing { Point corners[2]; struct { long id; }; };
 extern "C" { Drawing drawing; thread_local Drawing of_thread; }
-namespace tally { static long counts[4]; }
 static inline __attribute__((always_inline)) void inner(volatile long* p) {
   *p = *p + 1;
 }
-extern "C" void outer() {
+namespace tally {
+static long counts[4];
+void outer() {
   inner(&drawing.corners[1].y);
 }
+}
+extern "C" void* code() { return reinterpret_cast<void*>(&tally::outer); }
 extern "C" void* element() { return &tally::counts[1]; }
 )";
 
@@ -47,25 +50,26 @@ struct Compilers : testing::TestWithParam<std::string> {
   }
   uint64_t file_address(const void* pointer) const {
     Dl_info info;
-    return dladdr(dlsym(library, "outer"), &info) == 0
+    return dladdr(dlsym(library, "code"), &info) == 0
                ? 0
                : reinterpret_cast<uint64_t>(pointer) - reinterpret_cast<uint64_t>(info.dli_fbase);
   }
+  const void* call(const char* name) const { return reinterpret_cast<void* (*)()>(dlsym(library, name))(); }
   fs::path directory = fs::temp_directory_path() / ("simrun_compilers_test." + std::to_string(getpid()));
   void* library = nullptr;
 };
 
 TEST_P(Compilers, LinesAndInlinedFunctions) {
   ModuleSymbols it((directory / "it.so").string());
-  const uint64_t outer = file_address(dlsym(library, "outer"));
+  const uint64_t outer = file_address(call("code"));
   std::vector<SourceFrame> frames;
   for (uint64_t at = outer; at < outer + 64 && (frames.size() < 2 || frames[0].line == 0); ++at) frames = it.frames(at);
   ASSERT_EQ(frames.size(), 2u);
   EXPECT_TRUE(frames[0].function.starts_with("inner")) << frames[0].function;
-  EXPECT_EQ(frames[0].line, 6u);
+  EXPECT_EQ(frames[0].line, 5u);
   EXPECT_EQ(fs::path(frames[0].file).filename(), "it.cpp");
-  EXPECT_TRUE(frames[1].function.starts_with("outer")) << frames[1].function;
-  EXPECT_EQ(frames[1].line, 9u);
+  EXPECT_TRUE(frames[1].function.starts_with("tally::outer")) << frames[1].function;
+  EXPECT_EQ(frames[1].line, 10u);
   EXPECT_EQ(fs::path(frames[1].file).filename(), "it.cpp");
 }
 
@@ -78,7 +82,7 @@ TEST_P(Compilers, Variables) {
   EXPECT_EQ(fs::path(y->file).filename(), "it.cpp");
   EXPECT_EQ(y->line, 3u);
   EXPECT_EQ(it.variable(drawing + 32)->member, ".id");
-  const auto element = it.variable(file_address(reinterpret_cast<void* (*)()>(dlsym(library, "element"))()));
+  const auto element = it.variable(file_address(call("element")));
   ASSERT_TRUE(element);
   EXPECT_EQ(element->name + element->member, "tally::counts[1]");
 }
