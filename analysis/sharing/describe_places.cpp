@@ -24,6 +24,12 @@ void set_offsets(DataName& name, const VariablePlace& v) {
 
 }  // namespace
 
+bool is_of_a_library(const std::string& file) {
+  const std::string path = std::filesystem::path(file).lexically_normal().string();
+  return path.starts_with("/usr/include/") || path.starts_with("/usr/lib/") || path.starts_with("/rustc/") ||
+         path.find("/include/c++/") != std::string::npos || path.find("/rustlib/src/") != std::string::npos;
+}
+
 std::string short_source(const SourceFrame& frame) {
   return frame.file.empty() ? "" : fmt::format("{}:{}", file_name(frame.file), frame.line);
 }
@@ -65,7 +71,8 @@ DataName PlaceNames::variable(const Place& place) {
   return name;
 }
 
-std::vector<std::string> PlaceNames::callers(uint32_t site) {
+// `from_program`: without what the program called of libraries' headers.
+std::vector<std::string> PlaceNames::callers(uint32_t site, bool from_program) {
   std::vector<std::string> list;
   for (const uint64_t return_address : space_.sites.frames(site)) {
     // The call ends before the address that it returns to.
@@ -74,6 +81,7 @@ std::vector<std::string> PlaceNames::callers(uint32_t site) {
     if (frames.empty()) list.push_back(fmt::format("{:#x}", return_address));
     for (const SourceFrame& frame : frames) {
       if (list.empty() && is_allocation_function(frame.function)) continue;
+      if (list.empty() && from_program && is_of_a_library(frame.file)) continue;
       const std::string source = short_source(frame);
       const std::string where = source.empty() ? file_name(module(place)) : source;
       list.push_back(fmt::format("{} ({})", frame.function.empty() ? "?" : frame.function, where));
@@ -85,7 +93,8 @@ std::vector<std::string> PlaceNames::callers(uint32_t site) {
 DataName PlaceNames::block(const Place& place) {
   DataName name;
   const Block& b = space_.block(place);
-  name.allocated_by = callers(b.site);
+  name.allocated_by = callers(b.site, true);
+  if (name.allocated_by.empty()) name.allocated_by = callers(b.site, false);
   const char* what = place.kind == PlaceKind::kHeap ? "heap block" : "mapping";
   const char* how = place.kind == PlaceKind::kHeap ? "allocated" : "mapped";
   name.object = fmt::format(

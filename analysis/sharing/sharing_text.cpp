@@ -3,10 +3,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <iterator>
 #include <set>
 
+#include "analysis/sharing/describe_places.h"
 #include "analysis/sharing/sharing_report.h"
 
 namespace simrun::analysis {
@@ -33,13 +33,6 @@ const char* word(Verdict verdict) {
       break;
   }
   return "no misses";
-}
-
-// Headers of compilers and libraries: not what the programmer wrote.
-bool is_of_a_library(const std::string& file) {
-  const std::string path = std::filesystem::path(file).lexically_normal().string();
-  return path.starts_with("/usr/include/") || path.starts_with("/usr/lib/") || path.starts_with("/rustc/") ||
-         path.find("/include/c++/") != std::string::npos || path.find("/rustlib/src/") != std::string::npos;
 }
 
 std::string text_of(const SourceFrame& frame) {

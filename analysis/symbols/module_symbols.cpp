@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 
 #include "analysis/symbols/units.h"
 #include "analysis/symbols/variables.h"
@@ -39,12 +40,13 @@ std::string hexadecimal(const unsigned char* bytes, int count) {
   return text;
 }
 
-// The name that a programmer gave; the linkage name has the namespaces and arguments.
+// The name that a programmer gave; the linkage name has the namespaces and arguments, unless it is one of Rust (_R...),
+// which is not known here.
 std::string name_of(Dwarf_Die* die) {
   Dwarf_Attribute attribute;
   const char* linkage = nullptr;
   if (dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute) != nullptr) linkage = dwarf_formstring(&attribute);
-  if (linkage != nullptr) return demangle(linkage);
+  if (linkage != nullptr && !std::string_view(linkage).starts_with("_R")) return demangle(linkage);
   return text_or_empty(dwarf_diename(die));
 }
 

@@ -32,6 +32,8 @@ CASES = {
                          marks=['MARK'], threads={5, 6, 7, 8}, least=1000, fix=['own[0] of thread 4', '64']),
     'shared_segment': dict(verdict='false', objects=['mapping of 8192 bytes', 'main'], kind='mapping', offsets={0, 8, 16, 24},
                            marks=['MARK'], threads={1, 2, 3, 4}, least=1000, fix=['64']),
+    'library_block': dict(verdict='false', objects=['heap block', 'main'], kind='heap', marks=['MARK'], threads=[{1, 2, 3, 4}, {1, 2, 3}, {2, 3, 4}],
+                          least=1000, allocated='ALLOCATED', fix=['64']),
 }
 # Of whom no line may be left, and the verdict that a line of it must not have.
 PADDED = {'global_array': 'counters', 'heap_block': 'make_counters', 'struct_members': 'shop::statistics',
