@@ -16,8 +16,8 @@ struct DataName {
       object;  // "counters", "heap block of 64 bytes allocated at make (list.c:12)", "stack of thread 1", "0x7f.."
   std::string member;         // "[3].hits", or empty
   std::string declared;       // "file.c:7", or empty
-  // Of the bytes in the object: from its first byte; of a stack from its upper end and of thread-local memory that is no
-  // known variable from the thread pointer: negative is below; of unknown memory the address.
+  // Of the bytes in the object: from its first byte; of a stack from its upper end and of thread-local memory that is
+  // no known variable from the thread pointer: negative is below; of unknown memory the address.
   int64_t offset = 0;
   uint64_t size = 0;          // of the object, 0: unknown
   int64_t part = 0;           // where the member starts in the object (= offset when there is none)

@@ -201,9 +201,10 @@ void Variables::add(Dwarf_Die* die, const std::string& scope, Dwarf_Addr bias) {
   Dwarf_Attribute attribute;
   Dwarf_Op* operations = nullptr;
   size_t count = 0;
-  if (dwarf_attr(die, DW_AT_location, &attribute) == nullptr ||
-      dwarf_getlocation(&attribute, &operations, &count) != 0 || count == 0)
-    return;
+  if (dwarf_attr(die, DW_AT_location, &attribute) == nullptr) return;
+  // Go has a block where DWARF 4 wants an expression, and libdw refuses it. Up to 127 bytes they are written alike.
+  if (attribute.form == DW_FORM_block1 && *attribute.valp < 128) attribute.form = DW_FORM_exprloc;
+  if (dwarf_getlocation(&attribute, &operations, &count) != 0 || count == 0) return;
   Dwarf_Die type;
   const uint64_t size = type_of(die, &type) ? size_of(&type) : 0;
   const Variable variable{*die, scope, size};
