@@ -76,7 +76,7 @@ std::string code_name(const HotInstruction& i) {
 
 std::string data_name(const analysis::DataName& d) {
   return d.object.empty() ? ""
-                          : fmt::format("{}{} +{}", d.object, d.member, d.offset - (d.member.empty() ? 0 : d.part));
+                          : fmt::format("{}{} {:+}", d.object, d.member, d.offset - (d.member.empty() ? 0 : d.part));
 }
 
 void put_hot_spots(Buffer& out, const RunResult& r) {

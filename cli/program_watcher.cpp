@@ -28,8 +28,10 @@ void ProgramWatcher::event(uint32_t thread, Event event, std::span<const uint64_
     space_.set_thread_pointer(thread, threads_[thread].thread_pointer = payload[0]);
   else if (event == Event::kMappingChange && payload.size() >= 9)
     change_mapping(thread, payload);
-  else if (event == Event::kThreadEnd)
+  else if (event == Event::kThreadEnd) {
     threads_[thread] = Thread();
+    space_.end_thread(thread);
+  }
 }
 
 // --- Calls ---------------------------------------------------------------------------------------------------------
@@ -107,8 +109,13 @@ void ProgramWatcher::change_mapping(uint32_t thread, std::span<const uint64_t> p
       break;
     case SYS_mremap:
       space_.unmap(payload[2], whole_pages(payload[3]));
-      space_.map_memory(result, whole_pages(payload[4]), thread,
-                        space_.sites.intern(threads_[thread].calls.frames(analysis::CallSites::kMostFrames)), false);
+      map_memory(thread, result, payload[4], false);
+      break;
+    case SYS_shmat:
+      map_memory(thread, result, payload[5], false);
+      break;
+    case SYS_shmdt:
+      space_.unmap_at(payload[2]);
       break;
     case SYS_brk:
       space_.set_break(result);
@@ -125,9 +132,12 @@ void ProgramWatcher::change_mapping(uint32_t thread, std::span<const uint64_t> p
 void ProgramWatcher::map(uint32_t thread, std::span<const uint64_t> payload) {
   const uint64_t address = payload[1], flags = payload[5], ticket = payload[8];
   if (ticket != 0) return add_module_at(address);
-  space_.map_memory(address, whole_pages(payload[3]), thread,
-                    space_.sites.intern(threads_[thread].calls.frames(analysis::CallSites::kMostFrames)),
-                    (flags & MAP_FIXED) != 0);
+  map_memory(thread, address, payload[3], (flags & MAP_FIXED) != 0);
+}
+
+void ProgramWatcher::map_memory(uint32_t thread, uint64_t address, uint64_t bytes, bool fixed) {
+  const auto frames = threads_[thread].calls.frames(analysis::CallSites::kMostFrames);
+  space_.map_memory(address, whole_pages(bytes), thread, space_.sites.intern(frames), fixed);
 }
 
 // The program itself and its dynamic loader. The engine's own modules are there too, and are nobody's business.

@@ -70,6 +70,7 @@ class ProgramWatcher {
   void finish(uint32_t thread, const analysis::FinishedAllocation& allocation);
   void change_mapping(uint32_t thread, std::span<const uint64_t> payload);
   void map(uint32_t thread, std::span<const uint64_t> payload);
+  void map_memory(uint32_t thread, uint64_t address, uint64_t bytes, bool fixed);
   void add_first_modules();
   void add_module_at(uint64_t address);
   void watch_functions_at(uint64_t address);

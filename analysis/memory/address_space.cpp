@@ -1,6 +1,7 @@
 #include "analysis/memory/address_space.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace simrun::analysis {
 
@@ -49,6 +50,12 @@ void AddressSpace::unmap(uint64_t address, uint64_t bytes) {
   }
 }
 
+void AddressSpace::unmap_at(uint64_t address) {
+  uint64_t start = 0;
+  const Range* range = range_of(address, &start);
+  if (range != nullptr && range->kind == PlaceKind::kMapping) unmap(address, mappings_[range->id].bytes);
+}
+
 void AddressSpace::insert(uint64_t start, Range range) {
   unmap(start, range.end - start);
   ranges_.emplace(start, range);
@@ -87,7 +94,18 @@ void AddressSpace::release(uint64_t address) {
 }
 
 void AddressSpace::start_thread(uint32_t thread, uint64_t thread_pointer, uint64_t stack_pointer) {
+  for (auto at = threads_.begin(); at != threads_.end();) {
+    const auto [other, memory] = *at;
+    const bool ended = other != thread && thread_pointer != 0 && memory.thread_pointer == thread_pointer;
+    if (ended && first_thread_ == other) first_thread_ = thread;  // in a process that was forked
+    at = ended ? threads_.erase(at) : std::next(at);
+  }
+  if (!first_thread_) first_thread_ = thread;
   threads_[thread] = {thread_pointer, stack_pointer};
+}
+
+void AddressSpace::end_thread(uint32_t thread) {
+  if (first_thread_ != thread) threads_.erase(thread);  // the first stack stays
 }
 
 void AddressSpace::set_thread_pointer(uint32_t thread, uint64_t thread_pointer) {
@@ -110,38 +128,46 @@ const Block* AddressSpace::live_block(uint64_t address, uint32_t* id) const {
   return address - block.address < block.bytes ? &block : nullptr;
 }
 
-// A thread's stack, with its control block and thread-local variables at the upper end (glibc, musl).
-Place AddressSpace::thread_memory(uint64_t address, const Range& range, uint64_t start) const {
+// At most: that of libraries which were loaded later is elsewhere.
+uint64_t AddressSpace::thread_local_bytes() const {
+  uint64_t sum = 0;
+  for (const auto& module : modules_) sum += module->thread_local_bytes();
+  return sum;
+}
+
+// Of a thread's control block and thread-local variables (glibc, musl): at the upper end of its stack, or, of the first
+// thread, in memory of their own. `range`: null, or what `address` is in, from `start` on.
+std::optional<Place> AddressSpace::thread_memory(uint64_t address, const Range* range, uint64_t start) const {
   constexpr uint64_t kControlBlock = 4096;
+  const auto here = [&](uint64_t a) { return range != nullptr && a >= start && a < range->end; };
+  const uint64_t below = thread_local_bytes();
   for (const auto& [t, thread] : threads_) {
-    if (thread.thread_pointer >= start && thread.thread_pointer < range.end) {
-      const bool above = address >= thread.stack_pointer && thread.stack_pointer >= start;
-      if (above && address < thread.thread_pointer + kControlBlock)
-        return {PlaceKind::kThread, t, thread.thread_pointer - address};
-      return {PlaceKind::kStack, t, range.end - address};
-    }
-    if (thread.stack_pointer >= start && thread.stack_pointer < range.end)
-      return {PlaceKind::kStack, t, range.end - address};
+    const uint64_t pointer = thread.thread_pointer;
+    const bool on_stack = here(thread.stack_pointer) && here(pointer);
+    const uint64_t lowest = on_stack ? thread.stack_pointer : pointer - below;
+    if (pointer != 0 && address >= lowest && address < pointer + kControlBlock)
+      return Place{PlaceKind::kThread, t, pointer - address};
+    if (here(thread.stack_pointer)) return Place{PlaceKind::kStack, t, range->end - address};
   }
-  return {PlaceKind::kMapping, range.id, address - mappings_[range.id].address};
+  return std::nullopt;
 }
 
 Place AddressSpace::place(uint64_t address) const {
   uint32_t id = 0;
   if (const Block* block = live_block(address, &id)) return {PlaceKind::kHeap, id, address - block->address};
   uint64_t start = 0;
-  if (const Range* range = range_of(address, &start)) {
-    if (range->kind == PlaceKind::kModule) return {PlaceKind::kModule, range->id, address - range->bias};
-    return thread_memory(address, *range, start);
-  }
-  if (address >= break_start_ && address < break_end_) return {PlaceKind::kBreak, 0, address};
-  // The first thread's stack grows down from where it started, and is no mapping that the program made.
+  const Range* range = range_of(address, &start);
+  if (range != nullptr && range->kind == PlaceKind::kModule)
+    return {PlaceKind::kModule, range->id, address - range->bias};
+  if (const auto place = thread_memory(address, range, start)) return *place;
+  if (range != nullptr) return {PlaceKind::kMapping, range->id, address - mappings_[range->id].address};
+  if (address >= break_start_ && address < break_end_) return {PlaceKind::kBreak, 0, address - break_start_};
+  // The first thread's stack grows down from where it started.
   constexpr uint64_t kFarthest = uint64_t{1} << 30;
-  if (threads_.empty()) return {PlaceKind::kUnknown, 0, address};
-  const auto first = threads_.find(0);
-  const uint64_t stack_pointer = first == threads_.end() ? 0 : first->second.stack_pointer;
+  if (!first_thread_) return {PlaceKind::kUnknown, 0, address};
+  const uint64_t stack_pointer = threads_.at(*first_thread_).stack_pointer;
   if (address <= stack_pointer + (1 << 20) && address + kFarthest > stack_pointer)
-    return {PlaceKind::kStack, 0, stack_pointer - address};
+    return {PlaceKind::kStack, *first_thread_, stack_pointer - address};
   return {PlaceKind::kUnknown, 0, address};
 }
 

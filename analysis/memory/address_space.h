@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,7 @@ enum class PlaceKind : uint8_t {
   kModule,   // `id`: index into modules(); `offset`: file address (link time)
   kHeap,     // `id`: index into blocks(); `offset`: from its start
   kMapping,  // likewise: memory that the program mapped itself, anonymous or of a file
-  kBreak,    // between the start and the end of the heap, in no block; `offset` is the address
+  kBreak,    // between the start and the end of the heap, in no block; `offset`: from that start
   kStack,    // `id`: thread; `offset`: below the thread's highest stack address
   kThread,   // `id`: thread; thread-local block or control block; `offset`: below the thread pointer (negative: above
              // it)
@@ -51,10 +52,14 @@ class AddressSpace {
   // zeroed end).
   void map_memory(uint64_t address, uint64_t bytes, uint32_t thread, uint32_t site, bool fixed);
   void unmap(uint64_t address, uint64_t bytes);
+  // The whole of the mapping that was made at `address` (shmdt).
+  void unmap_at(uint64_t address);
   void set_break(uint64_t end);  // the first call gives the start
   void allocate(uint64_t address, uint64_t bytes, uint32_t thread, uint32_t site);
   void release(uint64_t address);
+  // Whoever had the same thread pointer before is no more.
   void start_thread(uint32_t thread, uint64_t thread_pointer, uint64_t stack_pointer);
+  void end_thread(uint32_t thread);
   void set_thread_pointer(uint32_t thread, uint64_t thread_pointer);
 
   // --- Questions.
@@ -86,7 +91,8 @@ class AddressSpace {
   const Range* range_of(uint64_t address, uint64_t* start) const;
   const Block* live_block(uint64_t address, uint32_t* id) const;
   void insert(uint64_t start, Range range);
-  Place thread_memory(uint64_t address, const Range& range, uint64_t start) const;
+  uint64_t thread_local_bytes() const;
+  std::optional<Place> thread_memory(uint64_t address, const Range* range, uint64_t start) const;
 
   std::vector<std::shared_ptr<ModuleSymbols>> modules_;
   std::map<std::string, uint32_t> module_by_path_;
@@ -95,6 +101,7 @@ class AddressSpace {
   std::map<uint64_t, uint32_t> late_releases_;  // start of block to number
   std::vector<Block> blocks_, mappings_;
   std::map<uint32_t, Thread> threads_;
+  std::optional<uint32_t> first_thread_;  // whose stack is no mapping that the program made
   uint64_t break_start_ = 0, break_end_ = 0;
 };
 

@@ -16,10 +16,34 @@ bool is_allocation_function(const std::string& name) {
          name.find("std::allocator<") != std::string::npos || name.find("allocator_traits<") != std::string::npos;
 }
 
+void set_offsets(DataName& name, const VariablePlace& v) {
+  name.offset = static_cast<int64_t>(v.offset);
+  name.part = static_cast<int64_t>(v.member.empty() ? v.offset : v.member_offset);
+  name.size = v.size;
+}
+
 }  // namespace
+
+bool is_of_a_library(const std::string& file) {
+  const std::string path = std::filesystem::path(file).lexically_normal().string();
+  return path.starts_with("/usr/include/") || path.starts_with("/usr/lib/") || path.starts_with("/rustc/") ||
+         path.find("/include/c++/") != std::string::npos || path.find("/rustlib/src/") != std::string::npos;
+}
 
 std::string short_source(const SourceFrame& frame) {
   return frame.file.empty() ? "" : fmt::format("{}:{}", file_name(frame.file), frame.line);
+}
+
+std::string name_of(const DataName& d) {
+  if (!d.member.empty()) {
+    const size_t owner = d.kind == PlaceKind::kThread ? d.object.rfind(" of thread ") : std::string::npos;
+    const std::string thread = owner == std::string::npos ? "" : d.object.substr(owner);
+    const std::string within = d.offset == d.part ? "" : fmt::format("+{}", d.offset - d.part);
+    return d.object.substr(0, owner) + d.member + within + thread;
+  }
+  if (d.offset == 0 || d.kind == PlaceKind::kUnknown) return d.object;
+  const bool is_name = d.kind == PlaceKind::kModule || d.kind == PlaceKind::kHeap || d.kind == PlaceKind::kMapping;
+  return fmt::format("{}{}{:+}", d.object, is_name ? "" : " ", d.offset);
 }
 
 std::vector<SourceFrame> PlaceNames::code(const Place& place) {
@@ -38,9 +62,7 @@ DataName PlaceNames::variable(const Place& place) {
     name.object = v->name;
     name.member = v->member;
     if (!v->file.empty()) name.declared = fmt::format("{}:{}", file_name(v->file), v->line);
-    name.offset = v->offset;
-    name.size = v->size;
-    name.part = v->member.empty() ? v->offset : v->member_offset;
+    set_offsets(name, *v);
     name.part_size = v->member.empty() ? 0 : v->member_size;
     name.element_size = v->element_size;
     return name;
@@ -49,7 +71,8 @@ DataName PlaceNames::variable(const Place& place) {
   return name;
 }
 
-std::vector<std::string> PlaceNames::callers(uint32_t site) {
+// `from_program`: without what the program called of libraries' headers.
+std::vector<std::string> PlaceNames::callers(uint32_t site, bool from_program) {
   std::vector<std::string> list;
   for (const uint64_t return_address : space_.sites.frames(site)) {
     // The call ends before the address that it returns to.
@@ -58,6 +81,7 @@ std::vector<std::string> PlaceNames::callers(uint32_t site) {
     if (frames.empty()) list.push_back(fmt::format("{:#x}", return_address));
     for (const SourceFrame& frame : frames) {
       if (list.empty() && is_allocation_function(frame.function)) continue;
+      if (list.empty() && from_program && is_of_a_library(frame.file)) continue;
       const std::string source = short_source(frame);
       const std::string where = source.empty() ? file_name(module(place)) : source;
       list.push_back(fmt::format("{} ({})", frame.function.empty() ? "?" : frame.function, where));
@@ -69,13 +93,14 @@ std::vector<std::string> PlaceNames::callers(uint32_t site) {
 DataName PlaceNames::block(const Place& place) {
   DataName name;
   const Block& b = space_.block(place);
-  name.allocated_by = callers(b.site);
+  name.allocated_by = callers(b.site, true);
+  if (name.allocated_by.empty()) name.allocated_by = callers(b.site, false);
   const char* what = place.kind == PlaceKind::kHeap ? "heap block" : "mapping";
   const char* how = place.kind == PlaceKind::kHeap ? "allocated" : "mapped";
   name.object = fmt::format(
       "{} of {} bytes {} {}", what, b.bytes, how,
       name.allocated_by.empty() ? fmt::format("by thread {}", b.thread) : "at " + name.allocated_by.front());
-  name.offset = name.part = place.offset;
+  name.offset = name.part = static_cast<int64_t>(place.offset);
   name.size = b.bytes;
   name.block = place.id;
   return name;
@@ -93,28 +118,26 @@ DataName PlaceNames::data(const Place& place) {
       break;
     case PlaceKind::kStack:
       name.object = fmt::format("stack of thread {}", place.id);
-      name.offset = name.part = place.offset;
+      name.offset = name.part = -static_cast<int64_t>(place.offset);
       break;
     case PlaceKind::kThread:
       name.object = fmt::format("thread-local memory of thread {}", place.id);
-      name.offset = name.part = place.offset;
+      name.offset = name.part = -static_cast<int64_t>(place.offset);
       if (!space_.modules().empty() && place.offset <= space_.modules()[0]->thread_local_bytes())
         if (const auto v =
                 space_.modules()[0]->thread_local_variable(space_.modules()[0]->thread_local_bytes() - place.offset)) {
           name.object = fmt::format("{} of thread {}", v->name, place.id);
           name.member = v->member;
-          name.offset = v->offset;
-          name.part = v->member.empty() ? v->offset : v->member_offset;
-          name.size = v->size;
+          set_offsets(name, *v);
         }
       break;
     case PlaceKind::kBreak:
       name.object = "heap, outside blocks";
-      name.offset = name.part = place.offset;
+      name.offset = name.part = static_cast<int64_t>(place.offset);
       break;
     case PlaceKind::kUnknown:
       name.object = "unknown memory";
-      name.offset = name.part = place.offset;
+      name.offset = name.part = static_cast<int64_t>(place.offset);
       break;
   }
   name.kind = place.kind;

@@ -6,6 +6,9 @@
 
 namespace simrun::analysis {
 
+// A header of a compiler or library: not what the programmer wrote.
+bool is_of_a_library(const std::string& file);
+
 class PlaceNames {
  public:
   explicit PlaceNames(const AddressSpace& space) : space_(space) {}
@@ -17,7 +20,7 @@ class PlaceNames {
  private:
   DataName variable(const Place& place);
   DataName block(const Place& place);
-  std::vector<std::string> callers(uint32_t site);
+  std::vector<std::string> callers(uint32_t site, bool from_program);
 
   const AddressSpace& space_;
 };

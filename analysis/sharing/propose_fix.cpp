@@ -63,12 +63,19 @@ std::vector<const Item*> disturbing(const std::vector<Item>& items) {
   return result;
 }
 
-std::string name_of(const Item& item) { return item.data->object + item.data->member; }
+// A member as a whole, or what bytes of the object.
+std::string part_name(const Item& item) {
+  DataName data = *item.data;
+  if (!data.member.empty()) data.offset = data.part;
+  return name_of(data);
+}
 
-std::string list_of(const std::vector<const Item*>& items) {
+std::string object_name(const Item& item) { return item.data->object; }
+
+std::string list_of(const std::vector<const Item*>& items, std::string (*name_of_item)(const Item&) = part_name) {
   std::vector<std::string> names;
   for (const Item* item : items) {
-    std::string name = "'" + name_of(*item) + "'";
+    std::string name = "'" + name_of_item(*item) + "'";
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
   }
   constexpr size_t kMost = 4;
@@ -81,14 +88,16 @@ std::string list_of(const std::vector<const Item*>& items) {
 }
 
 std::string separate_in_block(const SharingLine& line, const std::vector<const Item*>& items, uint32_t line_bytes) {
-  // All that each thread uses of the block in this line, whether it misses or not.
-  std::map<uint32_t, std::pair<uint64_t, uint64_t>> by_thread;
+  // What each thread uses of the block in this line, whether it misses or not; not what it looked at once.
+  std::map<uint32_t, std::pair<int64_t, int64_t>> by_thread;
+  const UseTotals all = totals_of(line);
   for (const SharingUse& use : line.uses) {
     const bool wanted = std::any_of(items.begin(), items.end(), [&](const Item* i) {
       return i->readers.contains(use.thread) || i->writers.contains(use.thread);
     });
-    if (!wanted || use.data.kind != items[0]->data->kind || use.data.block != items[0]->data->block) continue;
-    const uint64_t begin = use.data.offset, end = begin + use.bytes;
+    if (!wanted || !matters(use, all)) continue;
+    if (use.data.kind != items[0]->data->kind || use.data.block != items[0]->data->block) continue;
+    const int64_t begin = use.data.offset, end = begin + use.bytes;
     const auto [at, is_new] = by_thread.emplace(use.thread, std::pair(begin, end));
     at->second = {std::min(at->second.first, begin), std::max(at->second.second, end)};
   }
@@ -109,11 +118,15 @@ std::string separate(const SharingLine& line, const std::vector<const Item*>& it
   const bool block = first.kind == PlaceKind::kHeap || first.kind == PlaceKind::kMapping;
   if (one_object && block) return separate_in_block(line, items, line_bytes);
   const auto is_element = [](const Item* i) { return i->data->element_size != 0; };
-  const auto element = [](const Item* i) { return (i->data->offset) / i->data->element_size; };
+  const auto element = [](const Item* i) { return static_cast<uint64_t>(i->data->offset) / i->data->element_size; };
   if (one_object && std::all_of(items.begin(), items.end(), is_element) &&
       std::any_of(items.begin(), items.end(), [&](const Item* i) { return element(i) != element(items[0]); }))
     return fmt::format("pad the elements of '{}' ({} bytes each) to {} bytes: alignas({}) on their type", first.object,
                        first.element_size, line_bytes, line_bytes);
+  if (one_object && first.kind == PlaceKind::kBreak)
+    return "none that is known: the bytes are in no block of the heap, they are freed or the allocator's own";
+  if (one_object && first.member.empty() && (first.kind == PlaceKind::kStack || first.kind == PlaceKind::kThread))
+    return fmt::format("put the variables at {} on different lines: alignas({})", list_of(items), line_bytes);
   if (one_object)
     return fmt::format("move {} to different lines: alignas({}) on the members, or {} bytes of padding between them",
                        list_of(items), line_bytes, line_bytes);
@@ -122,7 +135,7 @@ std::string separate(const SharingLine& line, const std::vector<const Item*>& it
   if (blocks)
     return fmt::format(
         "give each of these a line of its own: {}: aligned_alloc({}, size rounded up to a multiple of {})",
-        list_of(items), line_bytes, line_bytes);
+        list_of(items, object_name), line_bytes, line_bytes);
   return fmt::format("put {} on different lines: alignas({})", list_of(items), line_bytes);
 }
 

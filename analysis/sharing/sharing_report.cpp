@@ -81,7 +81,22 @@ SharingLine resolve(const SharedLine& line, uint32_t line_bytes) {
   return result;
 }
 
+uint64_t moves_of(const SharingUse& use) { return use.false_misses + use.true_misses + use.upgrades; }
+
 }  // namespace
+
+UseTotals totals_of(const SharingLine& line) {
+  UseTotals all;
+  for (const SharingUse& use : line.uses) {
+    all.accesses += use.reads + use.writes;
+    all.moves += moves_of(use);
+  }
+  return all;
+}
+
+bool matters(const SharingUse& use, const UseTotals& all) {
+  return 100 * moves_of(use) >= std::max<uint64_t>(all.moves, 1) || 100 * (use.reads + use.writes) >= all.accesses;
+}
 
 SharingReport make_report(std::vector<SharedLine> lines, uint32_t line_bytes, size_t top) {
   SharingReport report;

@@ -16,9 +16,11 @@ struct DataName {
       object;  // "counters", "heap block of 64 bytes allocated at make (list.c:12)", "stack of thread 1", "0x7f.."
   std::string member;         // "[3].hits", or empty
   std::string declared;       // "file.c:7", or empty
-  uint64_t offset = 0;        // of the bytes in the object
+  // Of the bytes in the object: from its first byte; of a stack from its upper end and of thread-local memory that is
+  // no known variable from the thread pointer: negative is below; of unknown memory the address.
+  int64_t offset = 0;
   uint64_t size = 0;          // of the object, 0: unknown
-  uint64_t part = 0;          // where the member starts in the object (= offset when there is none)
+  int64_t part = 0;           // where the member starts in the object (= offset when there is none)
   uint64_t part_size = 0;     // of the member, 0: unknown
   uint64_t element_size = 0;  // of the array that the member is an element of, 0: none
   PlaceKind kind = PlaceKind::kUnknown;
@@ -48,6 +50,13 @@ struct SharingLine {
   std::string fix;               // one sentence
 };
 
+struct UseTotals {
+  uint64_t accesses = 0, moves = 0;
+};
+UseTotals totals_of(const SharingLine& line);
+// Rows that the table shows: with a hundredth of the line's accesses, or of its misses and upgrades.
+bool matters(const SharingUse& use, const UseTotals& all);
+
 struct SharingReport {
   uint32_t line_bytes = 64;
   uint64_t lines = 0;  // with coherence misses
@@ -60,6 +69,9 @@ struct SharingReport {
 SharingReport make_report(std::vector<SharedLine> lines, uint32_t line_bytes, size_t top);
 
 std::string text_of(const SharingReport& report);
+
+// "counters[3].hits", "gd+40", "tls[0] of thread 1", "stack of thread 0 -56".
+std::string name_of(const DataName& data);
 
 // "file.c:12" with only the last part of the path; empty when unknown.
 std::string short_source(const SourceFrame& frame);

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <set>
 
+#include "analysis/sharing/describe_places.h"
 #include "analysis/sharing/sharing_report.h"
 
 namespace simrun::analysis {
@@ -34,46 +35,23 @@ const char* word(Verdict verdict) {
   return "no misses";
 }
 
+std::string text_of(const SourceFrame& frame) {
+  const std::string source = short_source(frame);
+  return source.empty() ? frame.function : fmt::format("{} {}", source, frame.function);
+}
+
 std::string code_of(const SharingUse& use) {
   if (use.frames.empty()) return fmt::format("{:#x} {}", use.pcs.front(), use.module.substr(use.module.rfind('/') + 1));
-  const SourceFrame& f = use.frames.front();
-  const std::string source = short_source(f);
-  std::string text = source.empty() ? f.function : fmt::format("{} {}", source, f.function);
-  if (use.frames.size() > 1) text += " (inlined in " + use.frames[1].function + ")";
+  auto own = std::find_if(use.frames.begin(), use.frames.end(),
+                          [](const SourceFrame& f) { return !f.file.empty() && !is_of_a_library(f.file); });
+  if (own == use.frames.end()) own = use.frames.begin();
+  std::string text = text_of(*own);
+  if (own + 1 != use.frames.end()) text += " (inlined in " + own[1].function + ")";
+  if (own != use.frames.begin()) text += ", by " + text_of(use.frames.front());
   return text;
 }
 
-std::string data_of(const SharingUse& use) {
-  const DataName& d = use.data;
-  if (!d.member.empty()) {
-    const uint64_t within = d.offset - d.part;
-    return within == 0 ? d.object + d.member : fmt::format("{}{}+{}", d.object, d.member, within);
-  }
-  if (d.kind != PlaceKind::kModule && d.kind != PlaceKind::kHeap && d.kind != PlaceKind::kMapping) return d.object;
-  return d.offset == 0 ? d.object : fmt::format("{}+{}", d.object, d.offset);
-}
-
-struct Totals {
-  uint64_t accesses = 0, moves = 0;
-};
-
-uint64_t moves_of(const SharingUse& use) { return use.false_misses + use.true_misses + use.upgrades; }
-
-Totals totals_of(const SharingLine& line) {
-  Totals all;
-  for (const SharingUse& use : line.uses) {
-    all.accesses += use.reads + use.writes;
-    all.moves += moves_of(use);
-  }
-  return all;
-}
-
-// Rows that the table shows: with a hundredth of the line's accesses, or of its misses and upgrades.
-bool matters(const SharingUse& use, const Totals& all) {
-  return 100 * moves_of(use) >= std::max<uint64_t>(all.moves, 1) || 100 * (use.reads + use.writes) >= all.accesses;
-}
-
-void put_objects(Buffer& out, const SharingLine& line, const Totals& all) {
+void put_objects(Buffer& out, const SharingLine& line, const UseTotals& all) {
   std::set<std::string> seen;
   for (const SharingUse& use : line.uses) {
     if (!matters(use, all) || !seen.insert(use.data.object).second) continue;
@@ -96,7 +74,7 @@ void put_line(Buffer& out, const SharingLine& line, size_t rank) {
                  fmt::join(line.threads, ", "));
   if (line.stall_cycles != 0) fmt::format_to(to, "; about {} cycles of waiting", grouped(line.stall_cycles));
   fmt::format_to(to, "\n");
-  const Totals all = totals_of(line);
+  const UseTotals all = totals_of(line);
   put_objects(out, line, all);
   fmt::format_to(to, "      {:>6} {:>4} {:>6} {:>12} {:>12} {:>10} {:>10} {:>10}  {}\n", "offset", "size", "thread",
                  "reads", "writes", "false", "true", "upgrades", "data; source line");
@@ -108,7 +86,7 @@ void put_line(Buffer& out, const SharingLine& line, size_t rank) {
     }
     fmt::format_to(to, "      {:>6} {:>4} {:>6} {:>12} {:>12} {:>10} {:>10} {:>10}  {}; {}\n", use.offset, use.bytes,
                    use.thread, grouped(use.reads), grouped(use.writes), grouped(use.false_misses),
-                   grouped(use.true_misses), grouped(use.upgrades), data_of(use), code_of(use));
+                   grouped(use.true_misses), grouped(use.upgrades), name_of(use.data), code_of(use));
   }
   if (left_out != 0)
     fmt::format_to(to, "      and {} rows with less than 1% of the misses and of the accesses\n", left_out);

@@ -11,7 +11,9 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 
+#include "analysis/symbols/units.h"
 #include "analysis/symbols/variables.h"
 
 namespace simrun::analysis {
@@ -38,26 +40,23 @@ std::string hexadecimal(const unsigned char* bytes, int count) {
   return text;
 }
 
-// The name that a programmer gave; the linkage name has the namespaces and arguments.
+// The name that a programmer gave; the linkage name has the namespaces and arguments, unless it is one of Rust (_R...),
+// which is not known here.
 std::string name_of(Dwarf_Die* die) {
   Dwarf_Attribute attribute;
   const char* linkage = nullptr;
   if (dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute) != nullptr) linkage = dwarf_formstring(&attribute);
-  if (linkage != nullptr) return demangle(linkage);
+  if (linkage != nullptr && !std::string_view(linkage).starts_with("_R")) return demangle(linkage);
   return text_or_empty(dwarf_diename(die));
 }
 
 // Where an inlined call stands in its caller.
-void set_call_site(Dwarf_Die* inlined, Dwarf_Die* unit, SourceFrame& caller) {
+void set_call_site(Dwarf_Die* inlined, SourceFrame& caller) {
   Dwarf_Attribute attribute;
-  Dwarf_Word value = 0;
-  if (dwarf_attr(inlined, DW_AT_call_line, &attribute) != nullptr && dwarf_formudata(&attribute, &value) == 0)
-    caller.line = static_cast<uint32_t>(value);
-  Dwarf_Files* files = nullptr;
-  size_t count = 0;
-  if (dwarf_attr(inlined, DW_AT_call_file, &attribute) != nullptr && dwarf_formudata(&attribute, &value) == 0 &&
-      dwarf_getsrcfiles(unit, &files, &count) == 0 && value < count)
-    caller.file = text_or_empty(dwarf_filesrc(files, value, nullptr, nullptr));
+  Dwarf_Word line = 0;
+  if (dwarf_attr(inlined, DW_AT_call_line, &attribute) != nullptr && dwarf_formudata(&attribute, &line) == 0)
+    caller.line = static_cast<uint32_t>(line);
+  if (std::string file = file_of(inlined, DW_AT_call_file); !file.empty()) caller.file = std::move(file);
 }
 
 }  // namespace
@@ -70,11 +69,16 @@ struct ModuleSymbols::Implementation {
     bool executable;
   };
   std::vector<Segment> segments;
-  std::unique_ptr<Variables> variables;  // made when first asked
+  std::unique_ptr<Units> units;          // made when first asked
+  std::unique_ptr<Variables> variables;  // likewise
 
   ~Implementation() {
     variables.reset();
     if (dwfl != nullptr) dwfl_end(dwfl);
+  }
+  const Unit* unit_at(uint64_t address) {
+    if (!units) units = std::make_unique<Units>(module);
+    return units->at(address);
   }
   Variables& all_variables() {
     if (!variables) variables = std::make_unique<Variables>(module);
@@ -123,10 +127,11 @@ bool ModuleSymbols::has_debug_information() {
 }
 
 std::optional<uint64_t> ModuleSymbols::address_of_offset(uint64_t offset) const {
-  // Mappings start at page boundaries, somewhat before the segment does.
+  // Mappings start at page boundaries, somewhat before the segment does. Other segments may lie in the same page of the
+  // file (lld).
   constexpr uint64_t kPage = 4096;
   for (const auto& s : implementation_->segments)
-    if (offset >= s.offset / kPage * kPage && offset < s.offset + std::max<uint64_t>(s.bytes, 1))
+    if (s.executable && offset >= s.offset / kPage * kPage && offset < s.offset + std::max<uint64_t>(s.bytes, 1))
       return s.address + offset - s.offset;
   return std::nullopt;
 }
@@ -157,36 +162,28 @@ std::vector<SourceFrame> ModuleSymbols::frames(uint64_t address) {
     return s.executable && address >= s.address && address - s.address < s.bytes;
   });
   if (!is_code) return {};
-  Dwfl_Module* module = implementation_->module;
   SourceFrame innermost;
-  if (Dwfl_Line* line = dwfl_module_getsrc(module, address)) {
+  const Unit* unit = implementation_->unit_at(address);
+  if (Dwarf_Line* line = unit == nullptr ? nullptr : dwarf_getsrc_die(unit->die, address - unit->bias)) {
     int number = 0;
-    innermost.file = text_or_empty(dwfl_lineinfo(line, nullptr, &number, nullptr, nullptr, nullptr));
+    dwarf_lineno(line, &number);
+    innermost.file = text_or_empty(dwarf_linesrc(line, nullptr, nullptr));
     innermost.line = static_cast<uint32_t>(number);
   }
   std::vector<SourceFrame> frames;
-  Dwarf_Addr bias = 0;
-  Dwarf_Die* unit = dwfl_module_addrdie(module, address, &bias);
-  // Of an inlined function, dwarf_getscopes() gives what is around its definition; asked for is what is around the
-  // call.
-  Dwarf_Die *innermost_scopes = nullptr, *scopes = nullptr;
-  int count = unit == nullptr ? 0 : dwarf_getscopes(unit, address - bias, &innermost_scopes);
-  if (count > 0) count = dwarf_getscopes_die(&innermost_scopes[0], &scopes);
-  std::free(innermost_scopes);
+  std::vector<Dwarf_Die> calls;
+  if (unit != nullptr) calls = calls_around(content_of(unit->die), address - unit->bias);
   SourceFrame next = innermost;
-  for (int k = 0; k < count; ++k) {
-    const int tag = dwarf_tag(&scopes[k]);
-    if (tag != DW_TAG_subprogram && tag != DW_TAG_inlined_subroutine) continue;
-    next.function = name_of(&scopes[k]);
+  for (; !calls.empty(); calls.pop_back()) {
+    next.function = name_of(&calls.back());
     frames.push_back(next);
-    if (tag == DW_TAG_subprogram) break;
-    set_call_site(&scopes[k], unit, next);
+    set_call_site(&calls.back(), next);
   }
-  std::free(scopes);
   if (!frames.empty()) return frames;
   GElf_Off offset = 0;
   GElf_Sym symbol;
-  const char* name = dwfl_module_addrinfo(module, address, &offset, &symbol, nullptr, nullptr, nullptr);
+  const char* name =
+      dwfl_module_addrinfo(implementation_->module, address, &offset, &symbol, nullptr, nullptr, nullptr);
   // Hand-written code has symbols without a size; a symbol far below says nothing.
   constexpr GElf_Off kFarthest = 4096;
   if (name != nullptr && offset >= (symbol.st_size != 0 ? symbol.st_size : kFarthest)) name = nullptr;

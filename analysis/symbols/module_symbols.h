@@ -51,7 +51,8 @@ class ModuleSymbols {
   const std::string& build_id() const { return build_id_; }
   bool has_debug_information();
 
-  // File address of the byte at `offset` of the file, by its loadable segments.
+  // File address of the code at `offset` of the file, or of the page that its mapping begins with, by its loadable
+  // segments.
   std::optional<uint64_t> address_of_offset(uint64_t offset) const;
   // Defined functions whose names are among `names`.
   std::vector<FunctionSymbol> functions(const std::vector<std::string>& names);

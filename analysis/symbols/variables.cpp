@@ -4,7 +4,10 @@
 #include <elfutils/libdw.h>
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <vector>
+
+#include "analysis/symbols/units.h"
 
 namespace simrun::analysis {
 
@@ -27,7 +30,9 @@ bool type_of(Dwarf_Die* die, Dwarf_Die* type) {
   Dwarf_Die direct;
   if (dwarf_formref_die(&attribute, &direct) == nullptr) return false;
   if (dwarf_peel_type(&direct, type) != 0) return false;
-  // A declaration whose definition is in a type unit or another unit has no size; nothing more can be said then.
+  // A declaration whose definition is in another unit has no size, and nothing more can be said; one in a type unit
+  // (-fdebug-types-section) tells which.
+  if (dwarf_attr(type, DW_AT_signature, &attribute) != nullptr) dwarf_formref_die(&attribute, type);
   return true;
 }
 
@@ -125,12 +130,46 @@ void describe_member(Dwarf_Die type, VariablePlace& place) {
   }
 }
 
+// What an operation of a location pushes: its operand, or what that is an index of in .debug_addr.
+std::optional<uint64_t> operand(Dwarf_Attribute* location, const Dwarf_Op& operation) {
+  const uint8_t kind = operation.atom;
+  const bool is_address = kind == DW_OP_addrx || kind == DW_OP_GNU_addr_index;
+  if (!is_address && kind != DW_OP_constx && kind != DW_OP_GNU_const_index) return operation.number;
+  Dwarf_Attribute attribute;
+  Dwarf_Word value = 0;
+  if (dwarf_getlocation_attr(location, &operation, &attribute) != 0) return std::nullopt;
+  if ((is_address ? dwarf_formaddr : dwarf_formudata)(&attribute, &value) != 0) return std::nullopt;
+  return value;
+}
+
+// The namespaces and classes around the declaration that a definition outside of them refers to.
+std::string scope_of_declaration(Dwarf_Die* definition) {
+  Dwarf_Attribute attribute;
+  Dwarf_Die declaration, *scopes = nullptr;
+  if (dwarf_attr(definition, DW_AT_specification, &attribute) == nullptr ||
+      dwarf_formref_die(&attribute, &declaration) == nullptr)
+    return "";
+  std::string scope;
+  const int count = dwarf_getscopes_die(&declaration, &scopes);
+  for (int k = 1; k < count; ++k) {
+    const int tag = dwarf_tag(&scopes[k]);
+    const std::string name = text_or_empty(dwarf_diename(&scopes[k]));
+    const bool names = tag == DW_TAG_namespace || tag == DW_TAG_class_type || tag == DW_TAG_structure_type;
+    if (names && !name.empty()) scope = name + "::" + scope;
+  }
+  std::free(scopes);
+  return scope;
+}
+
 }  // namespace
 
 Variables::Variables(Dwfl_Module* module) {
   Dwarf_Addr bias = 0;
   Dwarf_Die* unit = nullptr;
-  while ((unit = dwfl_module_nextcu(module, unit, &bias)) != nullptr) walk(unit, "", bias);
+  while ((unit = dwfl_module_nextcu(module, unit, &bias)) != nullptr) {
+    Dwarf_Die content = content_of(unit);
+    walk(&content, "", bias);
+  }
 }
 
 void Variables::walk(Dwarf_Die* parent, const std::string& scope, Dwarf_Addr bias) {
@@ -162,17 +201,20 @@ void Variables::add(Dwarf_Die* die, const std::string& scope, Dwarf_Addr bias) {
   Dwarf_Attribute attribute;
   Dwarf_Op* operations = nullptr;
   size_t count = 0;
-  if (dwarf_attr(die, DW_AT_location, &attribute) == nullptr ||
-      dwarf_getlocation(&attribute, &operations, &count) != 0 || count == 0)
-    return;
+  if (dwarf_attr(die, DW_AT_location, &attribute) == nullptr) return;
+  // Go has a block where DWARF 4 wants an expression, and libdw refuses it. Up to 127 bytes they are written alike.
+  if (attribute.form == DW_FORM_block1 && *attribute.valp < 128) attribute.form = DW_FORM_exprloc;
+  if (dwarf_getlocation(&attribute, &operations, &count) != 0 || count == 0) return;
   Dwarf_Die type;
   const uint64_t size = type_of(die, &type) ? size_of(&type) : 0;
   const Variable variable{*die, scope, size};
-  const uint8_t last = operations[count - 1].atom;
-  if (count == 1 && last == DW_OP_addr)
-    by_address_.emplace(operations[0].number + bias, variable);
+  const uint8_t first = operations[0].atom, last = operations[count - 1].atom;
+  const auto value = operand(&attribute, operations[0]);
+  if (!value) return;
+  if (count == 1 && (first == DW_OP_addr || first == DW_OP_addrx || first == DW_OP_GNU_addr_index))
+    by_address_.emplace(*value + bias, variable);
   else if (count == 2 && (last == DW_OP_GNU_push_tls_address || last == DW_OP_form_tls_address))
-    by_thread_local_.emplace(operations[0].number, variable);
+    by_thread_local_.emplace(*value, variable);
 }
 
 std::optional<VariablePlace> Variables::at(const Table& table, uint64_t address) {
@@ -186,11 +228,12 @@ std::optional<VariablePlace> Variables::at(const Table& table, uint64_t address)
   Dwarf_Attribute linkage;
   const char* mangled =
       dwarf_attr_integrate(&die, DW_AT_linkage_name, &linkage) == nullptr ? nullptr : dwarf_formstring(&linkage);
-  place.name = mangled != nullptr ? demangle(mangled) : variable.scope + text_or_empty(dwarf_diename(&die));
+  place.name = mangled != nullptr ? demangle(mangled)
+                                  : variable.scope + scope_of_declaration(&die) + text_or_empty(dwarf_diename(&die));
   place.offset = address - start;
   place.size = variable.size;
   // A definition outside its class or namespace leaves file and line to the declaration unless it has its own.
-  place.file = text_or_empty(dwarf_decl_file(&die));
+  place.file = file_of(&die, DW_AT_decl_file);
   int line = 0;
   if (dwarf_decl_line(&die, &line) == 0) place.line = static_cast<uint32_t>(line);
   if (type_of(&die, &type)) describe_member(type, place);

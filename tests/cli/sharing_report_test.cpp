@@ -90,6 +90,64 @@ TEST_F(SharingReportTest, MixedNamesBoth) {
   EXPECT_NE(r.top[0].fix.find("lines of their own"), std::string::npos);
 }
 
+TEST_F(SharingReportTest, WhatAThreadLookedAtOnceIsNotKeptApart) {
+  LineUse once = use(space, 1, 0x10000, 8, 0, 0);
+  once.reads = once.writes = 1;
+  const LineUse first = use(space, 1, 0x10000, 0, 500, 0), second = use(space, 2, 0x10000, 8, 480, 5);
+  const auto r = report({line_of(0x10000, {first, second, once})});
+  EXPECT_NE(r.top[0].fix.find("0 to 7 (thread 1), 8 to 15 (thread 2)"), std::string::npos) << r.top[0].fix;
+}
+
+TEST_F(SharingReportTest, StacksHaveNoMembers) {
+  space.start_thread(0, 0, 0x7fff00000100);
+  const auto r = report(
+      {line_of(0x7fff00000000, {use(space, 1, 0x7fff00000000, 0, 500, 0), use(space, 2, 0x7fff00000000, 8, 480, 5)})});
+  EXPECT_EQ(r.top[0].uses[1].data.offset, -248);
+  EXPECT_EQ(r.top[0].fix,
+            "put the variables at 'stack of thread 0 -256', 'stack of thread 0 -248' on different lines: alignas(64)");
+  EXPECT_NE(analysis::text_of(r).find("stack of thread 0 -248;"), std::string::npos);
+}
+
+TEST_F(SharingReportTest, AboveTheThreadPointer) {
+  space.start_thread(0, 0x7f0000000000, 0x7fff00000100);
+  const auto r = report(
+      {line_of(0x7f0000000000, {use(space, 1, 0x7f0000000000, 0, 500, 0), use(space, 2, 0x7f0000000000, 8, 480, 5)})});
+  EXPECT_EQ(r.top[0].uses[1].data.object, "thread-local memory of thread 0");
+  EXPECT_EQ(r.top[0].uses[1].data.offset, 8);
+}
+
+TEST_F(SharingReportTest, NoBlockOfTheHeap) {
+  space.set_break(0x600000);
+  space.set_break(0x700000);
+  const auto r =
+      report({line_of(0x600040, {use(space, 1, 0x600040, 0, 500, 0), use(space, 2, 0x600040, 8, 480, 5)})});
+  EXPECT_EQ(r.top[0].uses[1].data.offset, 0x48);
+  EXPECT_EQ(r.top[0].fix.find("members"), std::string::npos) << r.top[0].fix;
+  EXPECT_NE(r.top[0].fix.find("in no block of the heap"), std::string::npos) << r.top[0].fix;
+}
+
+TEST_F(SharingReportTest, AMemberStandsBeforeTheThread) {
+  analysis::DataName data;
+  data.kind = analysis::PlaceKind::kThread;
+  data.object = "own of thread 1";
+  data.member = "[3]";
+  data.offset = 25;
+  data.part = 24;
+  EXPECT_EQ(name_of(data), "own[3]+1 of thread 1");
+}
+
+TEST_F(SharingReportTest, LineOfTheProgramRatherThanOfAHeader) {
+  auto r = report({line_of(0x10000, {use(space, 1, 0x10000, 0, 500, 0), use(space, 2, 0x10000, 8, 480, 5)})});
+  r.top[0].uses[0].frames = {{"std::add(int)", "/usr/lib/gcc/../../include/c++/12/bits/atomic_base.h", 618},
+                             {"work()", "/home/a/work.cpp", 30},
+                             {"main", "/home/a/main.cpp", 7}};
+  r.top[0].uses[1].frames = {{"std::add(int)", "/usr/include/c++/12/bits/atomic_base.h", 618}};
+  const std::string text = analysis::text_of(r);
+  const char* const own = "; work.cpp:30 work() (inlined in main), by atomic_base.h:618 std::add(int)\n";
+  EXPECT_NE(text.find(own), std::string::npos) << text;
+  EXPECT_NE(text.find("; atomic_base.h:618 std::add(int)\n"), std::string::npos) << text;
+}
+
 TEST_F(SharingReportTest, OrderAndLimit) {
   std::vector<SharedLine> lines;
   for (uint64_t i = 1; i <= 5; ++i)

@@ -26,6 +26,14 @@ CASES = {
                          least=500, fix=['total']),
     'freed_blocks': dict(verdict='false', objects=['heap block of 8 bytes', 'make_first'], kind='heap', marks=['ADD'], threads={1, 2},
                          least=500, also='make_second', fix=['make_first', 'make_second']),
+    'first_thread_local': dict(verdict='false', objects=['own of thread 0'], kind='thread', members={f'[{i}]' for i in range(4)},
+                               marks=['MARK'], threads={1, 2, 3, 4}, least=1000, fix=['own[0] of thread 0', '64']),
+    'after_others': dict(verdict='false', objects=['own of thread 4'], kind='thread', members={f'[{i}]' for i in range(4)},
+                         marks=['MARK'], threads={5, 6, 7, 8}, least=1000, fix=['own[0] of thread 4', '64']),
+    'shared_segment': dict(verdict='false', objects=['mapping of 8192 bytes', 'main'], kind='mapping', offsets={0, 8, 16, 24},
+                           marks=['MARK'], threads={1, 2, 3, 4}, least=1000, fix=['64']),
+    'library_block': dict(verdict='false', objects=['heap block', 'main'], kind='heap', marks=['MARK'], threads=[{1, 2, 3, 4}, {1, 2, 3}, {2, 3, 4}],
+                          least=1000, allocated='ALLOCATED', fix=['64']),
 }
 # Of whom no line may be left, and the verdict that a line of it must not have.
 PADDED = {'global_array': 'counters', 'heap_block': 'make_counters', 'struct_members': 'shop::statistics',
@@ -118,9 +126,9 @@ def main():
     simrun, sources, folder, name = sys.argv[1:]
     report, table = run(simrun, os.path.join(folder, name), folder)
     check_laws(report, table)
-    base = name.removesuffix('_padded')
-    if name == base:
-        check(CASES[name], name, report, table, sources)
+    base = name.removesuffix('_padded').removesuffix('_lld')
+    if not name.endswith('_padded'):
+        check(CASES[base], base, report, table, sources)
         return
     if base == 'true_sharing':  # nothing to pad: it is what it was
         check(CASES[base], base, report, table, sources)

@@ -1,5 +1,10 @@
 // Call stacks and places from events, without a program.
+#include <elf.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
 
 #include "analysis/memory/address_space.h"
 #include "analysis/memory/call_stack.h"
@@ -99,6 +104,8 @@ TEST(AddressSpace, MappingsAreCut) {
   EXPECT_EQ(space.place(0x102000), (Place{PlaceKind::kMapping, 0, 0x2000}));
   space.map_memory(0x0ff000, 0x10000, 0, 0, true);
   EXPECT_EQ(space.place(0x102000), (Place{PlaceKind::kMapping, 1, 0x3000}));
+  space.unmap_at(0x0ff000);
+  EXPECT_EQ(space.place(0x102000).kind, PlaceKind::kUnknown);
 }
 
 TEST(AddressSpace, StacksOfThreads) {
@@ -111,6 +118,81 @@ TEST(AddressSpace, StacksOfThreads) {
   EXPECT_EQ(space.place(0x7e0000080000).kind, PlaceKind::kStack);
   EXPECT_EQ(space.place(0x7e0000080000).id, 1u);
   EXPECT_EQ(space.place(0x7e00000ff6f0), (Place{PlaceKind::kThread, 1, 0x10}));
+}
+
+// As lld lays it out: the code begins in the page of the file that the headers are in. With 64 thread-local bytes.
+std::string made_module() {
+  struct {
+    Elf64_Ehdr header{};
+    Elf64_Phdr segments[3]{};
+    char rest[0xf90]{};
+  } file;
+  std::copy_n(ELFMAG, SELFMAG, file.header.e_ident);
+  file.header.e_ident[EI_CLASS] = ELFCLASS64;
+  file.header.e_ident[EI_DATA] = ELFDATA2LSB;
+  file.header.e_ident[EI_VERSION] = EV_CURRENT;
+  file.header.e_type = ET_DYN;
+  file.header.e_machine = EM_X86_64;
+  file.header.e_version = EV_CURRENT;
+  file.header.e_phoff = sizeof file.header;
+  file.header.e_ehsize = sizeof file.header;
+  file.header.e_phentsize = sizeof file.segments[0];
+  file.header.e_phnum = 3;
+  file.segments[0] = {PT_LOAD, PF_R, 0, 0, 0, 0xe3c, 0xe3c, 0x1000};
+  file.segments[1] = {PT_LOAD, PF_R | PF_X, 0xe40, 0x1e40, 0x1e40, 0x1c0, 0x1c0, 0x1000};
+  file.segments[2] = {PT_TLS, PF_R, 0, 0, 0, 0, 64, 64};
+  const auto path = std::filesystem::temp_directory_path() / ("simrun_memory_test." + std::to_string(getpid()));
+  std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(&file), sizeof file);
+  return path;
+}
+
+TEST(AddressSpace, CodeThatSharesAPageOfTheFile) {
+  const std::string path = made_module();
+  AddressSpace space;
+  EXPECT_EQ(space.map_module(path, 0x10000, 0x12000, 0x11000, 0), 0);
+  EXPECT_EQ(space.code_place(0x11e50), (Place{PlaceKind::kModule, 0, 0x1e50}));
+  std::filesystem::remove(path);
+}
+
+TEST(AddressSpace, ThreadsThatHaveEnded) {
+  AddressSpace space;
+  space.start_thread(0, 0x7f0000001000, 0x7fffffffe000);
+  space.map_memory(0x7e0000000000, 0x100000, 0, 0, false);
+  space.start_thread(1, 0x7e00000ff700, 0x7e00000fe000);
+  space.start_thread(2, 0x7e00000ff700, 0x7e00000fe000);  // before it is heard that 1 has ended
+  EXPECT_EQ(space.place(0x7e0000080000), (Place{PlaceKind::kStack, 2, 0x80000}));
+  EXPECT_EQ(space.place(0x7e00000ff6f0), (Place{PlaceKind::kThread, 2, 0x10}));
+  space.end_thread(1);
+  space.end_thread(2);
+  EXPECT_EQ(space.place(0x7e0000080000).kind, PlaceKind::kMapping);
+  space.end_thread(0);
+  EXPECT_EQ(space.place(0x7fffffffd000).kind, PlaceKind::kStack);  // it is still there
+  EXPECT_EQ(space.place(0x7fffffffd000).id, 0u);
+}
+
+TEST(AddressSpace, FirstThreadsThreadLocalMemory) {
+  const std::string path = made_module();
+  AddressSpace space;
+  space.map_module(path, 0x10000, 0x12000, 0x11000, 0);
+  space.map_memory(0x7f0000000000, 0x3000, 0, 0, false);
+  space.start_thread(0, 0x7f0000001740, 0x7fffffffe000);
+  EXPECT_EQ(space.place(0x7f0000001700), (Place{PlaceKind::kThread, 0, 0x40}));
+  EXPECT_EQ(space.place(0x7f0000001748).kind, PlaceKind::kThread);
+  EXPECT_EQ(space.place(0x7f0000000000).kind, PlaceKind::kMapping);
+  space.set_break(0x500000);  // of a static program
+  space.set_break(0x521000);
+  space.set_thread_pointer(0, 0x500700);
+  EXPECT_EQ(space.place(0x5006c0), (Place{PlaceKind::kThread, 0, 0x40}));
+  EXPECT_EQ(space.place(0x500600), (Place{PlaceKind::kBreak, 0, 0x600}));
+  std::filesystem::remove(path);
+}
+
+TEST(AddressSpace, StackOfAProcessThatWasForked) {
+  AddressSpace space;
+  space.start_thread(0, 0x7f0000001000, 0x7fffffffe000);
+  AddressSpace child = space;
+  child.start_thread(3, 0x7f0000001000, 0x7fffffffd000);
+  EXPECT_EQ(child.place(0x7fffffffc000), (Place{PlaceKind::kStack, 3, 0x1000}));
 }
 
 TEST(AddressSpace, FilesThatAreNoModules) {
