@@ -305,6 +305,23 @@ def making_threads(simrun, program):
             child.kill()
 
 
+def computing(simrun, program):
+    """Threads that are there are all read, though those that came first always have more to be read."""
+    for options in [('--mode', 'trace'), ('-c', 'l3_8core')]:
+        child = start(program)
+        time.sleep(0.2)
+        try:
+            results = attach(simrun, child, *options, '--instructions', '40M')
+            counts = sorted(t['instructions'] for t in results['threads'])[1:]
+            if len(counts) != 4 or counts[0] < counts[-1] / 4:
+                fail(f'{options}: the threads executed {counts}')
+            child.communicate('x', timeout=60)
+            if child.returncode != 0:
+                fail(f'the program ended with status {child.returncode}')
+        finally:
+            child.kill()
+
+
 CASES = {'trace': lambda s, c: counted(s, c, '--mode', 'trace'), 'count': lambda s, c: counted(s, c, '--mode', 'count'),
          'null': lambda s, c: attach(s, c, '--mode', 'null', '--for', '500ms'), 'twice': twice,
          'killed': killed('trace'), 'killed_count': killed('count'), 'killed_null': killed('null'),
@@ -320,6 +337,8 @@ def main():
         return forking(simrun)
     if case == 'signalled':
         return signalled(simrun, program)
+    if case == 'computing':
+        return computing(simrun, program)
     if case == 'limits':
         return limits(simrun, program)
     if case == 'making_threads':
