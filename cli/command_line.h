@@ -39,6 +39,9 @@ class CommandLine {
   // throws UserError when there are none. Throws likewise.
   Words parse_with_program(const Words& words);
 
+  // Whether the words that were parsed have this option.
+  bool has(const std::string& option) const { return app_.count(option) != 0; }
+
   // Throws UserError, exit status 2, with a pointer to the help.
   [[noreturn]] void usage_error(const std::string& what) const;
 

@@ -81,6 +81,7 @@ void finish_output() {
 int run(const Words& given) {
   keep_standard_descriptors();
   find_machines();
+  configs::set_warning_writer([](const std::string& what) { print_error("simrun: warning: {}\n", what); });
   const Words words = with_name_first(given);
   const SubCommand* named = words.empty() ? nullptr : find_sub_command(words[0]);
   if (named == nullptr) refuse_unknown_command(words);

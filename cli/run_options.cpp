@@ -57,7 +57,7 @@ std::string commands_and_examples() {
 }
 
 void add_model_options(CLI::App& run, RunOptions& o) {
-  run.add_option("--interval", o.interval, "Counts over time: for each N instructions of all threads")
+  run.add_option("--interval", o.interval, "Counts over time, in the result files: for each N instructions of all threads")
       ->transform(instruction_count(kShortestInterval, kLongestInterval))
       ->type_name("N")
       ->group("Model");
@@ -67,7 +67,9 @@ void add_model_options(CLI::App& run, RunOptions& o) {
       ->group("Model");
   run.add_option(
          "--sweep", o.sweeps,
-         "Simulate a machine for each value of a key, all in one run: L2.size=256KiB,512KiB; again: combinations")
+         "Simulate a machine for each value of a key, all in one run: L2.size=256KiB,512KiB; again, with another key: "
+         "combinations. No lists (prefetch)")
+      ->allow_extra_args(false)
       ->type_name("KEY=V1,V2,...")
       ->group("Model");
   run.add_option("--miss-curve", o.miss_curve, "Misses of every size of a level (L1D, L2, ...), fully associative")
@@ -94,8 +96,13 @@ void check_model_options(const CommandLine& line, const RunOptions& o) {
     line.usage_error("--order recorded needs the stream: --mode sim or trace");
   if (any && o.mode != RunMode::kSim)
     line.usage_error("--interval, --sim-threads, --sweep, --miss-curve, --details and --check need the cache model (--mode sim)");
+  if ((line.has("--config") || line.has("--time-slice")) && o.mode != RunMode::kSim)
+    line.usage_error("--config and --time-slice need the cache model (--mode sim)");
+  if (line.has("--top") && !o.details) line.usage_error("--top goes with --details");
   if (!o.sweeps.empty() && (!o.miss_curve.empty() || o.interval != 0))
     line.usage_error("--sweep does not go with --miss-curve or --interval");
+  if (o.interval != 0 && o.json_file.empty() && o.hdf5_file.empty() && o.csv_file.empty())
+    line.usage_error("--interval is not in the report: it goes with --json, --hdf5 or --csv");
   if (!o.miss_curve.empty() && o.sim_threads > 1) line.usage_error("--miss-curve is made by one thread");
 }
 

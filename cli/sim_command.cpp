@@ -53,11 +53,13 @@ void add_model_options(CLI::App& app, SimOptions& o) {
       ->transform(whole_number(1, 256))
       ->type_name("N");
   app.add_option("--sweep", o.sweeps,
-                 "Simulate a machine for each value of a key, all at once: L2.size=256KiB,512KiB; again: combinations")
+                 "Simulate a machine for each value of a key, all at once: L2.size=256KiB,512KiB; again, with another key: "
+                 "combinations. No lists (prefetch)")
+      ->allow_extra_args(false)
       ->type_name("KEY=V1,V2,...");
   app.add_option("--miss-curve", o.miss_curve, "Misses of every size of a level (L1D, L2, ...), fully associative")
       ->type_name("LEVEL");
-  app.add_option("--interval", o.interval, "Counts over time: for each N instructions of all threads")
+  app.add_option("--interval", o.interval, "Counts over time, in the result files: for each N instructions of all threads")
       ->transform(instruction_count(kShortestInterval, kLongestInterval))
       ->type_name("N");
   app.add_flag("--check", o.check, "Check the model's state and balances at the end");
@@ -74,6 +76,9 @@ void check_model_options(const CommandLine& line, const SimOptions& o) {
     line.usage_error("--miss-curve is of one machine, made by one thread");
   if (o.interval != 0 && !(o.sweeps.empty() && o.miss_curve.empty()))
     line.usage_error("--interval goes without --sweep and --miss-curve");
+  if (o.interval != 0 && o.json_file.empty() && o.hdf5_file.empty() && o.csv_file.empty())
+    line.usage_error("--interval is not in the report: it goes with --json, --hdf5 or --csv");
+  if (line.has("--top") && !o.details) line.usage_error("--top goes with --details");
 }
 
 SimOptions parse(const Words& words) {

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <optional>
+#include <set>
 #include <vector>
 
 #include "base/user_error.h"
@@ -43,18 +43,30 @@ uint64_t size_of(const std::string& text) {
   return number << (unit == "K" ? 10 : unit == "M" ? 20 : unit == "G" ? 30 : 0);
 }
 
-// How many processors "0-3,8-11" names.
-uint32_t processors_in(const std::string& list) {
-  uint32_t count = 0;
+// The processors that "0-3,8-11" names.
+std::vector<uint64_t> processors_in(const std::string& list) {
+  std::vector<uint64_t> numbers;
   for (size_t at = 0; at < list.size();) {
     const size_t comma = std::min(list.find(',', at), list.size());
     const std::string range = list.substr(at, comma - at);
     std::string rest;
     const uint64_t first = leading_number(range, &rest);
-    count += rest.starts_with("-") ? static_cast<uint32_t>(leading_number(rest.substr(1)) - first + 1) : 1;
+    const uint64_t last = rest.starts_with("-") ? leading_number(rest.substr(1)) : first;
+    for (uint64_t number = first; number <= last; ++number) numbers.push_back(number);
     at = comma + 1;
   }
-  return count;
+  return numbers;
+}
+
+// The other way round.
+std::string list_of(const std::vector<uint64_t>& numbers) {
+  std::string list;
+  for (size_t first = 0, next = 0; first < numbers.size(); first = next) {
+    for (next = first + 1; next < numbers.size() && numbers[next] == numbers[next - 1] + 1;) ++next;
+    list += fmt::format("{}{}", first == 0 ? "" : ",", numbers[first]);
+    if (next - first > 1) list += fmt::format("-{}", numbers[next - 1]);
+  }
+  return list;
 }
 
 struct CacheFile {
@@ -62,8 +74,14 @@ struct CacheFile {
   std::string type;  // "Data", "Instruction", "Unified"
   sim::CacheShape shape;
   uint64_t line = 0;
-  uint32_t shared_by = 0;
+  std::vector<uint64_t> shared_by;  // processors
 };
+
+struct Processor {
+  std::vector<CacheFile> caches;
+  uint64_t core = 0;  // the first processor of those that share its level 1
+};
+using Processors = std::map<uint64_t, Processor>;  // by number
 
 CacheFile read_cache(const fs::path& directory) {
   const auto number = [&](const char* name) { return leading_number(first_line(directory / name)); };
@@ -78,7 +96,7 @@ CacheFile read_cache(const fs::path& directory) {
   if (cache.shape.ways == 0 && sets != 0 && cache.line != 0)
     cache.shape.ways = static_cast<uint32_t>(cache.shape.size_bytes / (sets * cache.line));
   if (cache.level == 0 || cache.line == 0 || cache.shape.size_bytes == 0 || cache.shape.ways == 0 ||
-      cache.shared_by == 0)
+      cache.shared_by.empty())
     throw UserError(
         fmt::format("{}: this machine's kernel does not say the size, ways, line and sharing of this cache{}",
                     directory.string(), kInstead),
@@ -94,27 +112,57 @@ std::vector<CacheFile> caches_of(const fs::path& processor) {
 }
 
 // cpu0, cpu1, ... that are on line (those off line have no cache directory).
-std::vector<fs::path> processors(const fs::path& directory) {
-  std::map<uint64_t, fs::path> found;
+Processors read_processors(const fs::path& directory) {
+  Processors processors;
   std::error_code error;
   for (fs::directory_iterator entry(directory, error), end; !error && entry != end; entry.increment(error)) {
     const std::string name = entry->path().filename().string();
     std::string rest;
     if (!name.starts_with("cpu") || name.size() < 4) continue;
     const uint64_t number = leading_number(name.substr(3), &rest);
-    if (rest.empty() && fs::exists(entry->path() / "cache" / "index0")) found.emplace(number, entry->path());
+    if (rest.empty() && fs::exists(entry->path() / "cache" / "index0"))
+      processors.emplace(number, Processor{caches_of(entry->path()), number});
   }
-  std::vector<fs::path> paths;
-  for (const auto& [number, path] : found) paths.push_back(path);
-  return paths;
+  for (auto& [number, processor] : processors)
+    for (const CacheFile& cache : processor.caches)
+      for (const uint64_t other : cache.shared_by)
+        if (cache.level == 1 && processors.contains(other)) processor.core = std::min(processor.core, other);
+  return processors;
 }
 
-sim::LevelConfig level_of(const std::vector<CacheFile>& caches, uint64_t number) {
+// Processors off line, or hidden, leave a cache with fewer than it was built for.
+uint32_t cores_that_share(const CacheFile& cache, const Processors& processors) {
+  std::set<uint64_t> cores;
+  for (const uint64_t number : cache.shared_by)
+    if (const auto found = processors.find(number); found != processors.end()) cores.insert(found->second.core);
+  return static_cast<uint32_t>(cores.size());
+}
+
+bool are_alike(const Processor& a, const Processor& b, const Processors& all) {
+  return std::equal(a.caches.begin(), a.caches.end(), b.caches.begin(), b.caches.end(),
+                    [&](const CacheFile& x, const CacheFile& y) {
+                      return x.level == y.level && x.type == y.type && x.shape == y.shape &&
+                             cores_that_share(x, all) == cores_that_share(y, all);
+                    });
+}
+
+// What is not so on this machine. Empty: its cores are alike.
+std::string unlike_cores(const Processors& processors) {
+  const auto& [first, kind] = *processors.begin();
+  std::vector<uint64_t> others;
+  for (const auto& [number, processor] : processors)
+    if (!are_alike(kind, processor, processors)) others.push_back(number);
+  if (others.empty()) return "";
+  return fmt::format("processors {} have other caches than processor {}: all cores have those of {}", list_of(others),
+                     first, first);
+}
+
+sim::LevelConfig level_of(const std::vector<CacheFile>& caches, uint64_t number, const Processors& processors) {
   sim::LevelConfig level;
   level.name = fmt::format("L{}", number);
   for (const CacheFile& cache : caches) {
     if (cache.level != number) continue;
-    level.cores_per_cache = std::max(level.cores_per_cache, cache.shared_by);
+    level.cores_per_cache = std::max(level.cores_per_cache, cores_that_share(cache, processors));
     if (cache.type == "Unified")
       level.unified = cache.shape;
     else
@@ -128,29 +176,31 @@ sim::LevelConfig level_of(const std::vector<CacheFile>& caches, uint64_t number)
 
 }  // namespace
 
-sim::MachineConfig read_host_machine(const std::string& cpu_directory) {
-  const std::vector<fs::path> cores = processors(cpu_directory);
-  if (cores.empty())
+sim::MachineConfig read_host_machine(const std::string& cpu_directory, std::string* warning) {
+  const Processors processors = read_processors(cpu_directory);
+  if (processors.empty())
     throw UserError(fmt::format("{}: the kernel describes no caches here (a virtual machine or a container may hide "
                                 "them){}",
                                 cpu_directory, kInstead),
                     2);
-  const std::vector<CacheFile> caches = caches_of(cores[0]);
+  const std::vector<CacheFile>& caches = processors.begin()->second.caches;
   sim::MachineConfig machine;
   machine.name = "host";
   machine.description = "this machine, as its kernel describes it: no latencies, policies by default";
-  machine.cores = static_cast<uint32_t>(cores.size());
+  machine.cores = static_cast<uint32_t>(
+      std::count_if(processors.begin(), processors.end(), [](const auto& p) { return p.second.core == p.first; }));
+  if (machine.cores != processors.size())
+    machine.description += fmt::format("; {} processors, those that share a level 1 are one core", processors.size());
+  if (const std::string unlike = unlike_cores(processors); !unlike.empty()) {
+    machine.description += "; " + unlike;
+    if (warning != nullptr) *warning = unlike;
+  }
   uint64_t levels = 0;
   for (const CacheFile& cache : caches) {
     levels = std::max(levels, cache.level);
     machine.line_bytes = static_cast<uint32_t>(cache.line);
   }
-  for (uint64_t number = 1; number <= levels; ++number) {
-    sim::LevelConfig level = level_of(caches, number);
-    // Processors off line, or hidden, leave a cache with fewer than it was built for.
-    level.cores_per_cache = std::min(level.cores_per_cache, machine.cores);
-    machine.levels.push_back(std::move(level));
-  }
+  for (uint64_t number = 1; number <= levels; ++number) machine.levels.push_back(level_of(caches, number, processors));
   if (const auto problem = sim::find_problem(machine))
     throw UserError(fmt::format("{}: this machine cannot be simulated as the kernel describes it: {}{}", cpu_directory,
                                 problem->message, kInstead),

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <utility>
 
 #include "base/user_error.h"
 #include "configs/host_machine.h"
@@ -124,6 +125,18 @@ YAML::Mark locate(const YAML::Node& root, const sim::MachineProblem& problem) {
   return node.Mark();
 }
 
+std::function<void(const std::string&)>& warning_writer() {
+  static std::function<void(const std::string&)> writer = [](const std::string&) {};
+  return writer;
+}
+
+sim::MachineConfig read_this_machine() {
+  std::string warning;
+  sim::MachineConfig machine = read_host_machine(kCpuDirectory, &warning);
+  if (!warning.empty()) warning_writer()("host: " + warning);
+  return machine;
+}
+
 sim::MachineConfig build_machine(const YAML::Node& root, const std::string& file) {
   if (!root || root.IsNull())
     throw UserError(file + ": the file is empty; configs/README.md says what a machine needs", 2);
@@ -158,6 +171,8 @@ sim::MachineConfig build_machine(const YAML::Node& root, const std::string& file
 
 }  // namespace
 
+void set_warning_writer(std::function<void(const std::string&)> writer) { warning_writer() = std::move(writer); }
+
 sim::MachineConfig parse_machine(const std::string& text, const std::string& file) {
   try {
     const std::vector<YAML::Node> documents = YAML::LoadAll(text);
@@ -169,7 +184,7 @@ sim::MachineConfig parse_machine(const std::string& text, const std::string& fil
 }
 
 sim::MachineConfig read_machine(const std::string& path_or_bare_name) {
-  if (path_or_bare_name == "host") return read_host_machine();
+  if (path_or_bare_name == "host") return read_this_machine();
   const std::string path = find_machine(path_or_bare_name);
   std::ifstream stream(path, std::ios::binary);
   std::ostringstream text;

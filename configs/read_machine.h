@@ -2,6 +2,7 @@
 // that says where (file:line:column) and what to write instead.
 #pragma once
 
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -26,6 +27,9 @@ std::vector<std::string> machine_names();
 
 // Where the machines that come with simrun are; by default the source tree's configs/machines.
 void set_machines_directory(const std::string& directory);
+
+// Where to say what is not as it should be of a machine that can be simulated all the same; by default nowhere.
+void set_warning_writer(std::function<void(const std::string&)> writer);
 
 // The resolved machine: every key with its value, defaults included; sizes in bytes, latencies in cycles. It is also a
 // valid machine file (JSON is YAML) that reads as an equal machine.

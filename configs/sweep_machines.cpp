@@ -1,6 +1,7 @@
 #include "configs/sweep_machines.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <charconv>
 
@@ -57,6 +58,7 @@ Json value_of(const std::string& word) {
 // Where `key` of the machine is; what does not exist yet is made by the caller's assignment, and judged by the reader.
 Json& place_of(Json& machine, const std::string& key, const std::string& sweep) {
   std::vector<std::string> parts = split(key, '.');
+  const bool is_optional = parts[0] == "tlb";
   Json* at = &machine;
   std::string names;
   for (Json& level : machine["levels"]) {
@@ -66,7 +68,13 @@ Json& place_of(Json& machine, const std::string& key, const std::string& sweep) 
   }
   if (at != &machine) parts.erase(parts.begin());
   for (size_t i = 0; i < parts.size(); ++i) {
-    if (parts[i].empty() || (i + 1 < parts.size() && (!at->contains(parts[i]) || !(*at)[parts[i]].is_object())))
+    const bool is_there = at->contains(parts[i]);
+    if (is_optional && !is_there && i + 1 < parts.size())
+      throw UserError(fmt::format("--sweep '{}': the machine has no '{}'; a sweep changes what there is, so write one into a machine "
+                                  "file first",
+                                  sweep, fmt::join(parts.begin(), parts.begin() + static_cast<ptrdiff_t>(i) + 1, ".")),
+                      2);
+    if (parts[i].empty() || (i + 1 < parts.size() && (!is_there || !(*at)[parts[i]].is_object())))
       throw UserError(
           fmt::format("--sweep '{}': the machine has no key '{}' (levels: {}; configs/README.md has the keys)", sweep,
                       key, names),
@@ -76,6 +84,34 @@ Json& place_of(Json& machine, const std::string& key, const std::string& sweep) 
   return *at;
 }
 
+// Before there is a machine, whose reader would ask for a list that cannot be given here.
+void refuse_structure(const Sweep& sweep, const std::string& value, const Json& place, const std::string& text) {
+  if (!place.is_structured() && !sweep.key.ends_with("prefetch") && value[0] != '[' && value[0] != '{') return;
+  throw UserError(fmt::format("--sweep '{}': only keys with a single value can be swept; for lists and mappings (prefetch, tlb) write a "
+                              "machine file for each",
+                              text),
+                  2);
+}
+
+void refuse_again(const Sweep& sweep, const SweptMachine& machine, const std::string& text) {
+  for (const auto& [key, value] : machine.settings)
+    if (key == sweep.key)
+      throw UserError(fmt::format("--sweep '{}': {} is swept already; give all its values at once", text, key), 2);
+}
+
+// `name`:line:column: of a text that only we have seen.
+std::string without_place(const std::string& message, const std::string& name) {
+  return name + message.substr(message.find(": ", name.size()));
+}
+
+sim::MachineConfig changed_machine(const Json& json, const std::string& name) {
+  try {
+    return parse_machine(json.dump(), name);
+  } catch (const UserError& error) {
+    throw UserError(without_place(error.what(), name), 2);
+  }
+}
+
 }  // namespace
 
 std::vector<SweptMachine> sweep_machines(const std::string& path_or_bare_name, const std::vector<std::string>& sweeps) {
@@ -83,12 +119,15 @@ std::vector<SweptMachine> sweep_machines(const std::string& path_or_bare_name, c
   std::vector<std::pair<SweptMachine, Json>> all{{{{}, base}, to_json(base)}};
   for (const std::string& text : sweeps) {
     const Sweep sweep = parse(text);
+    refuse_again(sweep, all.front().first, text);
     std::vector<std::pair<SweptMachine, Json>> more;
     for (const auto& [swept, json] : all)
       for (const std::string& value : sweep.values) {
         more.emplace_back(swept, json);
         more.back().first.settings.emplace_back(sweep.key, value);
-        place_of(more.back().second, sweep.key, text) = value_of(value);
+        Json& place = place_of(more.back().second, sweep.key, text);
+        refuse_structure(sweep, value, place, text);
+        place = value_of(value);
       }
     if (more.size() > kMostMachines)
       throw UserError(fmt::format("--sweep: {} machines; at most {} are possible", more.size(), kMostMachines), 2);
@@ -99,7 +138,7 @@ std::vector<SweptMachine> sweep_machines(const std::string& path_or_bare_name, c
     std::string with;
     for (const auto& [key, value] : swept.settings)
       with += fmt::format("{}{}={}", with.empty() ? "" : ", ", key, value);
-    swept.machine = parse_machine(json.dump(2), fmt::format("{} with {}", path_or_bare_name, with));
+    swept.machine = changed_machine(json, fmt::format("{} with {}", path_or_bare_name, with));
     machines.push_back(std::move(swept));
   }
   return machines;

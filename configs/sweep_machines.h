@@ -15,7 +15,7 @@ struct SweptMachine {
 };
 
 // `sweeps`: "KEY=VALUE,VALUE,..."; KEY is one of the machine ("coherence", "memory.latency", "core.cpi") or begins with
-// the name of a level ("L2.size", "L1.data.ways"). Throws UserError with exit status 2: what is wrong with the key, or
+// the name of a level ("L2.size", "L1.data.ways"), once, and has a single value, no list. Throws UserError with exit status 2: what is wrong with the key, or
 // with the machine that comes out.
 std::vector<SweptMachine> sweep_machines(const std::string& path_or_bare_name, const std::vector<std::string>& sweeps);
 

@@ -77,18 +77,34 @@ std::optional<MachineProblem> find_prefetch_problem(const MachineConfig& m, int 
   return std::nullopt;
 }
 
-// An inclusive cache smaller than one that it includes would keep that one from ever being full.
+// What `part` of the inclusive level includes of the levels above, down one half of those that are split: each cache up
+// to the first inclusive one, which includes the rest; an exclusive one has no line of those above it, so both must fit.
+std::optional<MachineProblem> find_inclusion_problem(const MachineConfig& m, int index, const Part& part, std::string_view half) {
+  std::string beside;
+  uint64_t beside_bytes = 0;
+  for (int i = index - 1; i >= 0; --i) {
+    const LevelConfig& level = m.levels[i];
+    const Part above = half == "data" ? parts_of(level).back() : parts_of(level).front();
+    const std::string what = fmt::format("one {} of {}", part_name(level, above), format_size(above.shape->size_bytes));
+    if (part.shape->size_bytes < beside_bytes + above.shape->size_bytes)
+      return MachineProblem{index, part.name, "size",
+                            fmt::format("{} of {} is inclusive but smaller than {}{}, which it must include",
+                                        part_name(m.levels[index], part), format_size(part.shape->size_bytes), beside, what)};
+    if (level.inclusion == Inclusion::kInclusive) return std::nullopt;
+    if (level.inclusion == Inclusion::kNonInclusive) continue;
+    beside += what + " and ";
+    beside_bytes += above.shape->size_bytes;
+  }
+  return std::nullopt;
+}
+
+// An inclusive cache smaller than those that it includes would keep them from ever being full.
 std::optional<MachineProblem> find_inclusion_problem(const MachineConfig& m, int index) {
-  if (index == 0 || m.levels[index].inclusion != Inclusion::kInclusive) return std::nullopt;
+  if (m.levels[index].inclusion != Inclusion::kInclusive) return std::nullopt;
   for (const Part& part : parts_of(m.levels[index]))
-    for (const Part& above : parts_of(m.levels[index - 1])) {
-      if (m.levels[index].split && std::string_view(part.name) != above.name) continue;
-      if (part.shape->size_bytes < above.shape->size_bytes)
-        return MachineProblem{index, part.name, "size",
-                              fmt::format("{} of {} is inclusive but smaller than one {} of {}, which it must include",
-                                          part_name(m.levels[index], part), format_size(part.shape->size_bytes),
-                                          part_name(m.levels[index - 1], above), format_size(above.shape->size_bytes))};
-    }
+    for (const char* half : {"instruction", "data"})
+      if (!m.levels[index].split || std::string_view(part.name) == half)
+        if (auto problem = find_inclusion_problem(m, index, part, half)) return problem;
   return std::nullopt;
 }
 

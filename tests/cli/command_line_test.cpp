@@ -60,11 +60,11 @@ TEST(CommandLine, SizesThatAreTooLargeAreUsageErrors) {
 }
 
 TEST(CommandLine, CountsHaveUnits) {
-  const RunOptions o = run_of({"--config", "m.yaml", "--interval", "1.5M", "--quantum", "1k", "--time-slice", "2B", "--", "true"});
+  const RunOptions o = run_of({"--config", "m.yaml", "-j", "r.json", "--interval", "1.5M", "--quantum", "1k", "--time-slice", "2B", "--", "true"});
   EXPECT_EQ(o.interval, 1'500'000u);
   EXPECT_EQ(o.program.quantum, 1000u);
   EXPECT_EQ(o.program.time_slice, 2'000'000'000u);
-  EXPECT_EQ(run_of({"--config", "m.yaml", "--interval", "100000", "--", "true"}).interval, 100'000u);
+  EXPECT_EQ(run_of({"--config", "m.yaml", "-j", "r.json", "--interval", "100000", "--", "true"}).interval, 100'000u);
   for (const char* wrong : {"ten", "1Q", "1 M", "nan", "0x10", "M"}) {
     EXPECT_NE(error_of({"--config", "m.yaml", "--interval", wrong, "--", "true"}).find("is no number of instructions"),
               std::string::npos)
@@ -111,6 +111,33 @@ TEST(CommandLine, UsageErrorsSayWhatIsWrong) {
   usage_error_of([] { config_command({}); });
   usage_error_of([] { completion_command({"bash", "zsh"}); });
   usage_error_of([] { completion_command({"fish"}); });
+}
+
+TEST(CommandLine, OptionsThatWouldDoNothing) {
+  for (const char* file : {"--json", "--hdf5", "--csv"})
+    EXPECT_EQ(run_of({"-c", "m", "--interval", "10k", file, "f", "--", "true"}).interval, 10'000u) << file;
+  EXPECT_NE(error_of({"-c", "m", "--interval", "10k", "--", "true"}).find("--json, --hdf5 or --csv"), std::string::npos);
+  EXPECT_NE(error_of({"-c", "m", "--top", "20", "--", "true"}).find("--details"), std::string::npos);
+  EXPECT_EQ(run_of({"-c", "m", "--top", "7", "--details", "--", "true"}).top, 7u);
+  for (const char* mode : {"trace", "count", "null"}) {
+    EXPECT_NE(error_of({"--mode", mode, "-c", "m", "--", "true"}).find("--mode sim"), std::string::npos) << mode;
+    EXPECT_NE(error_of({"--mode", mode, "--time-slice", "5", "--", "true"}).find("--mode sim"), std::string::npos) << mode;
+  }
+  const auto sim_error_of = [](const Words& words) { return usage_error_of([&] { sim_command(words); }); };
+  EXPECT_NE(sim_error_of({"t", "-c", "m", "--interval", "10k", "-q"}).find("--json, --hdf5 or --csv"), std::string::npos);
+  EXPECT_NE(sim_error_of({"t", "-c", "m", "--top", "7"}).find("--details"), std::string::npos);
+}
+
+TEST(CommandLine, ASweepIsOneWord) {
+  const RunOptions o = run_of({"-c", "m", "--sweep", "L2.ways=4,8", "--sweep", "L1.ways=2", "true", "x"});
+  EXPECT_EQ(o.sweeps, (Words{"L2.ways=4,8", "L1.ways=2"}));
+  EXPECT_EQ(o.program.command, (Words{"true", "x"}));
+  try {
+    sim_command({"--sweep", "L2.ways=4,8", "/nonexistent/trace", "-c", "m"});
+    ADD_FAILURE() << "accepted";
+  } catch (const UserError& error) {
+    EXPECT_NE(std::string(error.what()).find("/nonexistent/trace"), std::string::npos) << error.what();
+  }
 }
 
 TEST(CommandLine, HelpHasEveryOptionEveryCommandAndTheExamples) {

@@ -42,7 +42,7 @@ struct HostMachine : testing::Test {
   }
 };
 
-TEST_F(HostMachine, TwoThreadsACoreAndTwoClusters) {
+TEST_F(HostMachine, ThreadsOfOneCoreAreOneAndTwoClusters) {
   for (int cpu = 0; cpu < 16; ++cpu) {
     const int core = cpu % 8;
     const std::string siblings = std::to_string(core) + "," + std::to_string(core + 8);
@@ -51,17 +51,62 @@ TEST_F(HostMachine, TwoThreadsACoreAndTwoClusters) {
     add(cpu, 2, "2", "Unified", "1280K", "20", siblings);
     add(cpu, 3, "3", "Unified", "16M", "16", core < 4 ? "0-3,8-11" : "4-7,12-15");
   }
-  const sim::MachineConfig m = read_host_machine(directory.string());
-  EXPECT_EQ(m.cores, 16u);
+  std::string warning;
+  const sim::MachineConfig m = read_host_machine(directory.string(), &warning);
+  EXPECT_EQ(warning, "");
+  EXPECT_NE(m.description.find("; 16 processors, those that share a level 1 are one core"), std::string::npos) << m.description;
+  EXPECT_EQ(m.cores, 8u);
   EXPECT_EQ(m.line_bytes, 64u);
   ASSERT_EQ(m.levels.size(), 3u);
   EXPECT_TRUE(m.levels[0].split);
   EXPECT_EQ(m.levels[0].data.size_bytes, 48u << 10);
   EXPECT_EQ(m.levels[0].instruction.ways, 8u);
-  EXPECT_EQ(m.levels[0].cores_per_cache, 2u);
+  EXPECT_EQ(m.levels[0].cores_per_cache, 1u);
   EXPECT_EQ(m.levels[1].unified.size_bytes, 1280u << 10);
-  EXPECT_EQ(m.levels[2].cores_per_cache, 8u);
+  EXPECT_EQ(m.levels[1].cores_per_cache, 1u);
+  EXPECT_EQ(m.levels[2].cores_per_cache, 4u);
   EXPECT_EQ(m.levels[2].unified.size_bytes, 16u << 20);
+}
+
+// Performance cores of two threads, and a cluster of efficient ones.
+TEST_F(HostMachine, CoresOfTwoKinds) {
+  for (int cpu = 0; cpu < 8; ++cpu) {
+    const bool is_large = cpu < 4;
+    const std::string siblings = cpu < 2 ? "0-1" : is_large ? "2-3" : std::to_string(cpu);
+    add(cpu, 0, "1", "Data", is_large ? "48K" : "32K", is_large ? "12" : "8", siblings);
+    add(cpu, 1, "2", "Unified", is_large ? "2M" : "4M", "16", is_large ? siblings : "4-7");
+    add(cpu, 2, "3", "Unified", "36M", "12", "0-7");
+  }
+  std::string warning;
+  const sim::MachineConfig m = read_host_machine(directory.string(), &warning);
+  EXPECT_EQ(m.cores, 6u);
+  EXPECT_EQ(m.levels[0].unified.size_bytes, 48u << 10);
+  EXPECT_EQ(m.levels[1].unified.size_bytes, 2u << 20);
+  EXPECT_EQ(m.levels[1].cores_per_cache, 1u);
+  EXPECT_EQ(m.levels[2].cores_per_cache, 6u);
+  EXPECT_EQ(warning, "processors 4-7 have other caches than processor 0: all cores have those of 0");
+  EXPECT_NE(m.description.find(warning), std::string::npos) << m.description;
+}
+
+TEST_F(HostMachine, OneLevelIsSharedByOthersElsewhere) {
+  for (int cpu = 0; cpu < 8; ++cpu) {
+    add(cpu, 0, "1", "Unified", "32K", "8", std::to_string(cpu));
+    add(cpu, 1, "2", "Unified", "1M", "16", cpu < 4 ? "0-3" : cpu < 6 ? "4,5" : "6-7");
+  }
+  std::string warning;
+  EXPECT_EQ(read_host_machine(directory.string(), &warning).levels[1].cores_per_cache, 4u);
+  EXPECT_EQ(warning, "processors 4-7 have other caches than processor 0: all cores have those of 0");
+}
+
+TEST_F(HostMachine, ProcessorsThatAreOffLine) {
+  for (const int cpu : {0, 1, 4}) {
+    add(cpu, 0, "1", "Unified", "32K", "8", cpu == 1 ? "1,5" : "0,4");
+    add(cpu, 1, "2", "Unified", "1M", "16", "0-7");
+  }
+  const sim::MachineConfig m = read_host_machine(directory.string());
+  EXPECT_EQ(m.cores, 2u);
+  EXPECT_EQ(m.levels[0].cores_per_cache, 1u);
+  EXPECT_EQ(m.levels[1].cores_per_cache, 2u);
 }
 
 TEST_F(HostMachine, WaysThatTheKernelDoesNotSay) {
