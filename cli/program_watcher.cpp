@@ -153,6 +153,16 @@ void ProgramWatcher::add_first_modules() {
     add_module_at(target_.header().app_pc);
 }
 
+void ProgramWatcher::add_what_is_mapped() {
+  const std::vector<MapsEntry> maps = read_process_maps(target_.pid());
+  for (const MapsEntry& entry : maps) {
+    if (entry.path == "[heap]") space_.set_break(entry.start), space_.set_break(entry.end);
+    if (!entry.executable || !entry.path.starts_with('/')) continue;
+    const MappedModule module = module_around(maps, entry.start);
+    if (!module.path.empty()) space_.map_module(module.path, module.start, module.end, module.code_address, module.code_offset);
+  }
+}
+
 void ProgramWatcher::add_module_at(uint64_t address) {
   const MappedModule module = module_around(read_process_maps(target_.pid()), address);
   if (module.path.empty()) return;

@@ -28,6 +28,8 @@ class ProgramWatcher {
     allocators_ = parent->allocators_;
   }
 
+  // Of a process that was attached to: what it has mapped already. Allocations of before are not known.
+  void add_what_is_mapped();
   // As Merge calls its sink (instr/channel/merge.h); `thread` is the index of the thread.
   void event(uint32_t thread, border::Event event, std::span<const uint64_t> payload);
   void after_path(uint32_t thread, const uint64_t* words, const channel::PathTable& paths) {

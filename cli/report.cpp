@@ -243,7 +243,7 @@ void put_miss_curve(Buffer& out, const RunResult& r) {
   put(out, "\n   {} of any size ({} cache{}, fully associative), {} accesses, {} compulsory, {} invalidated\n", c.level,
       c.caches, c.caches == 1 ? "" : "s", grouped(c.accesses), grouped(c.compulsory), grouped(c.invalidated));
   for (const sim::MissCurve::Point& point : c.points)
-    if (std::has_single_bit(point.bytes) && point.bytes >= 1024)
+    if ((std::has_single_bit(point.bytes) && point.bytes >= 1024) || &point == &c.points.back())
       put(out, "   {:>12}{:>20} misses{:>11.3f}%\n", sim::format_size(point.bytes), grouped(point.misses),
           per(point.misses, c.accesses, 100));
 }

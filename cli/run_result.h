@@ -58,7 +58,7 @@ struct RunResult {
   double simulator_seconds = 0;  // own_processor_seconds() then: without the program's
   int exit_code = 0;        // when signal == 0
   int signal = 0;           // that ended the program
-  bool end_is_known = true;  // false: of a recording that was not completed, and if `attached`
+  bool end_is_known = true;  // false: of a recording that was not completed or was imported, and if `attached`
   bool attached = false;    // to processes that others wait for
   bool counted = true;      // false: nothing was read of the stream (null, discard)
   std::string error;        // not empty: the simulation is not complete, and why

@@ -14,6 +14,7 @@ uint32_t SharingSink::start_thread(const channel::ThreadReport& thread) {
     const host::Family::Birth& birth = family_.birth(thread.process);
     const bool forked = birth.is_copy && watchers_[birth.parent] != nullptr;
     watcher = std::make_unique<ProgramWatcher>(family_[thread.process], forked ? watchers_[birth.parent].get() : nullptr);
+    if (family_.is_attached() && birth.kind == host::Family::Birth::Kind::kLaunched) watcher->add_what_is_mapped();
   }
   return references_.start_thread(thread);
 }

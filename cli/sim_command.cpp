@@ -10,6 +10,7 @@
 
 #include "base/user_error.h"
 #include "cli/command_line.h"
+#include "cli/empty_selection.h"
 #include "cli/hot_spots.h"
 #include "cli/phases/replay_region.h"
 #include "cli/phases/stored_state.h"
@@ -265,7 +266,8 @@ struct Spans {
 Spans spans_of(const SimOptions& o, const traces::Reader& trace) {
   const uint64_t begin = instruction_bound(o.from, 0);
   const bool by_region = !o.state.empty() || o.warm_up == "region";
-  const uint64_t from = begin + (by_region ? warm_up_of_region(trace) : instruction_bound(o.warm_up, 0));
+  const uint64_t warm_up = by_region ? warm_up_of_region(trace) : instruction_bound(o.warm_up, 0);
+  const uint64_t from = warm_up <= std::numeric_limits<uint64_t>::max() - begin ? begin + warm_up : std::numeric_limits<uint64_t>::max();
   const uint64_t to = instruction_bound(o.to, std::numeric_limits<uint64_t>::max());
   if (from >= to) throw UserError("--to must lie behind --from", 2);
   if (trace.chunks().empty() || from >= trace.instructions()) {
@@ -374,6 +376,12 @@ RunResult simulate(const SimOptions& o) {
       simulate_curve(o, trace, spans.counted, *result.machine, result);
     else if (o.sim_threads <= 1 || !simulate_slices(o, trace, spans.counted, *result.machine, result))
       simulate_one(o, trace, spans, *result.machine, result);
+  }
+  if (result.totals().instructions == 0) {
+    traces::WalkOptions nothing;
+    nothing.from = spans.counted.from, nothing.to = spans.counted.to;
+    nothing.thread = o.selection.thread, nothing.process = o.selection.process;
+    throw nothing_selected(trace, nothing);
   }
   read_trace_summary(trace.information(), trace.summary(), result);
   if (!trace.incomplete().empty()) {

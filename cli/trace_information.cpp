@@ -136,7 +136,7 @@ void read_trace_summary(const nlohmann::json& information, const nlohmann::json&
   if (const auto at = information.find("options"); at != information.end() && at->is_object())
     if (const auto order = at->find("order"); order != at->end() && order->is_string())
       result.order = order->get<std::string>();
-  result.end_is_known = summary.is_object();
+  result.end_is_known = summary.is_object() && summary.contains("exit_code");  // not of one that was imported
   if (!summary.is_object()) return;
   result.exit_code = number<int>(summary, "exit_code");
   result.signal = number<int>(summary, "signal");

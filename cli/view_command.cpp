@@ -80,6 +80,7 @@ class Viewer final : public traces::Visitor {
 
   bool on_instruction(const traces::InstructionRecord& i) override {
     saw_any_ = true;
+    if (options_.count == 0 && !options_.all) return false;
     if (!wanted(i)) return true;
     show(i);
     if ((i.flags & traces::kConditional) != 0 && i.next_pc != 0)

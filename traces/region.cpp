@@ -54,6 +54,7 @@ RegionBound parse_region_bound(const std::string& text) {
     return bound;
   }
   const size_t colon = text.rfind(':');
+  if (text.starts_with("marker:") && colon != text.find(':')) bad(text);  // it has no count
   std::string name = text.substr(0, colon);
   if (name == "marker" && colon != std::string::npos) {
     uint64_t number = 0;

@@ -139,8 +139,8 @@ TEST_F(SharingReportTest, AMemberStandsBeforeTheThread) {
 TEST_F(SharingReportTest, LineOfTheProgramRatherThanOfAHeader) {
   auto r = report({line_of(0x10000, {use(space, 1, 0x10000, 0, 500, 0), use(space, 2, 0x10000, 8, 480, 5)})});
   r.top[0].uses[0].frames = {{"std::add(int)", "/usr/lib/gcc/../../include/c++/12/bits/atomic_base.h", 618},
-                             {"work()", "/home/a/work.cpp", 30},
-                             {"main", "/home/a/main.cpp", 7}};
+                             {"work()", "/project/work.cpp", 30},
+                             {"main", "/project/main.cpp", 7}};
   r.top[0].uses[1].frames = {{"std::add(int)", "/usr/include/c++/12/bits/atomic_base.h", 618}};
   const std::string text = analysis::text_of(r);
   const char* const own = "; work.cpp:30 work() (inlined in main), by atomic_base.h:618 std::add(int)\n";
