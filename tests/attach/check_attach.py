@@ -307,7 +307,7 @@ def making_threads(simrun, program):
 
 def computing(simrun, program):
     """Threads that are there are all read, though those that came first always have more to be read."""
-    for options in [('--mode', 'trace'), ('-c', 'l3_8core')]:
+    for options in [('--mode', 'trace'), ('-c', 'l3_8core'), ('-c', 'l3_8core', '--details')]:
         child = start(program)
         time.sleep(0.2)
         try:
@@ -315,6 +315,8 @@ def computing(simrun, program):
             counts = sorted(t['instructions'] for t in results['threads'])[1:]
             if len(counts) != 4 or counts[0] < counts[-1] / 4:
                 fail(f'{options}: the threads executed {counts}')
+            if '--details' in options and os.path.realpath(program) not in {i['module'] for i in results['hot_instructions']}:
+                fail(f'instructions are named {results["hot_instructions"]}')
             child.communicate('x', timeout=60)
             if child.returncode != 0:
                 fail(f'the program ended with status {child.returncode}')
