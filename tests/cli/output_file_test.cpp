@@ -1,5 +1,6 @@
 #include "cli/output_file.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -65,6 +66,27 @@ TEST_F(OutputFileTest, StandardOutput) {
   OutputFile("-").commit("all of it");
   EXPECT_EQ(testing::internal::GetCapturedStdout(), "all of it");
   EXPECT_FALSE(fs::exists("-"));
+}
+
+// What a link leads to is replaced, there or not; the link stays.
+TEST_F(OutputFileTest, FollowsLinks) {
+  fs::create_directory(directory_ + "/far");
+  fs::create_symlink("far/result.json", path_);
+  for (const char* contents : {"first", "second"}) {
+    OutputFile(path_).commit(contents);
+    EXPECT_TRUE(fs::is_symlink(path_));
+    EXPECT_EQ(read(directory_ + "/far/result.json"), contents);
+  }
+  EXPECT_EQ(files(), 2u);
+}
+
+// The descriptor itself, where it stands, not the file anew.
+TEST_F(OutputFileTest, PathsOfDescriptorsAreThose) {
+  std::ofstream(path_) << "before ";
+  const int descriptor = open(path_.c_str(), O_WRONLY | O_APPEND);
+  OutputFile("/dev/fd/" + std::to_string(descriptor)).commit("and behind");
+  close(descriptor);
+  EXPECT_EQ(read(path_), "before and behind");
 }
 
 TEST_F(OutputFileTest, UnwritablePathsAreFoundAtOnce) {
