@@ -17,7 +17,6 @@ class NewFile {
   NewFile(const NewFile&) = delete;
   NewFile& operator=(const NewFile&) = delete;
 
-  int descriptor() const { return descriptor_; }
   // Throws UserError, as does commit().
   void write(const char* bytes, size_t count);
   // All is written.

@@ -251,6 +251,7 @@ class InstructionCursor::Walker {
 
   bool begun_string(const Position& p, const DescriptorTable::View& view, uint32_t instruction, uint64_t iterations,
                     const std::vector<uint64_t>& words) {
+    if (instruction >= view.instructions.size()) throw FormatError("a superblock is cut behind its end");
     if (!is_shown(*p.part) || now_ < options_.from || now_ >= options_.to) return true;
     size_t first = 0;
     while (first < view.operands.size() && view.operands[first].instruction < instruction) ++first;

@@ -123,7 +123,7 @@ class Merge {
   Status advance() {
     constexpr int kTurns = 256;
     if (!renewals_.empty()) renew_paths();
-    time_.start_roots();
+    time_.look_for_attached();
     for (int turn = 0; turn < kTurns; ++turn) {
       MergeThread* thread = nullptr;
       try {

@@ -27,7 +27,10 @@ uint32_t VirtualTime::add_process(const MappedProcess& mapped, const Origin& ori
   process.origin = origin;
   process.by_slot.resize(border::kMaxThreads);
   if (options_.sampler != nullptr) options_.sampler->add(index, mapped);
-  if (origin.kind == Origin::Kind::kNone) return index;
+  if (origin.kind == Origin::Kind::kNone) {
+    without_origin_.push_back(index);
+    return index;
+  }
   process.held = true;
   const auto announced = std::find_if(expected_.begin(), expected_.end(), [&](const Expected& e) {
     return e.kind == origin.kind && e.thread->process == origin.parent && e.token == origin.token;
@@ -314,6 +317,12 @@ void VirtualTime::poll(MergeThread& thread) {
   }
 }
 
+void VirtualTime::look_for_attached() {
+  for (const uint32_t k : without_origin_)
+    if (processes_[k] != nullptr) start_roots(k);
+}
+
+// Threads that nobody in their process created.
 void VirtualTime::start_roots() {
   for (uint32_t k = 0; k < processes_.size(); ++k)
     if (processes_[k] != nullptr && !processes_[k]->held) start_roots(k);

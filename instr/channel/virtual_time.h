@@ -107,8 +107,8 @@ class VirtualTime {
 
   // The thread whose turn it is, with words in hand; nullptr: nothing can be done now (wait), or finished().
   MergeThread* next();
-  // Threads that nobody in their process created: the first one, or those found at attach, which come when they come. Now and then, before next().
-  void start_roots();
+  // Threads of processes that were launched or attached to, which nobody in them created: at attach they come when they come. Now and then, before next().
+  void look_for_attached();
   bool finished() const;
   // Announced children that were to be followed and are not.
   uint64_t native_children() const { return native_children_; }
@@ -158,6 +158,7 @@ class VirtualTime {
   void poll(MergeThread& thread);
   void poll_all();
   void look_for_threads();
+  void start_roots();
   void start_roots(uint32_t process);
   uint32_t parent_slot(MergeThread& thread);
   MergeThread* first_orphan();
@@ -187,6 +188,7 @@ class VirtualTime {
   FindChild find_child_;
   CoreSchedule schedule_;
   std::vector<std::unique_ptr<Process>> processes_;  // by index; null when forgotten
+  std::vector<uint32_t> without_origin_;             // of these, those that were launched or attached to
   std::vector<Expected> expected_;
   std::vector<MergeThread*> known_;  // in order of discovery
   MergeThread* current_ = nullptr;   // its turn is not over

@@ -62,7 +62,8 @@ struct Instruction {
   std::uint64_t number_in_thread;  // of those in the trace
   std::uint64_t pc;
   std::uint64_t next_pc;     // of the next instruction of this thread; 0: the trace ends before it
-  std::uint64_t iterations;  // of a `rep` string instruction, which is one instruction
+  // Of a `rep` string instruction, which is one instruction; those that it had done when a fault interrupted it are in no instruction.
+  std::uint64_t iterations;
   const Reference* first_reference;
   std::uint32_t reference_count;
   std::uint32_t thread, process;
