@@ -122,6 +122,16 @@ void send_held() {
   }
 }
 
+bool is_blocked(int number) { return (change(SIG_BLOCK, 0) & bit_of(number)) != 0; }
+
+void unblock(int number) { change(SIG_UNBLOCK, bit_of(number)); }
+
+void block_again(int number) {
+  const uint64_t mask = change(SIG_SETMASK, ~0ull);
+  send_held();
+  change(SIG_SETMASK, mask | bit_of(number));
+}
+
 void hold(int number, const siginfo_t& info) {
   for (int k = 0; k < kFaultSignals; ++k) {
     if (kHeld[k] != number) continue;

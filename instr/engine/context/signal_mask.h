@@ -49,6 +49,11 @@ class FaultsAllowed {
 void hold(int number, const siginfo_t& info);
 // Sends again what is kept; before the mask is set.
 void send_held();
+// The mask with and without one fault's signal, for a thread that is about to enter the code cache, or has left it: then what was held meanwhile is
+// sent again, and blocked.
+bool is_blocked(int number);
+void unblock(int number);
+void block_again(int number);
 
 // For the handler: is this signal, which was sent, one to wait?
 bool hold_back(int number, const siginfo_t& info);

@@ -1,6 +1,7 @@
 #include "instr/engine/dispatch/stable_code.h"
 
 #include <linux/sched.h>
+#include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 
@@ -12,6 +13,7 @@
 #include "instr/engine/context/app_memory.h"
 #include "instr/engine/context/process.h"
 #include "instr/engine/context/raw_syscall.h"
+#include "instr/engine/context/signal_mask.h"
 #include "instr/engine/dispatch/code_table.h"
 #include "instr/engine/dispatch/fpu_pointers.h"
 #include "instr/engine/dispatch/safe_points.h"
@@ -233,6 +235,24 @@ CallInProgress::CallInProgress(ThreadContext* self, uint64_t number) : self_(sel
     g_stopped = true;
   }
   if (g_protects.load(std::memory_order_seq_cst)) visit_writes(self, number, [&](uint64_t from, uint64_t to) { give_back(self, from, to); });
+}
+
+void open_to_faults(ThreadContext* self) {
+  if (!g_protects.load(std::memory_order_seq_cst) || self->mask_is_looked_at != 0) return;
+  if (!is_blocked(SIGSEGV)) {
+    self->mask_is_looked_at = 1;
+    return;
+  }
+  self->open_to_faults = 1;
+  std::atomic_signal_fence(std::memory_order_seq_cst);   // for the handler
+  unblock(SIGSEGV);
+}
+
+void close_to_faults(ThreadContext* self) {
+  if (self->open_to_faults == 0) return;
+  block_again(SIGSEGV);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  self->open_to_faults = 0;
 }
 
 bool make_writable(uint64_t from, uint64_t bytes) {

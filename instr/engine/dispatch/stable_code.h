@@ -31,6 +31,11 @@ void give_all_back(ThreadContext* self);
 // The same, and nothing is protected ever again in this process; without a stop of the other threads, which wait outside of the code cache.
 void stop_protecting();
 
+// The kernel ends a process whose thread faults at such a page with SIGSEGV blocked, so where the application blocks it, it is not blocked while the
+// thread is in the code cache: one that is sent then is held until it leaves; one that is the application's own fault ends the process as natively.
+void open_to_faults(ThreadContext* self);    // the last thing before the code cache is entered
+void close_to_faults(ThreadContext* self);   // the first thing behind it
+
 // For the signal handler: whether the access that faulted in the code cache, with this error code, was a write to such a page. Then it is done
 // again behind give_back().
 bool is_write_to_stable_code(uint64_t address, uint64_t error);

@@ -60,6 +60,7 @@ void handle_departure(ThreadContext* c, const Departure& d) {
       count(statistics.dispatches_check);
       return switch_chunk_if_full(c);
     case ExitKind::kSyscall:
+      c->mask_is_looked_at = 0;
       count(statistics.dispatches_syscall);
       return do_syscall(c);
     case ExitKind::kStale:
@@ -69,6 +70,7 @@ void handle_departure(ThreadContext* c, const Departure& d) {
       count(statistics.dispatches_other);
       return protect_stable_code(c);
     case ExitKind::kSyscall32:
+      c->mask_is_looked_at = 0;
       count(statistics.dispatches_syscall);
       return do_syscall32(c);
     case ExitKind::kFsBase:
@@ -149,6 +151,7 @@ uint64_t find_code(ThreadContext* c, const Departure& d, bool uses_reserve, uint
 }  // namespace
 
 uint64_t dispatch(ThreadContext* c) {
+  close_to_faults(c);
   Departure d = read_departure(c);
   leave_cache_state(c);
   // Before anybody asks how many have retired: the thread has counted ahead of the fault.
@@ -161,7 +164,10 @@ uint64_t dispatch(ThreadContext* c) {
   set_normal_limit(c);
   bool uses_reserve = false;  // of the code cache
   for (;;) {
-    if (c->pending.number.load(std::memory_order_relaxed) != 0) deliver_signal(c);
+    if (c->pending.number.load(std::memory_order_relaxed) != 0) {
+      c->mask_is_looked_at = 0;
+      deliver_signal(c);
+    }
     if (is_to_leave()) [[unlikely]] {
       leave_engine(c);
       if (c->pending.number.load(std::memory_order_relaxed) != 0) continue;
@@ -179,6 +185,7 @@ uint64_t dispatch(ThreadContext* c) {
     uint64_t full;
     if (const uint64_t code = find_code(c, d, uses_reserve, full)) {
       if (force_check(c)) request_stop(c);
+      open_to_faults(c);
       return code;
     }
     leave_cache_state(c);

@@ -52,6 +52,7 @@ void record(ThreadContext* c, int number, const siginfo_t* info, KernelUcontext*
   CHECK(c->pending.number.load() == 0);
   describe(c->pending, *info, *u, fault);
   c->app_mask = own_mask(u->mask);
+  if (c->open_to_faults != 0) c->app_mask |= 1ull << (SIGSEGV - 1);
   u->mask |= kAllSignals;
   c->pending.number.store(static_cast<uint32_t>(number), std::memory_order_seq_cst);
   remember(c, kSignalEvents + static_cast<uint64_t>(number), u->rip);
@@ -229,6 +230,10 @@ uint64_t handle_signal(int number, siginfo_t* info, KernelUcontext* u) {
     engine_fault(number, info, u);
   }
   if (is_fault_signal(number) && hold_back(number, *info)) return 0;
+  if (number == SIGSEGV && c->open_to_faults != 0 && !lost_stack_segment) {
+    hold(number, *info);
+    return 0;
+  }
   // Only a fault's signal that somebody sent gets here: they are never blocked by the engine. Later, then.
   if (c->pending.number.load() != 0) {
     hold(number, *info);

@@ -163,6 +163,7 @@ void undo_engine_mask(uint64_t tid, uint64_t& mask) {
     const ThreadContext* c = g_process.slot(k);
     if (c->ring.state.load() == static_cast<uint32_t>(border::ThreadState::kFree) || c->tid != tid) continue;
     if (c->pending.number.load() != 0) mask = c->app_mask;
+    if (c->open_to_faults != 0) mask |= 1ull << (SIGSEGV - 1);
   }
 }
 

@@ -37,6 +37,12 @@ static void run_often(const void* code, int n) {
   for (int i = 0; i < kOften; ++i) CHECK_EQUAL(call(code, i), i + n);
 }
 
+static sigset_t all_signals(void) {
+  sigset_t all;
+  sigfillset(&all);
+  return all;
+}
+
 // Two functions on two pages, both often: what is quiet while the other runs, too.
 static void stores(void) {
   uint8_t* code = pages(2);
@@ -70,9 +76,13 @@ static void kinds_of_stores(void) {
       case 2: asm volatile("lock cmpxchgq %2, (%1)" : : "a"(*(uint64_t*)code), "r"(code), "r"(first) : "memory"); break;
       case 3: asm volatile("xchgq %0, (%1)" : : "r"(first), "r"(code) : "memory"); break;
       case 4: asm volatile("movnti %0, (%1)\n sfence" : : "r"(first), "r"(code) : "memory"); break;
-      case 5: {   // push, by a stack pointer there; no signal may come on such a stack
+      case 5: {   // push, by a stack pointer there: a signal's frame would not fit
         uint64_t old;
+        const sigset_t all = all_signals();
+        sigset_t before;
+        CHECK(sigprocmask(SIG_SETMASK, &all, &before) == 0);
         asm volatile("movq %%rsp, %0\n leaq 136(%1), %%rsp\n subq $128, %%rsp\n pushq %2\n movq %0, %%rsp" : "=&r"(old) : "r"(code), "r"(first) : "memory");
+        CHECK(sigprocmask(SIG_SETMASK, &before, NULL) == 0);
         break;
       }
       case 6: asm volatile("addl %1, (%0)" : : "r"(code + 2), "r"(kind - 1) : "memory"); break;
@@ -289,6 +299,122 @@ static void signals(void) {
   munmap(code, 16 * kPage);
 }
 
+static int is_blocked(int number) {
+  sigset_t now;
+  CHECK(sigprocmask(SIG_SETMASK, NULL, &now) == 0);
+  return sigismember(&now, number);
+}
+
+static uint8_t* g_hot;
+static void write_in_handler(int number) {
+  CHECK(is_blocked(SIGSEGV));
+  emit(g_hot, number);
+  CHECK_EQUAL(call(g_hot, 1), 1 + number);
+}
+
+static int g_mask_had_it;
+static void look_at_mask(int number, siginfo_t* info, void* context) {
+  (void)info;
+  g_handled = number;
+  g_mask_had_it = sigismember(&((ucontext_t*)context)->uc_sigmask, SIGSEGV);
+}
+
+static void* write_with_all_blocked(void* argument) {
+  (void)argument;
+  CHECK(is_blocked(SIGSEGV));
+  emit(g_hot, 4);
+  CHECK_EQUAL(call(g_hot, 1), 5);
+  run_often(g_hot, 4);
+  emit(g_hot, 5);
+  return NULL;
+}
+
+// A store where SIGSEGV is blocked, whose fault would end the process; one that is sent meanwhile waits; the program's own does end it.
+static void blocked_faults(void) {
+  g_hot = pages(1);
+  const sigset_t all = all_signals();
+  sigset_t before, waiting, segv;
+  sigemptyset(&segv);
+  sigaddset(&segv, SIGSEGV);
+  emit(g_hot, 1);
+  run_often(g_hot, 1);
+  CHECK(sigprocmask(SIG_SETMASK, &all, &before) == 0);
+  for (int n = 2; n < 6; ++n) {
+    emit(g_hot, n);
+    CHECK_EQUAL(call(g_hot, 1), 1 + n);
+    run_often(g_hot, n);
+  }
+  pthread_t thread;
+  CHECK(pthread_create(&thread, NULL, &write_with_all_blocked, NULL) == 0);
+  CHECK(pthread_join(thread, NULL) == 0);
+  CHECK_EQUAL(call(g_hot, 1), 6);
+
+  struct sigaction handled = {.sa_handler = &on_signal}, old;
+  CHECK(sigaction(SIGSEGV, &handled, &old) == 0);
+  g_handled = 0;
+  for (int way = 0; way < 2; ++way) {
+    const pid_t child = fork();   // sends it at any time
+    if (child == 0) {
+      for (int k = 0; k < 20; ++k) kill(getppid(), SIGSEGV), usleep(100);
+      _exit(0);
+    }
+    for (int k = 0; k < 20; ++k) emit(g_hot, k), run_often(g_hot, k);
+    wait_for(child);
+    CHECK_EQUAL(g_handled, 0);
+    CHECK(sigpending(&waiting) == 0 && sigismember(&waiting, SIGSEGV));
+    if (way == 0) CHECK_EQUAL(sigwaitinfo(&segv, NULL), SIGSEGV);
+  }
+  CHECK(is_blocked(SIGSEGV));
+  CHECK(sigprocmask(SIG_UNBLOCK, &segv, NULL) == 0);
+  CHECK_EQUAL(g_handled, SIGSEGV);
+  CHECK(sigprocmask(SIG_SETMASK, &before, NULL) == 0);
+  CHECK(sigaction(SIGSEGV, &old, NULL) == 0);
+
+  struct sigaction writes = {.sa_handler = &write_in_handler, .sa_mask = all};
+  CHECK(sigaction(SIGUSR1, &writes, NULL) == 0);
+  for (int k = 0; k < 3; ++k) {
+    emit(g_hot, 1);
+    run_often(g_hot, 1);
+    raise(SIGUSR1);
+    CHECK(!is_blocked(SIGSEGV));
+  }
+
+  // The mask that a handler finds in its frame.
+  struct sigaction looks = {.sa_sigaction = &look_at_mask, .sa_flags = SA_SIGINFO};
+  CHECK(sigaction(SIGUSR2, &looks, NULL) == 0);
+  CHECK(sigprocmask(SIG_BLOCK, &segv, NULL) == 0);
+  g_handled = 0;
+  const pid_t sender = fork();
+  if (sender == 0) {
+    usleep(2000);
+    kill(getppid(), SIGUSR2);
+    _exit(0);
+  }
+  for (uint64_t k = 0; g_handled == 0; ++k)
+    if (k % 4096 == 0) emit(g_hot, 7), run_often(g_hot, 7);
+  CHECK(g_mask_had_it);
+  wait_for(sender);
+  CHECK(sigprocmask(SIG_SETMASK, &before, NULL) == 0);
+
+  const pid_t doomed = fork();
+  if (doomed == 0) {
+    CHECK(sigaction(SIGSEGV, &handled, NULL) == 0);
+    CHECK(sigprocmask(SIG_BLOCK, &segv, NULL) == 0);
+    emit(g_hot, 8);
+    run_often(g_hot, 8);
+    emit(g_hot, 9);
+    run_often(g_hot, 9);
+    CHECK(mprotect(g_hot, kPage, PROT_READ) == 0);
+    *g_hot = 1;
+    _exit(1);
+  }
+  int status;
+  CHECK(doomed > 0);
+  while (waitpid(doomed, &status, 0) < 0) CHECK_EQUAL(errno, EINTR);
+  CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+  munmap(g_hot, kPage);
+}
+
 // What the program reads of its memory.
 static void permissions(void) {
   uint8_t* code = pages(3);
@@ -376,6 +502,7 @@ int main(void) {
   mappings();
   children();
   signals();
+  blocked_faults();
   permissions();
   threads();
   across_pages();
