@@ -1,7 +1,7 @@
 // How an encoder chooses what an exception changes (prediction.h). The format follows whatever is chosen.
 //
 // A word that is predicted wrongly twice in a row, or more often than its patience lasts, gets residues; when they stay
-// the same for some time it gets a step instead, and more patience. Measured: docs/performance.md, "The encoder".
+// the same for some time it gets a step instead, and more patience. Measured: docs/performance-tried.md, "The encoder".
 #pragma once
 
 #include <algorithm>

@@ -41,7 +41,7 @@ class Stream {
   static constexpr uint64_t kFarAway = uint64_t{1} << 63;  // of an empty stream: no line is near (kMinLineBytes)
 
   // Bit i: by the lower halves of their lines, stream i is at most kWindow away, and not there. Without a branch: which
-  // stream it is, if any, cannot be foreseen (docs/performance.md, "Machines with TLBs and prefetchers").
+  // stream it is, if any, cannot be foreseen (docs/performance-tried.md, "Machines with TLBs and prefetchers").
   uint32_t streams_near(uint64_t line) const {
     const uint32_t from = static_cast<uint32_t>(line) + kWindow;
 #if defined(__SSE2__)

@@ -9,7 +9,7 @@ namespace simrun::engine {
 namespace {
 constexpr uint32_t spill_slot(uint8_t r) { return static_cast<uint32_t>(offsetof(ThreadContext, spill)) + 8u * r; }
 constexpr uint8_t kSlowJump = 5;   // bytes: the jump that limit_check_without_flags takes
-constexpr int32_t kPrefetchBytes = 1024;   // ahead of the words (docs/performance.md, "The reader behind the program")
+constexpr int32_t kPrefetchBytes = 1024;   // ahead of the words (docs/performance-tried.md, "The reader behind the program")
 }
 
 void hand_on(Assembler& a, uint8_t from, uint8_t to) {
