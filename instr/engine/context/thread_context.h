@@ -117,6 +117,7 @@ struct ThreadContext : border::ThreadSlot {
   uint32_t check_countdown;    // force_safe_points
   std::atomic<uint64_t> call_in_progress;   // number of the system call + 1; 0: none (dispatch/stable_code.h)
   uint32_t open_to_faults;     // 1: in the code cache with SIGSEGV not blocked, which the application blocks (dispatch/stable_code.h)
+  uint32_t took_blocked;       // 1: it has taken one then that was sent
   uint32_t mask_is_looked_at;  // 1: whether it does is known, and no
   uint64_t write_to_code;      // where a write is to be done again, for it met code that is protected; 0: none
   std::atomic<uint32_t> cut_untold;   // 1: a fault has cut a superblock, which is not in the stream yet (signals/signals.h: publish_fault)

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <iterator>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "instr/engine/context/app_memory.h"
@@ -47,8 +48,7 @@ constexpr WrittenTo kWrittenTo[] = {
     {SYS_read, 1, 2, 1}, {SYS_pread64, 1, 2, 1}, {SYS_getdents64, 1, 2, 1}, {SYS_getrandom, 0, 1, 1}, {SYS_getcwd, 0, 1, 1},
     {SYS_readlink, 1, 2, 1}, {SYS_readlinkat, 2, 3, 1}, {SYS_stat, 1, kOne, 144}, {SYS_fstat, 1, kOne, 144}, {SYS_lstat, 1, kOne, 144},
     {SYS_newfstatat, 2, kOne, 144}, {SYS_statx, 4, kOne, 256}, {SYS_poll, 0, 1, 8}, {SYS_ppoll, 0, 1, 8}, {SYS_ppoll, 2, kOne, 16},
-    {SYS_select, 1, kOne, 128}, {SYS_select, 2, kOne, 128}, {SYS_select, 3, kOne, 128}, {SYS_select, 4, kOne, 16}, {SYS_pselect6, 1, kOne, 128},
-    {SYS_pselect6, 2, kOne, 128}, {SYS_pselect6, 3, kOne, 128}, {SYS_pselect6, 4, kOne, 16}, {SYS_epoll_wait, 1, 2, 12}, {SYS_epoll_pwait, 1, 2, 12},
+    {SYS_select, 4, kOne, 16}, {SYS_pselect6, 4, kOne, 16}, {SYS_epoll_wait, 1, 2, 12}, {SYS_epoll_pwait, 1, 2, 12},
     {SYS_rt_sigaction, 2, kOne, 32}, {SYS_rt_sigprocmask, 2, kOne, 8}, {SYS_rt_sigpending, 0, kOne, 8}, {SYS_rt_sigtimedwait, 1, kOne, 128},
     {SYS_sigaltstack, 1, kOne, 24}, {SYS_pipe, 0, kOne, 8}, {SYS_pipe2, 0, kOne, 8}, {SYS_mincore, 2, 1, 1}, {SYS_nanosleep, 1, kOne, 16},
     {SYS_clock_nanosleep, 3, kOne, 16}, {SYS_getitimer, 1, kOne, 32}, {SYS_setitimer, 2, kOne, 32}, {SYS_sendfile, 2, kOne, 8},
@@ -94,6 +94,10 @@ void visit_writes(const ThreadContext* thread, uint64_t number, Visit&& visit) {
         return visit(0, kEverywhere);
       return visit_from(a[2], 64);
     }
+    case SYS_select:
+    case SYS_pselect6:
+      for (int set = 1; set <= 3; ++set) visit_from(a[set], (a[0] & 0xffffffff) / 64 * 8 + 8);
+      break;
     case SYS_munmap:
     case SYS_mprotect:
     case SYS_pkey_mprotect:
@@ -161,9 +165,12 @@ std::vector<uint64_t> quiet_pages() {
   return pages;
 }
 
-// The world is stopped. False: the kernel did not.
+// The world is stopped. False: the kernel did not, as where one of several mappings is sealed (mseal); it has begun, maybe.
 bool protect(const border::AddressRange& run) {
-  if (!set_permission(run, PROT_READ | PROT_EXEC)) return false;
+  if (!set_permission(run, PROT_READ | PROT_EXEC)) {
+    for (uint64_t page = run.base; page < run.base + run.bytes; page += kPageBytes) allow_writing({page, kPageBytes});
+    return false;
+  }
   note_stable(run.base, run.base + run.bytes);
   // Superblocks that ended before the run because code there could change would be formed in another way from now on.
   invalidate_translations(AppAddress{run.base - kPageBytes}, AppAddress{run.base + run.bytes});
@@ -253,6 +260,16 @@ void close_to_faults(ThreadContext* self) {
   block_again(SIGSEGV);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   self->open_to_faults = 0;
+}
+
+void follow_sent_fault(ThreadContext* self) {
+  if (std::exchange(self->took_blocked, 0) == 0) return;
+  {
+    const std::lock_guard lock(g_translation_lock);
+    g_stopped = true;
+  }
+  give_all_back(self);
+  g_protects.store(false, std::memory_order_seq_cst);
 }
 
 bool make_writable(uint64_t from, uint64_t bytes) {

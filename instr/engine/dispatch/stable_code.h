@@ -32,9 +32,11 @@ void give_all_back(ThreadContext* self);
 void stop_protecting();
 
 // The kernel ends a process whose thread faults at such a page with SIGSEGV blocked, so where the application blocks it, it is not blocked while the
-// thread is in the code cache: one that is sent then is held until it leaves; one that is the application's own fault ends the process as natively.
+// thread is in the code cache. The application's own fault ends the process as natively; for one that is sent then, which is for whom does not block
+// it, the thread leaves, it is sent again, and nothing is protected ever again.
 void open_to_faults(ThreadContext* self);    // the last thing before the code cache is entered
 void close_to_faults(ThreadContext* self);   // the first thing behind it
+void follow_sent_fault(ThreadContext* self);   // when what the thread left for is done
 
 // For the signal handler: whether the access that faulted in the code cache, with this error code, was a write to such a page. Then it is done
 // again behind give_back().

@@ -159,6 +159,7 @@ uint64_t dispatch(ThreadContext* c) {
   const border::ModeSwitch* const due = pass_stop(c, d.id < kFirstExit ? c->app.pc : raw(d.exit.target));
   if (c->step != Step::kNone && !has_retired(d)) end_step(c, false);
   handle_departure(c, d);
+  follow_sent_fault(c);
   if (c->step != Step::kNone) end_step(c, true);
   if (due != nullptr) switch_mode(due->mode, c);
   set_normal_limit(c);

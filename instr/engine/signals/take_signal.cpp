@@ -231,7 +231,9 @@ uint64_t handle_signal(int number, siginfo_t* info, KernelUcontext* u) {
   }
   if (is_fault_signal(number) && hold_back(number, *info)) return 0;
   if (number == SIGSEGV && c->open_to_faults != 0 && !lost_stack_segment) {
+    c->took_blocked = 1;
     hold(number, *info);
+    request_stop(c);
     return 0;
   }
   // Only a fault's signal that somebody sent gets here: they are never blocked by the engine. Later, then.

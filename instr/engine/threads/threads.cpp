@@ -57,6 +57,7 @@ void reset_context(ThreadContext* c, uint32_t slot) {
   c->goes_alone = 0;
   c->waited_in_vain = 0;
   c->open_to_faults = 0;
+  c->took_blocked = 0;
   c->mask_is_looked_at = 0;
   c->begins_process = 0;
   c->pid_namespace = 0;

@@ -255,6 +255,16 @@ static void children(void) {
   munmap(code, 2 * kPage);
 }
 
+// In a process of its own, which may end an engine's reliance for good.
+static void apart(void (*test)(void)) {
+  const pid_t child = fork();
+  if (child == 0) {
+    test();
+    _exit(0);
+  }
+  wait_for(child);
+}
+
 static sigjmp_buf g_back;
 static void* g_address;
 static void on_fault(int number, siginfo_t* info, void* context) {
@@ -415,6 +425,72 @@ static void blocked_faults(void) {
   munmap(g_hot, kPage);
 }
 
+static void* wait_for_fault(void* argument) {
+  const sigset_t* wanted = argument;
+  while (sigwaitinfo(wanted, NULL) < 0) CHECK_EQUAL(errno, EINTR);
+  g_handled = SIGSEGV;
+  return NULL;
+}
+
+// movl (%rsi), %eax ; testl %eax, %eax ; jnz 1f ; decq %rdi ; jnz 0b ; 1: movq %rdi, %rax ; ret
+static const uint8_t kLookOften[] = {0x8b, 0x06, 0x85, 0xc0, 0x75, 0x05, 0x48, 0xff, 0xcf, 0x75, 0xf5, 0x48, 0x89, 0xf8, 0xc3};
+
+// SIGSEGV to the process is for the thread that waits for it, while others block it in such code.
+static void fault_of_another(void) {
+  uint8_t* code = pages(1);
+  memcpy(code, kLookOften, sizeof kLookOften);
+  uint64_t (*look)(uint64_t, volatile int*) = (uint64_t(*)(uint64_t, volatile int*))(uintptr_t)code;
+  sigset_t segv, before;
+  sigemptyset(&segv);
+  sigaddset(&segv, SIGSEGV);
+  CHECK(sigprocmask(SIG_BLOCK, &segv, &before) == 0);
+  for (int way = 0; way < 2; ++way) {
+    pthread_t thread;
+    g_handled = 0;
+    CHECK(pthread_create(&thread, NULL, &wait_for_fault, &segv) == 0);
+    CHECK_EQUAL(look(kOften, &g_handled), 0);
+    const pid_t parent = getpid(), sender = fork();
+    if (sender == 0) {
+      usleep(20000);
+      const union sigval value = {.sival_int = 3};
+      _exit(way == 0 ? kill(parent, SIGSEGV) : sigqueue(parent, SIGSEGV, value));
+    }
+    CHECK(look(1ull << 40, &g_handled) != 0);
+    CHECK(pthread_join(thread, NULL) == 0);
+    wait_for(sender);
+  }
+  CHECK(sigprocmask(SIG_SETMASK, &before, NULL) == 0);
+  munmap(code, kPage);
+}
+
+// Of two pages of hot code one cannot change its permission any more: the other can be written to all the same.
+static void sealed(void) {
+  enum { kMseal = 462 };   // Linux 6.10
+  uint8_t* code = pages(2);
+  if (syscall(kMseal, code + kPage, kPage, 0) != 0) return;
+  for (int k = 0; k < 2; ++k) emit(code + k * kPage, k);
+  for (int round = 0; round < 3; ++round) {
+    for (int i = 0; i < 2 * kOften; ++i) CHECK_EQUAL(call(code + i % 2 * kPage, i), i + i % 2);
+    for (int k = 0; k < 2; ++k) emit(code + k * kPage, k);
+  }
+}
+
+// Sets of select that are larger than usual.
+static void large_sets(void) {
+  enum { kDescriptors = 4000 };
+  uint8_t* code = pages(2);
+  emit(code + kPage + 512, 1);
+  run_often(code + kPage + 512, 1);
+  int ends[2];
+  CHECK(pipe(ends) == 0 && write(ends[1], "x", 1) == 1);
+  uint64_t* set = (uint64_t*)(code + kPage - 256);   // 504 bytes
+  set[ends[0] / 64] |= 1ull << (ends[0] % 64);
+  const int descriptors = getdtablesize() < kDescriptors ? getdtablesize() : kDescriptors;
+  CHECK_EQUAL(select(descriptors, (fd_set*)set, NULL, NULL, NULL), 1);
+  close(ends[0]), close(ends[1]);
+  munmap(code, 2 * kPage);
+}
+
 // What the program reads of its memory.
 static void permissions(void) {
   uint8_t* code = pages(3);
@@ -502,7 +578,10 @@ int main(void) {
   mappings();
   children();
   signals();
-  blocked_faults();
+  large_sets();
+  apart(&sealed);
+  apart(&blocked_faults);
+  apart(&fault_of_another);
   permissions();
   threads();
   across_pages();
