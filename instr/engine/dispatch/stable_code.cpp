@@ -196,7 +196,8 @@ void protect_stable_code(ThreadContext* self) {
   {
     const std::lock_guard lock(g_translation_lock);
     settle_fpu_pointers();
-    std::erase_if(pages, [&](uint64_t page) { return !is_private_writable_code(AppAddress{page}) || is_in_use(self, page); });
+    // It may be other memory by now, or have been written to.
+    std::erase_if(pages, [&](uint64_t page) { return !is_quiet(page) || !is_private_writable_code(AppAddress{page}) || is_in_use(self, page); });
     for (size_t from = 0, to = 0; from < pages.size() && !g_stopped; from = to) {
       while (to < pages.size() && pages[to] == pages[from] + (to - from) * kPageBytes) ++to;
       g_stopped = !protect({pages[from], (to - from) * kPageBytes});

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "base/check.h"
+
 namespace simrun::engine {
 namespace {
 
@@ -49,6 +51,11 @@ std::vector<border::AddressRange> end_epoch() {
   return runs;
 }
 
+bool is_quiet(uint64_t page) {
+  const auto compared = g_compared.find(page_of(page));
+  return compared != g_compared.end() && compared->second.quiet_from + 1 < g_epoch;
+}
+
 void forget_compared(uint64_t from, uint64_t to) {
   g_compared.erase(g_compared.lower_bound(page_of(from)), g_compared.lower_bound(end_page(to)));
 }
@@ -56,7 +63,7 @@ void forget_compared(uint64_t from, uint64_t to) {
 void note_stable(uint64_t from, uint64_t to) {
   for (uint64_t page = page_of(from); page < end_page(to); ++page) {
     const auto compared = g_compared.find(page);
-    if (compared == g_compared.end()) continue;
+    CHECK(compared != g_compared.end());   // or nobody would know that the kernel has taken its permission
     g_stable.insert(*compared);
     g_compared.erase(compared);
   }

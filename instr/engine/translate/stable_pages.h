@@ -22,6 +22,8 @@ void note_compared(AppAddress from, AppAddress to);
 
 // An epoch ends: the pages that have been quiet for one, and may be tried again, in runs. Pages that were given back wait longer each time.
 std::vector<border::AddressRange> end_epoch();
+// Whether the page is one of those still; an epoch may have ended in between.
+bool is_quiet(uint64_t page);
 // It is no memory of that kind any more, or other memory. None of it is stable.
 void forget_compared(uint64_t from, uint64_t to);
 void note_stable(uint64_t from, uint64_t to);

@@ -546,6 +546,34 @@ static void threads(void) {
   munmap(g_shared_code - 2, kPage);
 }
 
+static void* run_hot(void* argument) {
+  uint8_t* code = pages(1);
+  emit(code, 1);
+  for (int i = 0; !__atomic_load_n(&g_stop, __ATOMIC_ACQUIRE); ++i) CHECK_EQUAL(call(code, i), i + 1);
+  munmap(code, kPage);
+  return argument;
+}
+
+// While others execute code that may be protected now, memory with such code is mapped anew.
+static void mapped_anew(void) {
+  enum { kThreads = 4, kRounds = 300 };
+  uint8_t* code = pages(2);
+  pthread_t others[kThreads];
+  g_stop = 0;
+  for (int k = 0; k < kThreads; ++k) CHECK(pthread_create(&others[k], NULL, &run_hot, NULL) == 0);
+  for (int n = 0; n < kRounds; ++n) {
+    for (uint8_t* page = code; page < code + 2 * kPage; page += kPage) {
+      CHECK(mmap(page, kPage, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == page);
+      emit(page, n);
+      for (int i = 0; i < 20; ++i) CHECK_EQUAL(call(page, i), i + n);
+    }
+    for (volatile int wait = 0; wait < n * 50; ++wait) continue;
+  }
+  __atomic_store_n(&g_stop, 1, __ATOMIC_RELEASE);
+  for (int k = 0; k < kThreads; ++k) CHECK(pthread_join(others[k], NULL) == 0);
+  munmap(code, 2 * kPage);
+}
+
 // A function that goes from one page into the next, and a loop that writes what comes right behind it.
 static void across_pages(void) {
   uint8_t* code = pages(2);
@@ -584,6 +612,7 @@ int main(void) {
   apart(&fault_of_another);
   permissions();
   threads();
+  mapped_anew();
   across_pages();
   return finish();
 }
