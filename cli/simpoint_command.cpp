@@ -101,17 +101,16 @@ void write_all(const Files& files, const AnalysisOptions& analysis, const simpoi
   }
 }
 
-void report(const simpoint::ClusteringChoice& choice, const std::vector<simpoint::SimulationPoint>& points,
-            const AnalysisOptions& analysis) {
+void report(const simpoint::ClusteringChoice& choice, const Selection& selection, const AnalysisOptions& analysis) {
   fmt::print("     k               BIC   distortion\n");
   for (const auto& scored : choice.examined)
     fmt::print("{:>6} {:>17.2f} {:>12.6g}{}\n", scored.k(), scored.bic, scored.distortion,
                &scored == &choice.examined[choice.chosen] ? "  <- chosen" : "");
   fmt::print("\n   cluster     interval    weight\n");
-  for (const auto& point : points)
+  for (const auto& point : selection.points)
     fmt::print("{:>10} {:>12} {:>8.3f}%\n", point.cluster, point.interval, 100 * point.weight);
   if (analysis.coverage < 1)
-    fmt::print("{} of them cover {:g} of the run\n", simpoint::cover(points, analysis.coverage).size(),
+    fmt::print("{}{} cover {:g} of the run\n", selection.covering.size(), analysis.points == 0 ? " of them" : " points",
                analysis.coverage);
   const uint32_t k = choice.clustering.k();
   const uint32_t most = analysis.clustering.max_k;
@@ -140,7 +139,7 @@ int simpoint_command(const Words& words) {
     write(files, "", analysis, choice.clustering, weights, selection);
     save_centres(files.others, "", choice.examined[choice.chosen], intervals, weights);
   }
-  if (!files.quiet) report(choice, selection.points, analysis);
+  if (!files.quiet) report(choice, selection, analysis);
   return 0;
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/user_error.h"
 
@@ -101,8 +102,10 @@ RegionPlan plan_regions(const Profile& profile, std::span<const SimulationPoint>
     for (uint64_t i = r.warm_up_interval; i < r.interval; ++i) stages[i] = Stage::kWarmUp;
   for (const Region& r : plan.regions) stages[r.interval] = Stage::kMeasure;
   remark_on_warm_up(plan, warm_up);
+  std::set<uint64_t> begins;   // of warm-ups, amid others' too
+  for (const Region& r : plan.regions) begins.insert(r.warm_up_interval);
   for (uint64_t i = 0; i < profile.intervals.size(); ++i)
-    if (stages[i] == Stage::kMeasure || stages[i] != (i == 0 ? Stage::kSkip : stages[i - 1]))
+    if (stages[i] == Stage::kMeasure || begins.contains(i) || stages[i] != (i == 0 ? Stage::kSkip : stages[i - 1]))
       plan.changes.push_back({i, stages[i]});
   return plan;
 }

@@ -40,7 +40,7 @@ struct StageChange {
 
 struct RegionPlan {
   std::vector<Region> regions;       // in the order of the run
-  std::vector<StageChange> changes;  // likewise; each region's interval has a change of its own
+  std::vector<StageChange> changes;  // likewise; each region's interval, and where its warm-up begins, has one of its own
   std::vector<std::string> remarks;
 };
 

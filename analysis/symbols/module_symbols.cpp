@@ -40,6 +40,9 @@ std::string hexadecimal(const unsigned char* bytes, int count) {
   return text;
 }
 
+// Symbols of several versions have them in their names where debug information is apart: pthread_barrier_wait@@GLIBC_2.34.
+std::string_view without_version(std::string_view name) { return name.substr(0, name.find('@')); }
+
 // The name that a programmer gave; the linkage name has the namespaces and arguments, unless it is one of Rust (_R...),
 // which is not known here.
 std::string name_of(Dwarf_Die* die) {
@@ -149,7 +152,8 @@ std::vector<FunctionSymbol> ModuleSymbols::functions(const std::vector<std::stri
     const int type = GELF_ST_TYPE(symbol.st_info);
     if (name == nullptr || section == SHN_UNDEF || (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE))
       continue;
-    if (std::find(names.begin(), names.end(), name) != names.end()) found.push_back({name, address});
+    const std::string_view plain = without_version(name);
+    if (std::find(names.begin(), names.end(), plain) != names.end()) found.push_back({std::string(plain), address});
   }
   return found;
 }
@@ -212,7 +216,8 @@ std::optional<VariablePlace> ModuleSymbols::thread_local_variable(uint64_t offse
   return implementation_->all_variables().at_thread_local_offset(offset);
 }
 
-std::string demangle(const std::string& name) {
+std::string demangle(const std::string& symbol) {
+  const std::string name(without_version(symbol));
   if (!name.starts_with("_Z")) return name;
   int status = 0;
   char* text = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);

@@ -44,9 +44,10 @@ bool parse_range(const std::string& text, std::vector<uint32_t>& ks) {
 CLI::Option* add_ks(CLI::App& app, simpoint::ClusteringOptions& o) {
   // Split here: of words that CLI11 splits it takes one only.
   const auto take = [&o](const std::vector<std::string>& words) {
+    if (words.back() == "search") return true;
     std::istringstream ranges(words.back());
     for (std::string range; std::getline(ranges, range, ',');)
-      if (range != "search" && !parse_range(range, o.ks))
+      if (!parse_range(range, o.ks))
         throw CLI::ValidationError(
             "-k", range + ": expected search, or numbers and ranges: 5 or 1:10 or 2:2:20, with commas");
     return true;
@@ -61,7 +62,7 @@ CLI::Option* add_ks(CLI::App& app, simpoint::ClusteringOptions& o) {
 
 bool has_fixed_length(const AnalysisOptions& options, const simpoint::Profile& profile) {
   if (options.fixed_length != FixedLength::kAuto) return options.fixed_length == FixedLength::kOn;
-  return profile.kind == simpoint::IntervalKind::kFixed && profile.threads <= 1;
+  return profile.kind == simpoint::IntervalKind::kFixed && profile.intervals.empty();   // of what says no lengths
 }
 
 void add_analysis_options(CLI::App& app, AnalysisOptions& o) {
@@ -143,8 +144,7 @@ void add_analysis_options(CLI::App& app, AnalysisOptions& o) {
       ->capture_default_str()
       ->group(kGroup);
   add_choice(app, "--fixed-length", o.fixed_length,
-             "on: intervals weigh the same; off: by their instructions; auto: off where the profile says that it has "
-             "several threads or processes, or another kind of intervals than fixed",
+             "on: intervals weigh the same; off: by their instructions; auto: off where the profile says how many each has",
              lengths)
       ->default_str("auto")
       ->group(kGroup);

@@ -147,6 +147,7 @@ void PinPoints::open_folder() {
                       {"interval", o_.profile.length},
                       {"intervals", simpoint::to_word(o_.profile.kind)},
                       {"leave_out", o_.profile.left_out},
+                      {"exact_order", o_.profile.from_trace},
                       {"trace", o_.trace},
                       {"follow_children", o_.program.follow_children},
                       {"wait_for_children", o_.program.wait_for_children},

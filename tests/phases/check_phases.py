@@ -256,7 +256,7 @@ def simpoint_options():
     bbv("a.bb", "--interval", "100k")
     ours = run("simpoint", "a.bb", "--max-k", 7, "--save-simpoints", "s1", "--save-weights", "w1",
                "--save-labels", "l1", "--init-km", "samp", "--seed-km", 5, "--seed-proj", 6, "--num-init-seeds", 3,
-               "--iters", 50, "--dimensions", 10)
+               "--iters", 50, "--dimensions", 10, "--fixed-length", "on")
     theirs = run("simpoint", "-loadFVFile", "a.bb", "-maxK", 7, "-saveSimpoints", "s2", "-saveSimpointWeights", "w2",
                  "-saveLabels", "l2", "-initkm", "samp", "-seedkm", 5, "-seedproj", 6, "-numInitSeeds", 3, "-iters", 50,
                  "-dim", 10, "-verbose", 1, "-fixedLength", "on", "-k", "search")
@@ -270,7 +270,7 @@ def simpoint_options():
 
 
 def simpoint_weights():
-    """Intervals of several threads, and those that end at marks, weigh what they are long, as pinpoints has it."""
+    """Intervals weigh what they are long, as pinpoints has it; the last of a program may be short."""
     def text(kind, threads):
         place = "count 1 pc 0x1000 offset 0x0 module /bin/app"
         lengths = (700, 100, 100, 100)
@@ -280,8 +280,9 @@ def simpoint_weights():
             lines.append(f"T:{1 if number == 0 else 2}:{length} ")
         return "\n".join([*lines, f"# kind {kind}", f"# threads {threads}", "# instructions 1000", ""])
     by_length, equal = {0.7, 0.3}, {0.25, 0.75}
-    for kind, threads, words, expected in (("fixed", 1, (), equal), ("fixed", 2, (), by_length), ("loop", 1, (), by_length),
+    for kind, threads, words, expected in (("fixed", 1, (), by_length), ("fixed", 2, (), by_length), ("loop", 1, (), by_length),
                                            ("barrier", 4, (), by_length),
+                                           ("fixed", 1, ("--fixed-length", "on"), equal),
                                            ("fixed", 2, ("--fixed-length", "on"), equal),
                                            ("fixed", 2, ("--fixed-length", "auto"), by_length),
                                            ("fixed", 1, ("--fixed-length", "off"), by_length)):

@@ -91,6 +91,17 @@ def predicts():
     assert "<polyline" in page and "http" not in page
 
 
+def last_interval():
+    """What is left at the end, some hundred instructions, weighs what it is long."""
+    subprocess.run([SIMRUN, "bbv", "-q", "-o", "a.bb", "--", GUEST, "4"], check=True, stdout=subprocess.DEVNULL)
+    (instructions,) = re.findall(r"^# instructions (\d+)$", pathlib.Path("a.bb").read_text(), re.M)
+    run(*CONFIG, "-o", "d", "--interval", (int(instructions) - 300) // 10, "--validate", "--no-traces", "-k", "11", "--", GUEST, "4")
+    lengths = [int(row["region-length"]) for row in rows() if row["region-type"] == "simulation"]
+    assert len(lengths) == 11 and lengths[-1] < 1000, lengths   # all of the run is measured
+    for name, figure in json.load(open("d/report.json"))["figures"].items():
+        assert figure["warm_error"] < 1e-4, (name, figure)
+
+
 def cycles():
     """CPI is the machine's own, as a simulation of the whole run reports it."""
     machine = pathlib.Path(__file__).parents[2] / "configs" / "machines" / "l3_1core.yaml"

@@ -140,6 +140,19 @@ TEST_F(OwnSymbols, DebugInformationInAFileOfItsOwn) {
   fs::remove_all(directory);
 }
 
+// As in the C library's debug information.
+TEST_F(OwnSymbols, VersionsOfSymbols) {
+  const fs::path copy = fs::temp_directory_path() / ("simrun_symbols_test." + std::to_string(getpid()));
+  const std::string command = "objcopy --strip-debug --redefine-sym _ZN5shape5outerEv=_ZN5shape5outerEv@@V_1.0 '" + self.path() + "' '" + copy.string() + "'";
+  ASSERT_EQ(std::system(command.c_str()), 0);
+  ModuleSymbols versioned(copy.string());
+  const auto found = versioned.functions({"_ZN5shape5outerEv"});
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].address, file_address(&shape::outer));
+  EXPECT_EQ(versioned.frames(file_address(&shape::outer)).at(0).function, "shape::outer()");
+  fs::remove(copy);
+}
+
 TEST(ModuleSymbols, NoModule) {
   EXPECT_NE(ModuleSymbols("/nonexistent/file").problem(), "");
   ModuleSymbols text("/etc/passwd");

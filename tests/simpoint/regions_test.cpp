@@ -61,6 +61,13 @@ TEST(Regions, ThoseThatTouchAndThoseBeforeTheStartAreSaid) {
               ElementsAre(HasSubstr("region 1: less than 200"), HasSubstr("regions 2, 3: the warm-up holds")));
 }
 
+TEST(Regions, AWarmUpThatBeginsAmidAnothersIsAPartOfItsOwn) {
+  const std::vector<SimulationPoint> points = {{4, 0, 0.5}, {5, 1, 0.5}};
+  const RegionPlan plan = plan_regions(ten_intervals(), points, 300);
+  EXPECT_THAT(plan.changes, ElementsAre(StageChange{1, Stage::kWarmUp}, StageChange{2, Stage::kWarmUp}, StageChange{4, Stage::kMeasure},
+                                        StageChange{5, Stage::kMeasure}, StageChange{6, Stage::kSkip}));
+}
+
 TEST(Regions, TheSameIntervalTwiceIsOneRegion) {
   const std::vector<SimulationPoint> points = {{4, 0, 0.25}, {4, 1, 0.5}, {9, 2, 0.25}};
   const RegionPlan plan = plan_regions(ten_intervals(), points, 0);
