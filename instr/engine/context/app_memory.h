@@ -34,7 +34,10 @@ bool make_writable(uint64_t from, uint64_t bytes);
 
 inline bool write_app(uint64_t to, const void* from, uint64_t bytes) {
   const auto copy = [&] { return kernel_copy(SYS_process_vm_writev, from, to, bytes) || direct_copy(reinterpret_cast<void*>(to), from, bytes); };
-  return copy() || (make_writable(to, bytes) && copy());
+  // Another thread may protect it again, or have given it back, in between.
+  while (!copy())
+    if (!make_writable(to, bytes)) return copy();
+  return true;
 }
 
 }  // namespace simrun::engine
