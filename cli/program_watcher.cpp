@@ -90,7 +90,7 @@ void ProgramWatcher::enter(uint32_t thread, const Action& action, const uint64_t
 
 void ProgramWatcher::finish(uint32_t thread, const analysis::FinishedAllocation& a) {
   if (a.kind == AllocatorKind::kRelease || a.result == 0) return;
-  space_.allocate(a.result, analysis::requested_bytes(a.kind, a.arguments), thread, space_.sites.intern(a.frames));
+  space_.allocate(a.result, analysis::requested_bytes(a.kind, a.arguments), thread, space_.call_site(a.frames));
 }
 
 // --- Mappings ------------------------------------------------------------------------------------------------------
@@ -137,7 +137,7 @@ void ProgramWatcher::map(uint32_t thread, std::span<const uint64_t> payload) {
 
 void ProgramWatcher::map_memory(uint32_t thread, uint64_t address, uint64_t bytes, bool fixed) {
   const auto frames = threads_[thread].calls.frames(analysis::CallSites::kMostFrames);
-  space_.map_memory(address, whole_pages(bytes), thread, space_.sites.intern(frames), fixed);
+  space_.map_memory(address, whole_pages(bytes), thread, space_.call_site(frames), fixed);
 }
 
 // The program itself and its dynamic loader. The engine's own modules are there too, and are nobody's business.

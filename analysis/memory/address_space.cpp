@@ -45,6 +45,7 @@ void AddressSpace::unmap(uint64_t address, uint64_t bytes) {
       continue;
     }
     at = ranges_.erase(at);
+    if (range.kind == PlaceKind::kModule) sites_.begin_anew();
     if (start < address) ranges_.emplace(start, Range{address, range.kind, range.id, range.bias});
     if (range.end > end) at = ranges_.emplace(end, range).first;
   }
@@ -59,6 +60,16 @@ void AddressSpace::unmap_at(uint64_t address) {
 void AddressSpace::insert(uint64_t start, Range range) {
   unmap(start, range.end - start);
   ranges_.emplace(start, range);
+}
+
+uint32_t AddressSpace::call_site(std::span<const uint64_t> frames) {
+  const uint32_t site = sites_.intern(frames);
+  if (site == calls_.size()) {
+    calls_.emplace_back();
+    // The call ends before the address that it returns to.
+    for (const uint64_t return_address : sites_.frames(site)) calls_.back().push_back(code_place(return_address - 1));
+  }
+  return site;
 }
 
 void AddressSpace::set_break(uint64_t end) {

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -74,7 +75,11 @@ class AddressSpace {
   // Addresses of the functions called `names` in the module that is mapped at `address`.
   std::vector<FunctionSymbol> functions_at(uint64_t address, const std::vector<std::string>& names) const;
 
-  CallSites sites;
+  // Return addresses (CallSites), and where their calls were when they were first seen: the module may be gone later.
+  uint32_t call_site(std::span<const uint64_t> frames);
+  const std::vector<uint64_t>& return_addresses(uint32_t site) const { return sites_.frames(site); }
+  const std::vector<Place>& calls(uint32_t site) const { return calls_[site]; }
+
   uint64_t allocations = 0, releases = 0, unknown_releases = 0;
 
  private:
@@ -94,6 +99,8 @@ class AddressSpace {
   uint64_t thread_local_bytes() const;
   std::optional<Place> thread_memory(uint64_t address, const Range* range, uint64_t start) const;
 
+  CallSites sites_;
+  std::vector<std::vector<Place>> calls_{{}};   // by site
   std::vector<std::shared_ptr<ModuleSymbols>> modules_;
   std::map<std::string, uint32_t> module_by_path_;
   std::map<uint64_t, Range> ranges_;            // by start, disjoint

@@ -24,6 +24,8 @@ class CallSites {
     return at->second;
   }
   const std::vector<uint64_t>& frames(uint32_t id) const { return by_id_[id]; }
+  // Addresses may mean other code from now on: what is interned next has an id of its own.
+  void begin_anew() { ids_.clear(); }
 
  private:
   std::map<std::vector<uint64_t>, uint32_t> ids_;

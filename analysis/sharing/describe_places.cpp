@@ -74,11 +74,11 @@ DataName PlaceNames::variable(const Place& place) {
 // `from_program`: without what the program called of libraries' headers.
 std::vector<std::string> PlaceNames::callers(uint32_t site, bool from_program) {
   std::vector<std::string> list;
-  for (const uint64_t return_address : space_.sites.frames(site)) {
-    // The call ends before the address that it returns to.
-    const Place place = space_.code_place(return_address - 1);
+  const auto& calls = space_.calls(site);
+  for (size_t k = 0; k < calls.size(); ++k) {
+    const Place& place = calls[k];
     const auto frames = code(place);
-    if (frames.empty()) list.push_back(fmt::format("{:#x}", return_address));
+    if (frames.empty()) list.push_back(fmt::format("{:#x}", space_.return_addresses(site)[k]));
     for (const SourceFrame& frame : frames) {
       if (list.empty() && is_allocation_function(frame.function)) continue;
       if (list.empty() && from_program && is_of_a_library(frame.file)) continue;

@@ -47,7 +47,7 @@ SharedLine line_of(uint64_t address, std::vector<LineUse> uses) {
 struct SharingReportTest : testing::Test {
   SharingReportTest() {
     const uint64_t caller[] = {0x401234};
-    space.allocate(0x10000, 64, 0, space.sites.intern(caller));
+    space.allocate(0x10000, 64, 0, space.call_site(caller));
     space.allocate(0x20000, 16, 0, 0);
     space.allocate(0x20020, 16, 0, 0);
   }

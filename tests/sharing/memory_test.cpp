@@ -73,8 +73,8 @@ TEST(AddressSpace, BlocksComeAndGo) {
   space.set_break(0x10000);
   space.set_break(0x20000);
   const uint64_t frames[] = {0xa1};
-  const uint32_t site = space.sites.intern(frames);
-  EXPECT_EQ(space.sites.intern(frames), site);
+  const uint32_t site = space.call_site(frames);
+  EXPECT_EQ(space.call_site(frames), site);
   space.allocate(0x11000, 32, 1, site);
   EXPECT_EQ(space.place(0x1101f), (Place{PlaceKind::kHeap, 0, 31}));
   EXPECT_EQ(space.place(0x11020).kind, PlaceKind::kBreak);
@@ -152,6 +152,23 @@ TEST(AddressSpace, CodeThatSharesAPageOfTheFile) {
   EXPECT_EQ(space.map_module(path, 0x10000, 0x12000, 0x11000, 0), 0);
   EXPECT_EQ(space.code_place(0x11e50), (Place{PlaceKind::kModule, 0, 0x1e50}));
   std::filesystem::remove(path);
+}
+
+TEST(AddressSpace, CallersInALibraryThatIsUnloadedStayIts) {
+  const std::string path = made_module(), other = path + ".other";
+  std::filesystem::copy_file(path, other);
+  AddressSpace space;
+  const uint64_t frames[] = {0x11e51};
+  EXPECT_EQ(space.map_module(path, 0x10000, 0x12000, 0x11000, 0), 0);
+  const uint32_t site = space.call_site(frames);
+  EXPECT_EQ(space.call_site(frames), site);
+  space.unmap(0x10000, 0x2000);
+  EXPECT_EQ(space.map_module(other, 0x10000, 0x12000, 0x11000, 0), 1);
+  EXPECT_EQ(space.calls(site).at(0), (Place{PlaceKind::kModule, 0, 0x1e50}));
+  EXPECT_EQ(space.calls(space.call_site(frames)).at(0), (Place{PlaceKind::kModule, 1, 0x1e50}));
+  EXPECT_EQ(space.return_addresses(site).at(0), 0x11e51u);
+  std::filesystem::remove(path);
+  std::filesystem::remove(other);
 }
 
 TEST(AddressSpace, ThreadsThatHaveEnded) {
