@@ -90,8 +90,8 @@ bool defer(int number, uint64_t pc, uint64_t& mask) {
 
 bool is_behind_mask_change(uint64_t pc) { return pc == reinterpret_cast<uint64_t>(simrun_mask_changed); }
 
-// One to the process stays that, and so counts one with a value or by a timer, which may have been to the thread: among a thread's own the kernel takes one with a fault's code first, though it be blocked
-// (kernel/signal.c, dequeue_synchronous_signal).
+// One to the process stays that, which one with a value, or of a timer, is taken for: among a thread's own the kernel takes one with a fault's
+// code first, though it be blocked (kernel/signal.c, dequeue_synchronous_signal).
 void send_again(int number, const siginfo_t& info) {
   const auto pid = static_cast<uint64_t>(raw_syscall(SYS_getpid)), signal = static_cast<uint64_t>(number);
   if (info.si_code == SI_USER || info.si_code == SI_QUEUE || info.si_code == SI_TIMER)
