@@ -370,8 +370,9 @@ std::vector<Counts> PinPoints::simulate(const RegionPass& pass, const char* what
   if (first != 0) read_state(path(kPartState), model);
   auto keep_next = std::chrono::steady_clock::now() + kBetweenParts;
   const auto expected = static_cast<size_t>(std::count(pass.is_change.begin() + skipped, pass.is_change.end(), true));
-  RegionTraces traces = recorded_ ? RegionTraces(recorded_->trace().information(), &recorded_->trace())
-                                  : RegionTraces(trace_information(o_.program, 0));
+  RegionTraces traces =
+      recorded_ ? RegionTraces(recorded_->trace().information(), found_.machine.cores, &recorded_->trace())
+                : RegionTraces(trace_information(o_.program, found_.machine.cores), found_.machine.cores);
   // Between regions, when nothing is being written, there is little to keep.
   const auto keep_part = [&](size_t stop) {
     if (part == nullptr || stop == first || !pass.is_change[stop] || pass.stops[stop].simulate || traces.any()) return;
