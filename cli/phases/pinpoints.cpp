@@ -20,6 +20,7 @@
 #include "cli/print_error.h"
 #include "cli/run_program.h"
 #include "cli/terminal_signals.h"
+#include "cli/trace_cores.h"
 #include "cli/trace_information.h"
 #include "configs/read_machine.h"
 #include "instr/host/program_lookup.h"
@@ -301,6 +302,10 @@ void PinPoints::analyse() {
   else if (choice.clustering.k() == intervals.size())
     say("analysis: as many phases as intervals: shorter ones (--interval) would tell which are alike");
   for (const std::string& remark : found_.plan.remarks) say("{}", remark);
+  const std::string lacking = recorded_ ? cores_lacking(recorded_->trace(), found_.machine.cores) : "";
+  if (lacking.empty()) return;
+  print_error("simrun: warning: {}\n", lacking);
+  found_.plan.remarks.push_back(lacking);
 }
 
 // What the rows of a file depend on beside the folder's program.

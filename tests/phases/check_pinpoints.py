@@ -433,6 +433,16 @@ def few_cores():
             assert abs(mpki - 1000 * misses / instructions) < 0.02, (folder, alone, instructions, counts)
 
 
+def recorded_elsewhere():
+    """More threads than cores, recorded without the machine: they take turns as no machine would make them."""
+    config, program = ("--config", "l3_4core.yaml"), (GUEST, "6", "20")
+    for options in ((), config):
+        subprocess.run([SIMRUN, "record", "-q", *options, "-o", "t", "--", *program], check=True, stdout=subprocess.DEVNULL)
+        done = run(*config, "-o", "d", "--restart", "--interval", "100k", "--warm-up", "100k", "--no-traces", "-q", "--trace", "t")
+        for said in (done.stderr, open("d/report.txt").read()):
+            assert ("without it" in said) == (options == ()), (options, said)
+
+
 def processes():
     """A program of several processes, one after the other: side by side, whose turn it is differs from run to run."""
     script = f"'{GUEST}' 2; '{GUEST}' 1; '{GUEST}' 1; exit"
