@@ -20,6 +20,7 @@
 #include "cli/print_error.h"
 #include "cli/run_program.h"
 #include "cli/terminal_signals.h"
+#include "cli/trace_cores.h"
 #include "cli/trace_information.h"
 #include "configs/read_machine.h"
 #include "instr/host/program_lookup.h"
@@ -301,6 +302,10 @@ void PinPoints::analyse() {
   else if (choice.clustering.k() == intervals.size())
     say("analysis: as many phases as intervals: shorter ones (--interval) would tell which are alike");
   for (const std::string& remark : found_.plan.remarks) say("{}", remark);
+  const std::string lacking = recorded_ ? cores_lacking(recorded_->trace(), found_.machine.cores) : "";
+  if (lacking.empty()) return;
+  print_error("simrun: warning: {}\n", lacking);
+  found_.plan.remarks.push_back(lacking);
 }
 
 // What the rows of a file depend on beside the folder's program.
@@ -370,8 +375,9 @@ std::vector<Counts> PinPoints::simulate(const RegionPass& pass, const char* what
   if (first != 0) read_state(path(kPartState), model);
   auto keep_next = std::chrono::steady_clock::now() + kBetweenParts;
   const auto expected = static_cast<size_t>(std::count(pass.is_change.begin() + skipped, pass.is_change.end(), true));
-  RegionTraces traces = recorded_ ? RegionTraces(recorded_->trace().information(), &recorded_->trace())
-                                  : RegionTraces(trace_information(o_.program, 0));
+  RegionTraces traces =
+      recorded_ ? RegionTraces(recorded_->trace().information(), found_.machine.cores, &recorded_->trace())
+                : RegionTraces(trace_information(o_.program, found_.machine.cores), found_.machine.cores);
   // Between regions, when nothing is being written, there is little to keep.
   const auto keep_part = [&](size_t stop) {
     if (part == nullptr || stop == first || !pass.is_change[stop] || pass.stops[stop].simulate || traces.any()) return;

@@ -54,7 +54,10 @@ class RegionSink {
   void set_origins(OriginOf origin_of) { origin_of_ = std::move(origin_of); }
 
   uint32_t start_thread(const channel::ThreadReport& thread) { return model_.start_thread(thread); }
-  uint32_t run_on(const channel::ThreadReport& thread) { return model_.run_on(thread); }
+  uint32_t run_on(const channel::ThreadReport& thread) {
+    if (traces_ != nullptr) traces_->run_on(thread);
+    return model_.run_on(thread);
+  }
   void fetch(uint32_t handle, uint64_t line, uint64_t pc) {
     if (simulate_) model_.fetch(handle, line, pc);
   }

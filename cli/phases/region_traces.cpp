@@ -6,6 +6,7 @@
 
 #include "base/user_error.h"
 #include "cli/phases/block_profiler.h"
+#include "cli/run_result.h"
 #include "cli/trace_descriptors.h"
 #include "instr/border/stream.h"
 #include "instr/channel/stream_error.h"
@@ -13,6 +14,8 @@
 namespace simrun::cli {
 
 namespace {
+
+constexpr uint32_t kNobody = ~uint32_t{0};
 
 traces::WriterOptions writer_options() {
   traces::WriterOptions options;
@@ -25,8 +28,11 @@ traces::WriterOptions writer_options() {
 // One trace that is being written.
 class RegionTraces::File {
  public:
-  File(const RegionTrace& trace, const nlohmann::ordered_json& information, uint64_t instructions)
-      : trace_(trace), first_(instructions), writer_(trace.file, information, writer_options()) {}
+  File(const RegionTrace& trace, const nlohmann::ordered_json& information, uint32_t cores, uint64_t instructions)
+      : trace_(trace),
+        first_(instructions),
+        writer_(trace.file, information, writer_options()),
+        last_on_core_(cores, kNobody) {}
 
   traces::Writer& writer() { return writer_; }
 
@@ -44,6 +50,13 @@ class RegionTraces::File {
     writer_.add_event(thread.report.index, event, is_cut ? words[2] : 0);
   }
 
+  void run_on(const channel::ThreadReport& thread) {
+    const uint32_t core = core_in_file(thread);
+    const bool is_new_there = last_on_core_[core] != thread.index;
+    last_on_core_[core] = thread.index;
+    if (is_met(thread.index) && (core_of_[thread.index] != core || is_new_there)) put_core(thread.index, core, is_new_there);
+  }
+
   // As long as it was in this run: with several threads the profile's may be another.
   void end_warm_up(uint64_t instructions) { trace_.region["warm_up"] = instructions - first_; }
 
@@ -59,12 +72,23 @@ class RegionTraces::File {
 
  private:
   void meet(const channel::MergeThread& thread) {
-    if (thread.report.index >= threads_.size()) threads_.resize(thread.report.index + 1);
-    if (threads_[thread.report.index]) return;
+    const uint32_t index = thread.report.index, core = core_in_file(thread.report);
+    if (is_met(index)) return;
+    if (index >= core_of_.size()) core_of_.resize(index + 1, kNobody);
     meet_process(process_of(thread));
-    threads_[thread.report.index] = true;
-    writer_.start_thread(thread.report.index, process_of(thread), thread.report.tid, thread.replay.bases.fs,
-                         thread.replay.bases.gs);
+    writer_.start_thread(index, process_of(thread), thread.report.tid, thread.replay.bases.fs, thread.replay.bases.gs);
+    last_on_core_[core] = index;
+    put_core(index, core, true);
+  }
+  bool is_met(uint32_t thread) const { return thread < core_of_.size() && core_of_[thread] != kNobody; }
+
+  uint32_t core_in_file(const channel::ThreadReport& thread) const {
+    return core_of_thread(thread.core, static_cast<uint32_t>(last_on_core_.size()));
+  }
+  void put_core(uint32_t thread, uint32_t core, bool is_new_there) {
+    core_of_[thread] = core;
+    const uint64_t words[] = {static_cast<uint64_t>(traces::Event::kCore) | uint64_t{2} << 32, core, is_new_there ? 1u : 0u};
+    writer_.add_event(thread, words);
   }
 
   void meet_process(uint32_t index) {
@@ -84,13 +108,14 @@ class RegionTraces::File {
   RegionTrace trace_;
   uint64_t first_;
   traces::Writer writer_;
-  std::vector<bool> threads_;                 // met, by index
-  std::vector<DescriptorSelection> used_;     // by process
+  std::vector<uint32_t> core_of_;          // by thread; kNobody: not met yet
+  std::vector<uint32_t> last_on_core_;     // the thread
+  std::vector<DescriptorSelection> used_;  // by process
   std::vector<uint64_t> words_;
 };
 
 void RegionTraces::begin(size_t id, const RegionTrace& trace, uint64_t instructions) {
-  const auto file = std::make_shared<File>(trace, information_, instructions);
+  const auto file = std::make_shared<File>(trace, information_, cores_, instructions);
   for (const auto& [index, process] : processes_)
     for (const traces::Module& module : process.known) file->writer().add_module(module);
   if (recorded_ != nullptr)
@@ -120,6 +145,10 @@ void RegionTraces::add_event(channel::MergeThread& thread, std::span<const uint6
   // What a trace knows: counts and changes of mode are of this run, not of the program.
   if (static_cast<uint32_t>(words[0]) > static_cast<uint32_t>(border::Event::kMappingChange)) return;
   for (const auto& [id, file] : open_) file->add_event(thread, words, paths.process());
+}
+
+void RegionTraces::run_on(const channel::ThreadReport& thread) {
+  for (const auto& [id, file] : open_) file->run_on(thread);
 }
 
 void RegionTraces::look_at_modules(const channel::MergeThread& thread, const channel::PathTable& paths) {

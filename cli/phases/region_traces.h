@@ -1,7 +1,8 @@
 // The traces of regions, out of one run: each begins at a stop (with the warm-up) and ends at another; several may be
 // open at a time, as the warm-up of one may hold the region of another.
 //
-// A file holds the descriptions of the code that runs in it, under numbers of its own, not of all code of the run.
+// A file holds the descriptions of the code that runs in it, under numbers of its own, not of all code of the run. On which
+// cores of the machine its threads are, it says as a trace that is recorded with a machine (traces::Event::kCore).
 #pragma once
 
 #include <sys/types.h>
@@ -28,9 +29,12 @@ struct RegionTrace {
 
 class RegionTraces {
  public:
-  // `recorded`: nullptr, or the trace that they are cut from: what it says of modules is all there is.
-  explicit RegionTraces(nlohmann::ordered_json information, const traces::Reader* recorded = nullptr)
-      : information_(std::move(information)), recorded_(recorded) {}
+  // `cores`: of the machine. `recorded`: nullptr, or the trace that they are cut from: what it says of modules is all
+  // there is.
+  RegionTraces(nlohmann::ordered_json information, uint32_t cores, const traces::Reader* recorded = nullptr)
+      : information_(std::move(information)), cores_(cores), recorded_(recorded) {
+    information_["options"]["cores"] = cores;
+  }
 
   // `instructions`: of the run before it. Throws UserError when the file cannot be written.
   void begin(size_t id, const RegionTrace& trace, uint64_t instructions);
@@ -45,6 +49,9 @@ class RegionTraces {
                 const channel::PathTable& paths);
   void add_event(channel::MergeThread& thread, std::span<const uint64_t> words, const channel::PathTable& paths);
 
+  // A thread gets a core, whether anything of it was in a trace or not.
+  void run_on(const channel::ThreadReport& thread);
+
   // A process, and what it has mapped now: at its first item and whenever its mappings change.
   void look_at_modules(const channel::MergeThread& thread, const channel::PathTable& paths);
 
@@ -56,6 +63,7 @@ class RegionTraces {
   };
 
   nlohmann::ordered_json information_;
+  uint32_t cores_;
   const traces::Reader* recorded_;
   std::map<uint32_t, Process> processes_;
   std::map<size_t, std::shared_ptr<File>> open_;

@@ -1,6 +1,7 @@
 #include "cli/phases/replay_region.h"
 
 #include <limits>
+#include <optional>
 
 #include "base/user_error.h"
 #include "cli/model_sink.h"
@@ -18,11 +19,10 @@ class Sink {
   static constexpr bool kWantsPc = true;  // a machine's prefetchers may go by it
   explicit Sink(sim::Hierarchy& model) : model_(model) {}
   uint32_t start_thread(uint32_t thread, uint32_t process, uint32_t tid) {
-    channel::ThreadReport report;
-    report.index = report.core = thread;
-    report.process = process;
-    report.tid = tid;
-    return model_.start_thread(report);
+    return model_.start_thread(report_of(thread, process, tid, thread));  // its core follows
+  }
+  std::optional<uint32_t> run_on(uint32_t thread, uint32_t process, uint32_t core, bool /*is_new_there*/) {
+    return model_.run_on(report_of(thread, process, 0, core));
   }
   void fetch(uint32_t handle, uint64_t line, uint64_t pc) { model_.fetch(handle, line, pc); }
   void data(uint32_t handle, traces::ReferenceKind kind, uint64_t address, uint32_t bytes, uint64_t pc) {
@@ -30,6 +30,15 @@ class Sink {
   }
 
  private:
+  static channel::ThreadReport report_of(uint32_t thread, uint32_t process, uint32_t tid, uint32_t core) {
+    channel::ThreadReport report;
+    report.index = thread;
+    report.process = process;
+    report.tid = tid;
+    report.core = core;
+    return report;
+  }
+
   PcModelSink<sim::Hierarchy> model_;
 };
 

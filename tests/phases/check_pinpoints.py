@@ -412,6 +412,37 @@ def openmp():
             assert report["figures"][name][error] < 0.25, done.stderr
 
 
+def few_cores():
+    """Threads that move between cores: a region is replayed on those whose caches were stored."""
+    config, program = ("--config", "l3_4core.yaml"), (GUEST, 6, 200)
+    options = ("--interval", "200k", "--warm-up", "400k", "--snapshots")
+    subprocess.run([SIMRUN, "record", "-q", *config, "-o", "t", "--", *map(str, program)], check=True, stdout=subprocess.DEVNULL)
+    for folder, words in (("recorded", ("--trace", "t")), ("live", ("--", *program))):
+        run(*config, *options, "-o", folder, *words)
+        report = json.load(open(f"{folder}/report.json"))
+        for name in ("L1D MPKI", "L2 MPKI", "CPI estimate"):
+            figure = report["figures"][name]
+            assert abs(figure["snapshot"] - figure["warm"]) < 0.002 * max(1, figure["warm"]), (folder, name, figure)
+        region = report["regions"][-1]
+        [trace] = map(str, pathlib.Path(folder, "regions").glob(f"*_r{region['id']:03}_*.trace"))
+        subprocess.run([SIMRUN, "check", trace], check=True, capture_output=True)
+        subprocess.run([SIMRUN, "sim", "-q", *config, trace, "--state", trace.replace(".trace", ".state"), "-j", "o.json"], check=True)
+        alone = [level["mpki"] for level in json.load(open("o.json"))["levels"]]
+        instructions, *counts = json.load(open(f"{folder}/whole.json"))["rows"][region["interval"]]
+        for mpki, misses in zip(alone, counts[-len(alone):]):
+            assert abs(mpki - 1000 * misses / instructions) < 0.02, (folder, alone, instructions, counts)
+
+
+def recorded_elsewhere():
+    """More threads than cores, recorded without the machine: they take turns as no machine would make them."""
+    config, program = ("--config", "l3_4core.yaml"), (GUEST, "6", "20")
+    for options in ((), config):
+        subprocess.run([SIMRUN, "record", "-q", *options, "-o", "t", "--", *program], check=True, stdout=subprocess.DEVNULL)
+        done = run(*config, "-o", "d", "--restart", "--interval", "100k", "--warm-up", "100k", "--no-traces", "-q", "--trace", "t")
+        for said in (done.stderr, open("d/report.txt").read()):
+            assert ("without it" in said) == (options == ()), (options, said)
+
+
 def processes():
     """A program of several processes, one after the other: side by side, whose turn it is differs from run to run."""
     script = f"'{GUEST}' 2; '{GUEST}' 1; '{GUEST}' 1; exit"
