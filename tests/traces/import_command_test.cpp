@@ -1,5 +1,6 @@
 // simrun convert --from: records that are put together by hand, read as their own simulators read them.
 #include "tests/traces/record_command.h"
+#include "traces/export/champsim_record.h"
 
 namespace simrun {
 namespace {
@@ -41,6 +42,44 @@ TEST_F(ImportCommand, DinSaysWhatItLeavesOut) {
   EXPECT_THAT(said, HasSubstr("4 copy-backs and invalidations are left out"));
   EXPECT_THAT(said, HasSubstr("1 fetches are cut to 15 bytes"));
   EXPECT_EQ(csv(), "0,0,0x4000,fetch,0x4000,15\n");
+}
+
+using Record = traces::ChampsimRecord;
+
+std::string bytes_of(const std::vector<Record>& records) {
+  return {reinterpret_cast<const char*>(records.data()), records.size() * sizeof(Record)};
+}
+
+// ChampSim infers from the registers what is a branch; its tracer under Pin 3 sets is_branch for jumps only.
+TEST_F(ImportCommand, ChampsimBranchesAreInferredFromRegistersAlone) {
+  constexpr uint8_t kSp = 6, kFlags = 25, kIp = 26, kOther = 3, kAny = traces::kChampsimFirstGeneral;
+  struct Case {
+    const char* kind;
+    Record record, expected;
+  };
+  // pc, is_branch, branch_taken, written, read
+  const std::vector<Case> cases = {
+      {"direct call", {0x1000, 0, 0, {kSp, kIp}, {kSp, kIp}, {}, {}}, {0x1000, 1, 1, {kSp, kIp}, {kIp, kSp}, {}, {}}},
+      {"return", {0x2000, 0, 0, {kSp, kIp}, {kSp}, {}, {}}, {0x2000, 1, 1, {kSp, kIp}, {kSp}, {}, {}}},
+      {"taken", {0x1005, 1, 1, {kIp}, {kIp, kFlags}, {}, {}}, {0x1005, 1, 1, {kIp}, {kIp, kFlags}, {}, {}}},
+      {"on a register", {0x1100, 1, 0, {kIp}, {kIp, kOther}, {}, {}}, {0x1100, 1, 0, {kIp}, {kIp, kFlags}, {}, {}}},
+      {"indirect call", {0x1102, 0, 0, {kSp, kIp}, {kSp, kIp, kOther}, {}, {}}, {0x1102, 1, 1, {kSp, kIp}, {kIp, kSp, kAny}, {}, {}}},
+      {"short call", {0x3000, 0, 0, {kSp, kIp}, {kSp, kIp}, {}, {}}, {0x3000, 1, 1, {kSp, kIp}, {kIp, kSp}, {}, {}}},
+      {"jump", {0x3004, 0, 0, {kIp}, {kIp}, {}, {}}, {0x3004, 1, 1, {kIp}, {kIp}, {}, {}}},
+      {"indirect jump", {0x4000, 0, 0, {kIp}, {kOther}, {}, {}}, {0x4000, 1, 1, {kIp}, {kAny}, {}, {}}},
+      {"other, not taken", {0x5000, 1, 0, {kIp}, {kFlags}, {}, {}}, {0x5000, 1, 0, {kIp}, {kIp, kFlags}, {}, {}}},
+      {"other, taken", {0x5002, 1, 1, {kIp}, {kSp, kIp}, {}, {}}, {0x5002, 1, 1, {kIp}, {kIp, kFlags}, {}, {}}},
+      {"none", {0x6000, 1, 1, {kOther}, {kIp, kFlags}, {}, {}}, {0x6000, 0, 0, {}, {}, {}, {}}},
+      {"none", {0x6003, 0, 0, {kOther}, {kOther}, {}, {}}, {0x6003, 0, 0, {}, {}, {}, {}}},
+  };
+  std::vector<Record> records;
+  for (const Case& c : cases) records.push_back(c.record);
+  EXPECT_EQ(convert("champsim", bytes_of(records)), "");
+  const std::string back = run(fmt::format("{} convert -q --to champsim {} -o -", SIMRUN_EXECUTABLE, file("t")));
+  ASSERT_EQ(back.size(), records.size() * sizeof(Record));
+  for (size_t k = 0; k < cases.size(); ++k)
+    EXPECT_EQ(back.substr(k * sizeof(Record), sizeof(Record)), bytes_of({cases[k].expected})) << cases[k].kind;
+  EXPECT_THAT(simrun("check " + file("t")), HasSubstr("no violation"));
 }
 
 }  // namespace
