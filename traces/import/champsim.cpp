@@ -25,21 +25,23 @@ bool reads_other(const ChampsimRecord& r) {
   return false;
 }
 
-// As ChampSim's decoder infers it.
+// As ChampSim's inc/instruction.h infers it: from the registers alone, whatever is_branch says.
 uint8_t flags_of(const ChampsimRecord& r) {
-  if (r.is_branch == 0) return 0;
-  const bool reads_sp = has(r.source_registers, kChampsimStackPointer);
+  if (!has(r.destination_registers, kChampsimInstructionPointer)) return 0;
+  const bool uses_sp = has(r.source_registers, kChampsimStackPointer);
+  const bool moves_sp = uses_sp && has(r.destination_registers, kChampsimStackPointer);
   const bool reads_flags = has(r.source_registers, kChampsimFlags);
   const bool reads_ip = has(r.source_registers, kChampsimInstructionPointer);
-  if (reads_sp && !reads_ip) return kEndsBlock | kReturn | kIndirect;
-  if (reads_sp) return static_cast<uint8_t>(kEndsBlock | kCall | (reads_other(r) ? kIndirect : 0));
-  if (reads_ip && (reads_flags || reads_other(r))) return kEndsBlock | kConditional;
-  return static_cast<uint8_t>(kEndsBlock | (reads_other(r) ? kIndirect : 0));
+  const uint8_t indirect = reads_other(r) ? kIndirect : 0;
+  if (!uses_sp && !reads_flags && (indirect == 0 || !reads_ip)) return kEndsBlock | indirect;
+  if (moves_sp && !reads_ip) return kEndsBlock | kReturn | kIndirect;
+  if (moves_sp && !reads_flags) return kEndsBlock | kCall | indirect;
+  return kEndsBlock | kConditional;  // or of another kind (BRANCH_OTHER), of which it is recorded, too, whether it is taken
 }
 
-uint8_t length_of(const ChampsimRecord& r, const std::optional<ChampsimRecord>& next) {
+uint8_t length_of(const ChampsimRecord& r, uint8_t flags, const std::optional<ChampsimRecord>& next) {
   constexpr uint64_t kLongest = 15;
-  const bool falls_through = r.is_branch == 0 || r.branch_taken == 0;
+  const bool falls_through = flags == 0 || ((flags & kConditional) != 0 && r.branch_taken == 0);
   // A branch that is taken must not end where it goes: it would be one that is not taken.
   if (next && !falls_through && next->ip - r.ip == kUnknownLength) return kShortBranch;
   if (!next || !falls_through || next->ip - r.ip == 0 || next->ip - r.ip > kLongest) return kUnknownLength;
@@ -75,7 +77,8 @@ ImportNotes import_champsim(const std::string& path, Writer& writer) {
       if (address != 0) references.push_back({OperandKind::kLoad, bytes_at(address), address});
     for (const uint64_t address : now->destination_memory)
       if (address != 0) references.push_back({OperandKind::kStore, bytes_at(address), address});
-    to.add(now->ip, length_of(*now, next), flags_of(*now), references);
+    const uint8_t flags = flags_of(*now);
+    to.add(now->ip, length_of(*now, flags, next), flags, references);
   }
   to.finish();
   return {};

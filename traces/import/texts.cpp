@@ -15,6 +15,7 @@ namespace {
 constexpr uint8_t kUnknownLength = 4;
 constexpr uint32_t kDinBytes = 4;       // what din assumes
 constexpr size_t kMostReferences = 4096;
+constexpr uint64_t kLongestInstruction = 15;
 
 class LineReader {
  public:
@@ -75,30 +76,48 @@ std::string_view take_word(std::string_view* rest) {
   return word;
 }
 
+uint32_t checked_size(const LineReader& lines, uint64_t bytes) {
+  if (bytes == 0 || bytes > 1 << 20) lines.fail("a size that is 0 or more than 1 MiB");
+  return static_cast<uint32_t>(bytes);
+}
+
 }  // namespace
 
-// LABEL ADDRESS [SIZE]: 0 or r read, 1 or w write, 2 or i fetch; 3 and 4, m, v and c are of no consequence to references.
+// Both formats of DineroIV, as its dinfmt.c and xdinfmt.c read them: addresses and sizes are hexadecimal, the rest of a
+// line is a comment. Traditional: a digit and the address, each access of 4 bytes. Extended: a letter, address, size.
 ImportNotes import_din(const std::string& path, Writer& writer) {
   CompressedInput in(path);
   LineReader lines(in, writer);
+  uint64_t passed_over = 0, cut = 0;
+  const auto hexadecimal = [&](std::string_view text, const char* what) {
+    return lines.parse(text.starts_with("0x") || text.starts_with("0X") ? text.substr(2) : text, 16, what);
+  };
   for (std::string line; lines.next(&line);) {
     std::string_view rest = line;
     const std::string_view label = take_word(&rest), address = take_word(&rest), size = take_word(&rest);
     if (label.empty() || label[0] == '#') continue;
     if (label.size() != 1 || address.empty()) lines.fail("not LABEL ADDRESS");
-    const uint64_t at = lines.parse(address.starts_with("0x") ? address.substr(2) : address, 16, "address");
-    const uint64_t bytes = size.empty() ? kDinBytes : lines.parse(size, 10, "size");
-    if (bytes == 0 || bytes > 1 << 20) lines.fail("a size that is 0 or more than 1 MiB");
+    const uint64_t at = hexadecimal(address, "address");
+    const bool has_size = !size.empty() && (label[0] < '0' || label[0] > '9');
+    const uint64_t bytes = has_size ? hexadecimal(size, "size") : kDinBytes;
+    const auto refer = [&](OperandKind kind) { lines.reference(kind, at, checked_size(lines, bytes)); };
     switch (label[0]) {
-      case '0': case 'r': lines.reference(OperandKind::kLoad, at, static_cast<uint32_t>(bytes)); break;
-      case '1': case 'w': lines.reference(OperandKind::kStore, at, static_cast<uint32_t>(bytes)); break;
-      case '2': case 'i': lines.instruction(at, static_cast<uint8_t>(std::min<uint64_t>(bytes, 15))); break;
-      case '3': case '4': case 'm': case 'v': case 'c': break;
+      case '0': case 'r': case 'R':
+      case '3': case 'm': case 'M': refer(OperandKind::kLoad); break;
+      case '1': case 'w': case 'W': refer(OperandKind::kStore); break;
+      case '2': case 'i': case 'I':
+        cut += checked_size(lines, bytes) > kLongestInstruction;
+        lines.instruction(at, static_cast<uint8_t>(std::min(bytes, kLongestInstruction)));
+        break;
+      case '4': case 'c': case 'C': case '5': case 'v': case 'V': ++passed_over; break;
       default: lines.fail(fmt::format("unknown label \"{}\"", label));
     }
   }
   lines.finish();
-  return {};
+  ImportNotes notes;
+  if (passed_over != 0) notes.push_back(fmt::format("{} copy-backs and invalidations are left out", passed_over));
+  if (cut != 0) notes.push_back(fmt::format("{} fetches are cut to {} bytes", cut, kLongestInstruction));
+  return notes;
 }
 
 // "I  ADDRESS,SIZE", " L ADDRESS,SIZE", " S ...", " M ..."; lines of Valgrind itself ("==PID==") are passed over.
@@ -112,16 +131,15 @@ ImportNotes import_lackey(const std::string& path, Writer& writer) {
     const size_t comma = place.find(',');
     if (label.size() != 1 || comma == std::string_view::npos) lines.fail("not LABEL ADDRESS,SIZE");
     const uint64_t at = lines.parse(place.substr(0, comma), 16, "address");
-    const uint64_t bytes = lines.parse(place.substr(comma + 1), 10, "size");
-    if (bytes == 0 || bytes > 1 << 20) lines.fail("a size that is 0 or more than 1 MiB");
+    const uint32_t bytes = checked_size(lines, lines.parse(place.substr(comma + 1), 10, "size"));
     switch (label[0]) {
       case 'I':
-        if (bytes > 15) lines.fail("an instruction of more than 15 bytes");
+        if (bytes > kLongestInstruction) lines.fail("an instruction of more than 15 bytes");
         lines.instruction(at, static_cast<uint8_t>(bytes));
         break;
-      case 'L': lines.reference(OperandKind::kLoad, at, static_cast<uint32_t>(bytes)); break;
-      case 'S': lines.reference(OperandKind::kStore, at, static_cast<uint32_t>(bytes)); break;
-      case 'M': lines.reference(OperandKind::kReadModifyWrite, at, static_cast<uint32_t>(bytes)); break;
+      case 'L': lines.reference(OperandKind::kLoad, at, bytes); break;
+      case 'S': lines.reference(OperandKind::kStore, at, bytes); break;
+      case 'M': lines.reference(OperandKind::kReadModifyWrite, at, bytes); break;
       default: lines.fail(fmt::format("unknown label \"{}\"", label));
     }
   }
