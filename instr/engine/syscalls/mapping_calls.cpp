@@ -425,11 +425,15 @@ void after_mapping_call(ThreadContext* c, uint64_t number, const uint64_t* a) {
                    [&] { note_moved(from, bytes, to, whole_pages(a[2]), (a[3] & MREMAP_DONTUNMAP) != 0); });
       return after_change(c, result, whole_pages(a[2]), [] {});
     case SYS_brk: {
-      const std::lock_guard lock(g_translation_lock);
-      const uint64_t before = whole_pages(g_heap_end), now = whole_pages(result);
-      if (now > before) note_mapped(AppAddress{before}, now - before, PROT_READ | PROT_WRITE, MAP_PRIVATE);
-      if (now < before) note_unmapped(AppAddress{now}, before - now);
-      g_heap_end = result;
+      uint64_t before, now = whole_pages(result);
+      {
+        const std::lock_guard lock(g_translation_lock);
+        before = whole_pages(g_heap_end);
+        if (now > before) note_mapped(AppAddress{before}, now - before, PROT_READ | PROT_WRITE, MAP_PRIVATE);
+        if (now < before) note_unmapped(AppAddress{now}, before - now);
+        g_heap_end = result;
+      }
+      if (now < before) flush_if_translated(c, AppAddress{now}, AppAddress{before});
       return;
     }
     case SYS_shmat: {

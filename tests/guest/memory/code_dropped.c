@@ -28,6 +28,21 @@ static int call(char* page) {
   return result;
 }
 
+// The heap's end is taken back, and set again.
+static void in_the_heap(void) {
+  char* const end = (char*)(((uintptr_t)sbrk(0) + kPage - 1) & ~(uintptr_t)(kPage - 1));
+  for (int k = 1; k <= 20; ++k) {
+    CHECK(brk(end + kPage) == 0);
+    CHECK(mprotect(end, kPage, PROT_READ | PROT_WRITE) == 0);
+    put_code(end, k);
+    CHECK_EQUAL(call(end), k);
+    CHECK(brk(end) == 0);
+    if (k % 2 == 0) CHECK(brk(end + kPage) == 0);
+    CHECK_EQUAL(call(end), -SIGSEGV);
+    CHECK(brk(end) == 0);
+  }
+}
+
 int main(void) {
   char* const page = mmap(NULL, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   CHECK(page != MAP_FAILED);
@@ -39,5 +54,6 @@ int main(void) {
     CHECK(madvise(page, kPage, MADV_DONTNEED) == 0);
     CHECK_EQUAL(call(page), -SIGSEGV);
   }
+  in_the_heap();
   return finish();
 }
