@@ -63,6 +63,8 @@ class Family {
   // Attached: from now on all followed processes leave the engine, in the background. main_runs() says when they have.
   void start_leaving();
   bool is_leaving() const { return leaving_; }
+  // Attached: every thread that was there goes on in the engine.
+  bool all_have_begun();
   bool is_attached() const { return attached_; }
 
   // The launched process, whatever it executes: its end is the end of the run. Attached: any of them.
@@ -96,6 +98,7 @@ class Family {
     std::thread thread;
   };
 
+  static uint32_t missing_threads(Member& member);
   void leave(Target& target);
   void leave_unread();
   void answer(uint32_t parent, border::FollowRequest& request);
