@@ -30,6 +30,7 @@ class StreamConsumer {
 
   // Who is told of all processes, from now on; null: nobody.
   static void set_guardian(host::Guardian* guardian) { guardian_ = guardian; }
+  static host::Guardian* guardian() { return guardian_; }
 
   // Until the program has ended and its streams are read. Fills threads, processes, events, engine and error of `result`.
   template <class Sink>

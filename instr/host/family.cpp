@@ -26,6 +26,7 @@
 
 #include "base/user_error.h"
 #include "instr/host/attach.h"
+#include "instr/host/attacher.h"
 #include "instr/host/elf_file.h"
 #include "instr/host/resource_limits.h"
 #include "instr/host/stream_discarder.h"
@@ -119,12 +120,12 @@ Family::Family(LaunchOptions options) : options_(std::move(options)) {
   add(std::make_unique<Target>(std::move(first)), {}, std::move(files));
 }
 
-Family::Family(LaunchOptions options, const std::vector<pid_t>& processes) : options_(std::move(options)), attached_(true) {
+Family::Family(LaunchOptions options, const std::vector<pid_t>& processes, Guardian* guardian) : options_(std::move(options)), attached_(true) {
   for (const pid_t pid : processes) check_process(pid);
   try {
     for (const pid_t pid : processes) {
       FileDescriptor process = open_process(pid);
-      TakenOver taken = attach(pid, options_);
+      TakenOver taken = attach_apart(pid, options_, guardian);
       add(std::make_unique<Target>(pid, std::move(taken.mapping), Target::Relation::kStranger, std::move(process)), {}, std::move(taken.files));
     }
   } catch (const std::exception& error) {

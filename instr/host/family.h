@@ -20,6 +20,8 @@
 
 namespace simrun::host {
 
+class Guardian;
+
 class Family {
  public:
   // Where a followed process came from.
@@ -34,8 +36,9 @@ class Family {
 
   // Launches the program. Throws UserError as launch() does.
   explicit Family(LaunchOptions options);
-  // Attaches to running processes instead. Throws UserError as attach() does; all go on natively then.
-  Family(LaunchOptions options, const std::vector<pid_t>& processes);
+  // Attaches to running processes instead. Throws UserError as attach() does; all go on natively then. `guardian`: who is told of each as soon as
+  // it is in the engine; null: nobody.
+  Family(LaunchOptions options, const std::vector<pid_t>& processes, Guardian* guardian);
   ~Family();
 
   // Answers what engines ask and takes over images whose exec has come; what is new has the highest indices. Cheap when there is

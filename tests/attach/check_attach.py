@@ -2,6 +2,7 @@
 """check_attach.py SIMRUN PROGRAM CASE: attaches to a running program; it must end as if nobody had (README.md)."""
 import json
 import os
+import random
 import re
 import resource
 import signal
@@ -327,6 +328,29 @@ def computing(simrun, program):
             child.kill()
 
 
+def killed_amid(simrun, program):
+    """simrun goes while it attaches, at any time: the program goes on natively, with nothing of the engine in it."""
+    random.seed(1)
+    child = start(program)
+    try:
+        before = mappings(child)
+        for k in range(40):
+            tool = subprocess.Popen([simrun, 'attach', '-q', '--mode', ('null', 'trace')[k % 2], str(child.pid)], stderr=subprocess.PIPE)
+            wait_for('simrun does not come', lambda: is_traced(child.pid) or in_engine(child.pid), 0)
+            time.sleep(random.random() * 0.1)
+            tool.kill()
+            tool.communicate(timeout=60)   # until all that may write to standard error is gone
+            if left := mappings(child) - before:
+                fail(f'run {k}: left behind: {left}')
+            if is_traced(child.pid):
+                fail(f'run {k}: the program is traced')
+        child.communicate('x', timeout=60)
+        if child.returncode != 0:
+            fail(f'the program ended with status {child.returncode}')
+    finally:
+        child.kill()
+
+
 def crowded(simrun, program):
     """Many more threads than processors: each is simulated, or simrun says that it was not."""
     threads = 51
@@ -362,6 +386,8 @@ def main():
         return signalled(simrun, program)
     if case == 'computing':
         return computing(simrun, program)
+    if case == 'killed_amid':
+        return killed_amid(simrun, program)
     if case == 'crowded':
         return crowded(simrun, program)
     if case == 'limits':
