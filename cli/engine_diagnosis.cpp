@@ -15,15 +15,6 @@ namespace simrun::cli {
 
 namespace {
 
-// Under a temporary name first: perf and gdb may read it at any time. What cannot be written is no reason to end a run.
-void replace_file(const std::string& path, const std::string& contents) {
-  const std::string temporary = path + ".new";
-  std::error_code error;
-  std::filesystem::remove(temporary, error);  // not through a link that somebody laid there
-  std::ofstream(temporary, std::ios::binary).write(contents.data(), static_cast<std::streamsize>(contents.size()));
-  std::filesystem::rename(temporary, path, error);
-}
-
 // Where the code cache is executed for what the application has at `pc`: in the view next to it (instr/engine/codecache/code_cache.h).
 uint64_t view_for(const std::vector<MapsEntry>& maps, uint64_t pc, uint64_t otherwise) {
   uint64_t nearest = otherwise;
@@ -86,6 +77,22 @@ void EngineDiagnosis::pass_log_on(const host::Target& target, Process& process) 
   }
   std::fwrite(text.data(), 1, text.size(), log_);
   std::fflush(log_);
+}
+
+// Under a temporary name first: perf and gdb may read it at any time. What cannot be written is no reason to end a run.
+void EngineDiagnosis::replace_file(const std::string& path, const std::string& contents) {
+  const std::string temporary = path + ".new";
+  std::error_code error;
+  std::filesystem::remove(temporary, error);  // not through a link that somebody laid there
+  errno = 0;
+  std::ofstream file(temporary, std::ios::binary);
+  file.write(contents.data(), static_cast<std::streamsize>(contents.size()));
+  file.close();
+  error.assign(file ? 0 : errno == 0 ? EIO : errno, std::generic_category());
+  if (!error) std::filesystem::rename(temporary, path, error);
+  if (!error) return;
+  if (problem_.empty()) problem_ = fmt::format("--perf-map: cannot write {}: {}", path, error.message());
+  std::filesystem::remove(temporary, error);
 }
 
 std::string EngineDiagnosis::name_of(Process& process, uint64_t pc) {

@@ -30,6 +30,8 @@ class EngineDiagnosis {
   }
   // The last look at a process that has ended.
   void finish(host::Target& target);
+  // What the first file with names could not be written for; empty: none.
+  const std::string& problem() const { return problem_; }
 
  private:
   struct Named {
@@ -46,10 +48,12 @@ class EngineDiagnosis {
   void look_at_all(host::Family& family);
   void pass_log_on(const host::Target& target, Process& process);
   void name_code(const host::Target& target, Process& process);
+  void replace_file(const std::string& path, const std::string& contents);
   std::string name_of(Process& process, uint64_t pc);
 
   std::FILE* log_ = nullptr;
   bool maps_code_;
+  std::string problem_;
   std::chrono::steady_clock::time_point next_names_{};
   std::map<pid_t, Process> processes_;
   std::map<std::string, std::unique_ptr<analysis::ModuleSymbols>> modules_;

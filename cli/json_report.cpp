@@ -301,10 +301,8 @@ Json intervals(const RunResult& r) {
     json["transfers"] = transfers(interval.transfers);
     json["cores"] = Json::array();
     json["threads"] = Json::array();
-    for (size_t core = 0; core < interval.by_core.size(); ++core)
-      put_by_level(json["cores"], r, "core", core, interval.by_core[core]);
-    for (const sim::ThreadCounts& of : interval.by_thread)
-      put_by_level(json["threads"], r, "index", of.thread, of.counts);
+    for (const sim::IndexedCounts& of : interval.by_core) put_by_level(json["cores"], r, "core", of.index, of.counts);
+    for (const sim::IndexedCounts& of : interval.by_thread) put_by_level(json["threads"], r, "index", of.index, of.counts);
     list.push_back(std::move(json));
   }
   return list;

@@ -65,7 +65,7 @@ ProgramRun::ProgramRun(const ProgramOptions& options, border::Mode mode, const C
       result_(beginning(options)),
       family_(options.attach.processes.empty()
                   ? host::Family(prepare(options, mode, count))
-                  : host::Family(prepare(options, mode, count), options.attach.processes)),
+                  : host::Family(prepare(options, mode, count), options.attach.processes, StreamConsumer::guardian())),
       progress_(!options.quiet),
       consumer_(family_, progress_, options) {}
 

@@ -223,6 +223,7 @@ void StreamConsumer::finish(RunResult& result) {
   if (guardian_ != nullptr) guardian_->forget_all();
   result.native_images = family_.native_images();
   result.warnings = family_.warnings();
+  if (!diagnosis_.problem().empty()) result.warnings.push_back(diagnosis_.problem());
 }
 
 void StreamConsumer::drain(RunResult& result) {

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,7 @@ class StreamConsumer {
 
   // Who is told of all processes, from now on; null: nobody.
   static void set_guardian(host::Guardian* guardian) { guardian_ = guardian; }
+  static host::Guardian* guardian() { return guardian_; }
 
   // Until the program has ended and its streams are read. Fills threads, processes, events, engine and error of `result`.
   template <class Sink>
@@ -54,6 +56,8 @@ class StreamConsumer {
   void drain(RunResult& result);
 
  private:
+  static constexpr std::chrono::seconds kPatience{10};   // with threads that get no processor
+
   // `streams` has add_process(), set_alive(), is_done(), forget() and advance(), as Merge.
   template <class Streams, class Reports, class IsBehind>
   void loop(Streams& streams, Reports&& reports, IsBehind&& is_behind, RunResult& result) {
@@ -129,7 +133,8 @@ class StreamConsumer {
   bool is_time_to_leave(Reports&& reports) {
     const auto now = std::chrono::steady_clock::now();
     if (signals_seen() != 0) return true;
-    if (limits_.seconds != 0 && std::chrono::duration<double>(now - start_).count() >= limits_.seconds) return true;
+    if (!begun_ && (now - start_ >= kPatience || family_.all_have_begun())) begun_ = now;
+    if (limits_.seconds != 0 && begun_ && std::chrono::duration<double>(now - *begun_).count() >= limits_.seconds) return true;
     if (limits_.instructions == 0 || now - counted_ < std::chrono::milliseconds(10)) return false;
     counted_ = now;
     uint64_t instructions = 0;
@@ -158,6 +163,7 @@ class StreamConsumer {
   const AttachOptions limits_;
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::chrono::steady_clock::time_point counted_ = start_;
+  std::optional<std::chrono::steady_clock::time_point> begun_;   // --for: when all threads that were there had gone on
   std::vector<std::unique_ptr<channel::MappedProcess>> mapped_;  // by index of the family; null when done
   std::vector<uint32_t> living_;                                 // not yet done
   channel::Doorbell bell_;

@@ -26,6 +26,9 @@ bool detach(Target& target);
 // The process still has threads in the engine.
 bool has_threads(const Target& target);
 
+// Of the threads that were there when it was attached to: those that have not gone on yet, as they were not given a processor.
+uint32_t threads_to_begin(const Target& target);
+
 // detach(), and when the last thread has gone, remove_engine(). False: all stay in the engine.
 bool leave_native(Target& target);
 

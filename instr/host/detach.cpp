@@ -146,6 +146,16 @@ bool has_threads(const Target& target) {
   return false;
 }
 
+uint32_t threads_to_begin(const Target& target) {
+  const border::ProcessHeader& h = target.header();
+  uint32_t count = 0;
+  for (uint32_t k = 0; k < h.attached_threads && k < h.slots_used; ++k) {
+    const auto& ring = target.slot(k).ring;   // that another thread had before has its number
+    if (ring.state.load() == static_cast<uint32_t>(border::ThreadState::kStarting) && ring.tid.load() == 0) ++count;
+  }
+  return count;
+}
+
 bool leave_native(Target& target) {
   if (!detach(target)) return false;
   while (target.running() && (target.header().leaving != static_cast<uint32_t>(Leaving::kGone) || has_threads(target))) usleep(1000);

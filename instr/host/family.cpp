@@ -26,6 +26,7 @@
 
 #include "base/user_error.h"
 #include "instr/host/attach.h"
+#include "instr/host/attacher.h"
 #include "instr/host/elf_file.h"
 #include "instr/host/resource_limits.h"
 #include "instr/host/stream_discarder.h"
@@ -119,12 +120,12 @@ Family::Family(LaunchOptions options) : options_(std::move(options)) {
   add(std::make_unique<Target>(std::move(first)), {}, std::move(files));
 }
 
-Family::Family(LaunchOptions options, const std::vector<pid_t>& processes) : options_(std::move(options)), attached_(true) {
+Family::Family(LaunchOptions options, const std::vector<pid_t>& processes, Guardian* guardian) : options_(std::move(options)), attached_(true) {
   for (const pid_t pid : processes) check_process(pid);
   try {
     for (const pid_t pid : processes) {
       FileDescriptor process = open_process(pid);
-      TakenOver taken = attach(pid, options_);
+      TakenOver taken = attach_apart(pid, options_, guardian);
       add(std::make_unique<Target>(pid, std::move(taken.mapping), Target::Relation::kStranger, std::move(process)), {}, std::move(taken.files));
     }
   } catch (const std::exception& error) {
@@ -160,13 +161,27 @@ void Family::leave_unread() {
   for (Member& m : members_) leave(*m.target);
 }
 
+uint32_t Family::missing_threads(Member& m) {
+  const bool was_there = m.target != nullptr && m.birth.kind == Birth::Kind::kLaunched;
+  return was_there && m.target->running() ? threads_to_begin(*m.target) : 0;
+}
+
+bool Family::all_have_begun() {
+  return std::all_of(members_.begin(), members_.end(), [](Member& m) { return missing_threads(m) == 0; });
+}
+
 void Family::start_leaving() {
   if (leaving_) return;
   leaving_ = true;
   stop_following();
   std::vector<Target*> running;
-  for (Member& m : members_)
-    if (m.target != nullptr && m.target->running()) running.push_back(m.target.get());
+  for (Member& m : members_) {
+    if (m.target == nullptr || !m.target->running()) continue;
+    running.push_back(m.target.get());
+    if (const uint32_t missing = missing_threads(m); missing != 0)
+      warnings_.push_back(fmt::format("process {}: {} of the {} threads that were there had got no processor when it was left: nothing of them is simulated",
+                                      m.target->pid(), missing, m.target->header().attached_threads));
+  }
   leaver_ = std::thread([this, running] {
     for (Target* target : running) leave(*target);
     left_ = true;

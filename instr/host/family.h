@@ -20,6 +20,8 @@
 
 namespace simrun::host {
 
+class Guardian;
+
 class Family {
  public:
   // Where a followed process came from.
@@ -34,8 +36,9 @@ class Family {
 
   // Launches the program. Throws UserError as launch() does.
   explicit Family(LaunchOptions options);
-  // Attaches to running processes instead. Throws UserError as attach() does; all go on natively then.
-  Family(LaunchOptions options, const std::vector<pid_t>& processes);
+  // Attaches to running processes instead. Throws UserError as attach() does; all go on natively then. `guardian`: who is told of each as soon as
+  // it is in the engine; null: nobody.
+  Family(LaunchOptions options, const std::vector<pid_t>& processes, Guardian* guardian);
   ~Family();
 
   // Answers what engines ask and takes over images whose exec has come; what is new has the highest indices. Cheap when there is
@@ -63,6 +66,8 @@ class Family {
   // Attached: from now on all followed processes leave the engine, in the background. main_runs() says when they have.
   void start_leaving();
   bool is_leaving() const { return leaving_; }
+  // Attached: every thread that was there goes on in the engine.
+  bool all_have_begun();
   bool is_attached() const { return attached_; }
 
   // The launched process, whatever it executes: its end is the end of the run. Attached: any of them.
@@ -96,6 +101,7 @@ class Family {
     std::thread thread;
   };
 
+  static uint32_t missing_threads(Member& member);
   void leave(Target& target);
   void leave_unread();
   void answer(uint32_t parent, border::FollowRequest& request);

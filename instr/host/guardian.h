@@ -20,12 +20,15 @@ class Guardian {
   Guardian& operator=(const Guardian&) = delete;
 
   // A process is in the engine from now on; one that has ended need not be taken back. Takes the descriptor of its
-  // mapping.
-  void guard(Target& target);
+  // mapping, and needs no telling again without one.
+  void guard(Target& target) { guard(target.pid(), target.take_file()); }
+  void guard(pid_t pid, FileDescriptor file);
   // None of them is its affair any more.
   void forget_all();
 
  private:
+  void tell(pid_t message, int descriptor);
+
   FileDescriptor socket_;
   pid_t pid_ = -1;
 };

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <linux/memfd.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include <algorithm>
@@ -157,6 +158,15 @@ uint64_t map_there(RemoteProcess& process, uint64_t descriptor, uint64_t bytes) 
 
 }  // namespace
 
+LocalMapping map_file(FileDescriptor file) {
+  struct stat s {};
+  if (fstat(file.get(), &s) != 0) throw UserError(fmt::format("the shared memory has no size: {}", std::strerror(errno)));
+  const auto bytes = static_cast<uint64_t>(s.st_size);
+  make_room(0, RLIMIT_AS, bytes);
+  void* const here = map_here(file.get(), bytes);
+  return LocalMapping(here, bytes, std::move(file));
+}
+
 LocalMapping create_shared_mapping(RemoteProcess& process, const LaunchOptions& options, uint64_t scratch) {
   const uint64_t bytes = mapping_bytes(options);
   const uint64_t remote = create_file(process, scratch);
@@ -164,9 +174,7 @@ LocalMapping create_shared_mapping(RemoteProcess& process, const LaunchOptions& 
   FileDescriptor file(open(link.c_str(), O_RDWR | O_CLOEXEC));
   if (!file) throw UserError(fmt::format("cannot open {}: {}", link, std::strerror(errno)));
   set_size_beyond_limit(file.get(), bytes);
-  make_room(0, RLIMIT_AS, bytes);
-  void* const here = map_here(file.get(), bytes);
-  LocalMapping mapping(here, bytes, std::move(file));
+  LocalMapping mapping = map_file(std::move(file));
   ProcessHeader* const header = new (mapping.address()) ProcessHeader{};
   lay_out(*header, options);
   std::copy(options.mode_switches.begin(), options.mode_switches.end(),

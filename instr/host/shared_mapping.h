@@ -18,4 +18,7 @@ uint64_t mapping_bytes(const LaunchOptions& options);
 // `scratch`: some bytes of writable memory of the target. No descriptor stays open on either side. Throws UserError.
 LocalMapping create_shared_mapping(RemoteProcess& process, const LaunchOptions& options, uint64_t scratch);
 
+// Maps here what create_shared_mapping() has made in another process. Throws UserError.
+LocalMapping map_file(FileDescriptor file);
+
 }  // namespace simrun::host

@@ -1,4 +1,4 @@
-// The threads of a running process, seized one by one and stopped where they are: also in a system call, which the kernel is told to make
+// The threads of a running process, seized and stopped where they are: also in a system call, which the kernel is told to make
 // again. ptrace is per thread: everything here on the thread that seized.
 #pragma once
 
@@ -46,6 +46,7 @@ class StoppedThreads {
 
  private:
   StoppedThreads() = default;
+  bool stop_new_ones();
   bool seize(pid_t tid);
   bool wait_until_stopped(pid_t tid);
 

@@ -24,10 +24,6 @@ std::vector<uint64_t> sharing_degrees(const LevelStatistics& level) {
   return sum;
 }
 
-void subtract(std::vector<CoreStatistics>& from, const std::vector<CoreStatistics>& earlier) {
-  for (size_t i = 0; i < earlier.size(); ++i) from[i] -= earlier[i];
-}
-
 bool counted_nothing(const CoreStatistics& counts) {
   CoreStatistics nothing;
   nothing.served.resize(counts.served.size());
@@ -35,14 +31,15 @@ bool counted_nothing(const CoreStatistics& counts) {
   return counts == nothing;
 }
 
-// A thread that has not run since, as most that ever were, has no row: else there would be threads times intervals.
-std::vector<ThreadCounts> changes(const std::vector<CoreStatistics>& now, const std::vector<CoreStatistics>& earlier) {
-  std::vector<ThreadCounts> changed;
-  for (uint32_t thread = 0; thread < now.size(); ++thread) {
-    const bool is_new = thread >= earlier.size();
-    if (is_new ? counted_nothing(now[thread]) : now[thread] == earlier[thread]) continue;
-    changed.push_back({thread, now[thread]});
-    if (!is_new) changed.back().counts -= earlier[thread];
+// A thread that has not run since, as most that ever were, has no row: else there would be threads times intervals. Nor has a core on which
+// nothing ran, as most of a large machine.
+std::vector<IndexedCounts> changes(const std::vector<CoreStatistics>& now, const std::vector<CoreStatistics>& earlier) {
+  std::vector<IndexedCounts> changed;
+  for (uint32_t i = 0; i < now.size(); ++i) {
+    const bool is_new = i >= earlier.size();
+    if (is_new ? counted_nothing(now[i]) : now[i] == earlier[i]) continue;
+    changed.push_back({i, now[i]});
+    if (!is_new) changed.back().counts -= earlier[i];
   }
   return changed;
 }
@@ -66,7 +63,6 @@ Interval IntervalSeries::sum_of(uint64_t instructions, const Statistics& statist
     sum.sharing_degrees.push_back(sharing_degrees(level));
     if (level.details) sum.details.push_back(without_kinds_of_sharing(*level.details));
   }
-  sum.by_core = statistics.cores;
   for (const CoreStatistics& core : statistics.cores) sum.cores += core;
   sum.memory = statistics.memory;
   sum.transfers = statistics.transfers;
@@ -83,13 +79,14 @@ void IntervalSeries::take(uint64_t instructions, Statistics now) {
   for (size_t i = 0; i < last_.sharing_degrees.size(); ++i)
     for (size_t degree = 0; degree < last_.sharing_degrees[i].size(); ++degree)
       change.sharing_degrees[i][degree] -= last_.sharing_degrees[i][degree];
-  subtract(change.by_core, last_.by_core);
+  change.by_core = changes(now.cores, last_cores_);
   change.by_thread = changes(now.threads, last_threads_);
   change.cores -= last_.cores;
   change.memory -= last_.memory;
   subtract(change.transfers, last_.transfers);
   intervals_.push_back(std::move(change));
   last_ = std::move(total);
+  last_cores_ = std::move(now.cores);
   last_threads_ = std::move(now.threads);
 }
 

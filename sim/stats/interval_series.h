@@ -8,8 +8,9 @@
 
 namespace simrun::sim {
 
-struct ThreadCounts {
-  uint32_t thread = 0;
+// Of a core or a thread, by its index.
+struct IndexedCounts {
+  uint32_t index = 0;
   CoreStatistics counts;
 };
 
@@ -17,8 +18,7 @@ struct Interval {
   uint64_t instructions = 0;                       // of all threads, within the interval
   std::vector<CacheStatistics> levels;             // as Statistics::levels
   CoreStatistics cores;                            // sum over all cores
-  std::vector<CoreStatistics> by_core;             // as Statistics has them
-  std::vector<ThreadCounts> by_thread;             // those that counted something, ascending
+  std::vector<IndexedCounts> by_core, by_thread;   // those that counted something, ascending
   std::vector<CacheDetails> details;  // by level; true and false sharing as one, in true_sharing. Empty without them
   std::vector<std::vector<uint64_t>> sharing_degrees;  // by level: of the lines that left it, by sharers
   MemoryStatistics memory;
@@ -33,8 +33,8 @@ class IntervalSeries {
 
  private:
   static Interval sum_of(uint64_t instructions, const Statistics& statistics);
-  Interval last_;  // without threads
-  std::vector<CoreStatistics> last_threads_;
+  Interval last_;  // without cores and threads
+  std::vector<CoreStatistics> last_cores_, last_threads_;
   std::vector<Interval> intervals_;
 };
 

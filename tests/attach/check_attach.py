@@ -2,6 +2,8 @@
 """check_attach.py SIMRUN PROGRAM CASE: attaches to a running program; it must end as if nobody had (README.md)."""
 import json
 import os
+import random
+import re
 import resource
 import signal
 import subprocess
@@ -31,13 +33,14 @@ def finish(child):
         fail(f'the program ended with status {child.returncode}, {output!r}, {errors!r}')
 
 
-def attach(simrun, child, *options):
-    """Status and JSON results."""
+def attach(simrun, child, *options, may_warn=False):
+    """JSON results."""
     with tempfile.TemporaryDirectory() as folder:
         results = os.path.join(folder, 'results.json')
         command = [simrun, 'attach', '-q', '--json', results, *options, str(child.pid)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=100)
-        if done.returncode != 0 or done.stderr != '' or done.stdout != '':
+        said = re.sub('simrun: warning: .*\n', '', done.stderr) if may_warn else done.stderr
+        if done.returncode != 0 or said != '' or done.stdout != '':
             fail(f'simrun: status {done.returncode}: {done.stdout}{done.stderr}')
         with open(results) as file:
             results = json.load(file)
@@ -171,6 +174,7 @@ def briefly(simrun, child):
     """Threads leave that have not even begun the calls again in which they were interrupted."""
     for _ in range(10):
         attach(simrun, child, '--for', '1ms', '--mode', 'trace')
+        attach(simrun, child, '--instructions', '1', '--mode', 'trace', may_warn=True)
 
 
 def twice(simrun, child):
@@ -324,6 +328,47 @@ def computing(simrun, program):
             child.kill()
 
 
+def killed_amid(simrun, program):
+    """simrun goes while it attaches, at any time: the program goes on natively, with nothing of the engine in it."""
+    random.seed(1)
+    child = start(program)
+    try:
+        before = mappings(child)
+        for k in range(40):
+            tool = subprocess.Popen([simrun, 'attach', '-q', '--mode', ('null', 'trace')[k % 2], str(child.pid)], stderr=subprocess.PIPE)
+            wait_for('simrun does not come', lambda: is_traced(child.pid) or in_engine(child.pid), 0)
+            time.sleep(random.random() * 0.1)
+            tool.kill()
+            tool.communicate(timeout=60)   # until all that may write to standard error is gone
+            if left := mappings(child) - before:
+                fail(f'run {k}: left behind: {left}')
+            if is_traced(child.pid):
+                fail(f'run {k}: the program is traced')
+        child.communicate('x', timeout=60)
+        if child.returncode != 0:
+            fail(f'the program ended with status {child.returncode}')
+    finally:
+        child.kill()
+
+
+def crowded(simrun, program):
+    """Many more threads than processors: each is simulated, or simrun says that it was not."""
+    threads = 51
+    child = start([program, str(threads - 1)])
+    try:
+        for mode in 'count', 'trace':
+            results = attach(simrun, child, '--for', '1s', '--mode', mode, may_warn=True)
+            simulated = sum(t['instructions'] > 0 for t in results['threads'])
+            said = [re.fullmatch(fr'process {child.pid}: (\d+) of the {threads} threads that were there .*', w) for w in results['warnings']]
+            if not all(said) or simulated + sum(int(w[1]) for w in said) < threads - 1:
+                fail(f'{mode}: {simulated} threads, {results["warnings"]}')
+        child.communicate('x', timeout=60)
+        if child.returncode != 0:
+            fail(f'the program ended with status {child.returncode}')
+    finally:
+        child.kill()
+
+
 CASES = {'trace': lambda s, c: counted(s, c, '--mode', 'trace'), 'count': lambda s, c: counted(s, c, '--mode', 'count'),
          'null': lambda s, c: attach(s, c, '--mode', 'null', '--for', '500ms'), 'twice': twice,
          'killed': killed('trace'), 'killed_count': killed('count'), 'killed_null': killed('null'),
@@ -341,6 +386,10 @@ def main():
         return signalled(simrun, program)
     if case == 'computing':
         return computing(simrun, program)
+    if case == 'killed_amid':
+        return killed_amid(simrun, program)
+    if case == 'crowded':
+        return crowded(simrun, program)
     if case == 'limits':
         return limits(simrun, program)
     if case == 'making_threads':

@@ -101,5 +101,25 @@ def names(simrun, program):
         os.remove(file)
 
 
+def unwritten_names(simrun, program):
+    """What cannot be written is said once, and the run goes on."""
+    child = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    files = [f'/tmp/perf-{child.pid}.map', f'/tmp/simrun-{child.pid}.elf']
+    for file in files:
+        os.mkdir(file)
+    try:
+        done = subprocess.run([simrun, 'attach', '-q', '--mode', 'null', '--perf-map', '--for', '2500ms', str(child.pid)], capture_output=True, text=True,
+                              timeout=60)
+        if done.returncode != 0 or done.stderr != f'simrun: warning: --perf-map: cannot write {files[0]}: Is a directory\n':
+            fail(f'status {done.returncode}: {done.stderr}')
+        if left := [file for file in files if os.path.exists(file + '.new')]:
+            fail(f'left behind: {left}')
+    finally:
+        child.kill()
+        child.wait()
+        for file in files:
+            os.rmdir(file)
+
+
 simrun, program, case = sys.argv[1:]
-{'fault': fault, 'log': log, 'names': names}[case](simrun, program)
+{'fault': fault, 'log': log, 'names': names, 'unwritten_names': unwritten_names}[case](simrun, program)

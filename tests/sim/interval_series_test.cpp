@@ -1,4 +1,4 @@
-// The counts of intervals: of threads that have ended there is nothing in later ones.
+// The counts of intervals: of threads that have ended there is nothing in later ones, nor of cores that have not run.
 #include "sim/stats/interval_series.h"
 
 #include <gtest/gtest.h>
@@ -28,9 +28,32 @@ TEST(IntervalSeries, HasTheThreadsThatRan) {
   for (size_t i = 0; i < series.intervals().size(); ++i) {
     const Interval& interval = series.intervals()[i];
     ASSERT_EQ(interval.by_thread.size(), i % 3 == 2 ? 4u : 3u) << "interval " << i;
-    for (const ThreadCounts& of : interval.by_thread) sums[of.thread] += of.counts;
+    for (const IndexedCounts& of : interval.by_thread) sums[of.index] += of.counts;
   }
   EXPECT_EQ(sums, model.statistics().threads);
+}
+
+// Of a hundred cores two run, and one of them in the second interval only.
+TEST(IntervalSeries, HasTheCoresThatRan) {
+  Hierarchy model(small_machine(100));
+  IntervalSeries series;
+  model.access(7, Access::kLoad, 4096, 8);
+  series.take(10, model.statistics());
+  model.access(7, Access::kLoad, 4096, 8);
+  model.access(93, Access::kStore, 8192, 8);
+  series.take(20, model.statistics());
+  ASSERT_EQ(series.intervals().size(), 2u);
+  std::vector<CoreStatistics> sums = Hierarchy(small_machine(100)).statistics().cores;
+  std::vector<std::vector<uint32_t>> cores;
+  for (const Interval& interval : series.intervals()) {
+    cores.emplace_back();
+    for (const IndexedCounts& of : interval.by_core) {
+      cores.back().push_back(of.index);
+      sums[of.index] += of.counts;
+    }
+  }
+  EXPECT_EQ(cores, (std::vector<std::vector<uint32_t>>{{7}, {7, 93}}));
+  EXPECT_EQ(sums, model.statistics().cores);
 }
 
 }  // namespace
