@@ -1,11 +1,13 @@
 // simrun convert --from and --to drmemtrace, and what the other commands make of the result.
 #include "tests/traces/drmemtrace_builder.h"
 #include "tests/traces/record_command.h"
+#include "traces/export/drmemtrace_record.h"
 
 namespace simrun {
 namespace {
 
 using Builder = DrmemtraceBuilder;
+namespace drmemtrace = traces::drmemtrace;
 
 class DrmemtraceCommand : public RecordCommand {
  protected:
@@ -137,6 +139,30 @@ TEST_F(DrmemtraceCommand, ThreadsAndEventsComeBack) {
   EXPECT_THAT(before, HasSubstr("! syscall 27"));
   EXPECT_EQ(convert("out"), "");
   EXPECT_EQ(text("t"), before);
+}
+
+// The type of a file promises what is in it: DynamoRIO's tools end where an instruction has no encoding then, or where a
+// call may block that the type does not know of.
+TEST_F(DrmemtraceCommand, TypeOfTheFile) {
+  const auto type = [&] {
+    simrun(fmt::format("convert -q {} --to drmemtrace -o {}", file("t"), file("x.trace")));
+    EXPECT_EQ(status_, 0);
+    std::ifstream in(file("x.trace"), std::ios::binary);
+    drmemtrace::Record records[3];
+    in.read(reinterpret_cast<char*>(records), sizeof records);
+    EXPECT_EQ(records[2].size, static_cast<uint16_t>(drmemtrace::Marker::kFileType));
+    return uint64_t{records[2].value};
+  };
+  Builder known = Builder().header(7).time(1).code(0x401000, code::kNop);
+  Builder(known).end().save(file("known.trace"));
+  known.record(10, 3, 0x401001).end().save(file("gap.trace"));
+  std::ofstream(file("x.din")) << "2 401000\n";
+  EXPECT_EQ(convert("known.trace"), "");
+  EXPECT_EQ(type(), 0xe40u);
+  EXPECT_EQ(convert("gap.trace"), "");
+  EXPECT_EQ(type(), 0xc40u);
+  simrun(fmt::format("convert -q --from din {} -o {}", file("x.din"), file("t")));
+  EXPECT_EQ(type(), 0xc40u);
 }
 
 TEST_F(DrmemtraceCommand, BadInputSaysWhere) {

@@ -27,7 +27,7 @@ def main():
         data = file.read()
     assert len(data) % 12 == 0
     records = list(struct.iter_unpack("<HHQ", data))
-    assert records[0] == (HEADER, 0, 5) and (MARKER, VERSION, 5) in records[:4] and (MARKER, FILE_TYPE, 0x640) in records[:4]
+    assert records[0] == (HEADER, 0, 5) and (MARKER, VERSION, 5) in records[:4] and (MARKER, FILE_TYPE, 0xe40) in records[:4]
     assert records[-1][0] == FOOTER and records[-2][0] == EXIT
     codes, pending, line, last, target, time, moved = {}, b"", None, None, None, 0, False
     for kind, size, value in records:

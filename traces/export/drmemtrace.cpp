@@ -29,7 +29,7 @@ Type type_of(const InstructionRecord& i) {
 
 class DrmemtraceExporter final : public Exporter {
  public:
-  explicit DrmemtraceExporter(CompressedOutput& out) : out_(out) {}
+  DrmemtraceExporter(CompressedOutput& out, const ExportOptions& options) : out_(out), options_(options) {}
 
   bool on_begun_string(const InstructionRecord& i) override {
     on_instruction(i);
@@ -79,7 +79,8 @@ class DrmemtraceExporter final : public Exporter {
     tid_ = tid;
     record(Type::kHeader, 0, kWrittenVersion);
     marker(Marker::kVersion, kWrittenVersion);
-    marker(Marker::kFileType, kX86_64 | kEncodings | kSyscallNumbers);
+    const uint64_t file_type = kX86_64 | kSyscallNumbers | kBlockingSyscalls;
+    marker(Marker::kFileType, options_.all_code_is_known ? file_type | kEncodings : file_type);
     record(Type::kThread, sizeof(uint32_t), tid);
     record(Type::kProcess, sizeof(uint32_t), pid);
     marker(Marker::kCacheLineBytes, 64);
@@ -137,6 +138,7 @@ class DrmemtraceExporter final : public Exporter {
   }
 
   CompressedOutput& out_;
+  ExportOptions options_;
   bool started_ = false;
   uint64_t tid_ = 0;
   uint64_t next_number_ = ~uint64_t{0};
@@ -146,8 +148,8 @@ class DrmemtraceExporter final : public Exporter {
 
 }  // namespace
 
-std::unique_ptr<Exporter> make_drmemtrace_exporter(CompressedOutput& out, const ExportOptions&) {
-  return std::make_unique<DrmemtraceExporter>(out);
+std::unique_ptr<Exporter> make_drmemtrace_exporter(CompressedOutput& out, const ExportOptions& options) {
+  return std::make_unique<DrmemtraceExporter>(out, options);
 }
 
 }  // namespace simrun::traces

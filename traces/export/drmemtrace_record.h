@@ -78,6 +78,7 @@ enum FileType : uint64_t {
   kDataFiltered = 0x100,
   kEncodings = 0x200,
   kSyscallNumbers = 0x400,
+  kBlockingSyscalls = 0x800,  // kMaybeBlockingSyscall occurs
   kBimodal = 0x2000,  // filtered up to kFilterEndpoint
   kCoreSharded = 0x10000,
   kSyntheticIsa = 0x20000,  // DR_ISA_REGDEPS: encodings are not the processor's

@@ -27,6 +27,7 @@ class Exporter : public Visitor {
 
 struct ExportOptions {
   bool count_iterations = false;  // champsim: a record for each iteration of a repeated string instruction
+  bool all_code_is_known = true;  // drmemtrace: its type promises encodings
 };
 
 struct ExportFormat {
