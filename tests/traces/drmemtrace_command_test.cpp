@@ -178,6 +178,19 @@ TEST_F(DrmemtraceCommand, NoTimeBehindABranch) {
   EXPECT_EQ(sequence(file("out/1.trace")), "time 3; 402000; time 6; 402001; time 9; 402002; ");
 }
 
+// Two signals one behind the other: the thread is where the first one found it, not behind the call that returns.
+TEST_F(DrmemtraceCommand, SignalBehindTheReturnOfAHandler) {
+  Builder made = Builder().header(7).time(1).code(0x401000, code::kNop).marker(Builder::kKernelEvent, 0x401001);
+  made.code(0x500000, code::kSyscall).marker(Builder::kSyscall, 15).marker(Builder::kKernelTransfer, 0x500002);
+  made.marker(Builder::kKernelEvent, 0x401001);
+  made.code(0x600000, code::kSyscall).marker(Builder::kSyscall, 15).marker(Builder::kKernelTransfer, 0x600002);
+  made.code(0x401001, code::kNop).end().save(file("made.trace"));
+  EXPECT_EQ(convert("made.trace"), "");
+  simrun(fmt::format("convert -q {} --to drmemtrace -o {}", file("t"), file("x.trace")));
+  EXPECT_EQ(sequence(file("x.trace")), "time 1; 401000; signal 401001; 500000; syscall f; returned 500002; signal 401001; "
+                                       "600000; syscall f; returned 600002; 401001; ");
+}
+
 // The type of a file promises what is in it: DynamoRIO's tools end where an instruction has no encoding then, or where a
 // call may block that the type does not know of.
 TEST_F(DrmemtraceCommand, TypeOfTheFile) {

@@ -39,7 +39,7 @@ class DrmemtraceExporter final : public Exporter {
   }
   bool on_instruction(const InstructionRecord& i) override {
     if (!started_) start(i.tid != 0 ? i.tid : i.thread + 1, i.process + 1);
-    handler_returned(i.pc);
+    if (returns_to_ != 0 && i.pc != returns_to_) handler_returned();
     others_ran_ |= i.number != next_number_;
     if (others_ran_ && !is_behind_branch_) time(i.number);
     next_number_ = i.number + 1;
@@ -57,7 +57,9 @@ class DrmemtraceExporter final : public Exporter {
   bool on_event(const EventRecord& e) override {
     const auto event = static_cast<Event>(e.event);
     if (event == Event::kSignal && started_) {
+      if (returns_to_ != 0) handler_returned();
       marker(Marker::kKernelEvent, behind_);
+      interrupted_.push_back(behind_);
       is_behind_branch_ = false;
     }
     if (event != Event::kSyscallEnter || e.payload.size() < 2 || !started_) return true;
@@ -100,10 +102,14 @@ class DrmemtraceExporter final : public Exporter {
     marker(Marker::kCpu, 0);
   }
 
-  void handler_returned(uint64_t pc) {
-    if (returns_to_ == 0 || pc == returns_to_) return;
+  // To where its signal found the thread.
+  void handler_returned() {
     marker(Marker::kSyscall, kSigreturn);
     marker(Marker::kKernelTransfer, returns_to_);
+    returns_to_ = 0;
+    if (interrupted_.empty()) return;
+    behind_ = interrupted_.back();
+    interrupted_.pop_back();
   }
 
   // Where it occurs first, and where the code has changed.
@@ -151,6 +157,7 @@ class DrmemtraceExporter final : public Exporter {
   uint64_t next_number_ = ~uint64_t{0};
   bool others_ran_ = false, is_behind_branch_ = false;
   uint64_t behind_ = 0, returns_to_ = 0;
+  std::vector<uint64_t> interrupted_;  // where, by handlers that have not returned
   std::unordered_map<uint64_t, std::vector<uint8_t>> codes_;  // by pc
 };
 
