@@ -167,6 +167,8 @@ class ChampsimExporter final : public Exporter {
   }
 
   static void add_operand(Registers& to, const ZydisDecodedOperand& operand) {
+    // In the field of a mask k0 stands for none.
+    if (operand.encoding == ZYDIS_OPERAND_ENCODING_MASK && operand.reg.value == ZYDIS_REGISTER_K0) return;
     const auto note = [&](ZydisRegister reg, bool read, bool written) {
       const uint8_t id = number_of(reg);
       if (id == 0 || id == kChampsimFlags || id == kChampsimInstructionPointer) return;
