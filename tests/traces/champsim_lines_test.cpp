@@ -101,6 +101,24 @@ TEST(ChampsimRegisters, WithoutAMask) {
   EXPECT_EQ(read({0xc5, 0xf8, 0x93, 0xc0}), (Sources{120}));                       // kmovw eax, k0
 }
 
+TEST(ChampsimRegisters, OfBranchesAndStringInstructions) {
+  const auto names = [](const std::vector<uint8_t>& code, uint8_t flags, std::set<int> read, std::set<int> written) {
+    const ChampsimRecord r = exported({}, code, flags).record;
+    read.insert(0), written.insert(0);
+    EXPECT_EQ((std::set<int>{0, r.source_registers[0], r.source_registers[1], r.source_registers[2], r.source_registers[3]}), read);
+    EXPECT_EQ((std::set<int>{0, r.destination_registers[0], r.destination_registers[1]}), written);
+  };
+  names({0xff, 0x24, 0xca}, kEndsBlock | kIndirect, {33, 34}, {26});                    // jmp [rdx + rcx * 8]
+  names({0xff, 0x14, 0xca}, kEndsBlock | kCall | kIndirect, {6, 26, 33, 34}, {6, 26});  // call [rdx + rcx * 8]
+  names({0xff, 0x24, 0x24}, kEndsBlock | kIndirect, {32}, {26});                        // jmp [rsp]: 6 would make it a return
+  names({0xe2, 0xfe}, kEndsBlock | kConditional, {26, 33}, {26, 33});                   // loop
+  names({0xe1, 0xfe}, kEndsBlock | kConditional, {25, 26, 33}, {26, 33});               // loope
+  names({0x74, 0xfe}, kEndsBlock | kConditional, {25, 26}, {26});                       // jz
+  names({0xae}, 0, {25, 32, 39}, {25, 39});                                             // scasb
+  names({0xa6}, 0, {25, 38, 39}, {25, 38});                                             // cmpsb
+  names({0xd7}, 0, {32, 35}, {32});                                                     // xlatb
+}
+
 // Sizes are guessed when such a trace is read: the guess must not cross a line.
 TEST(ChampsimLines, AreTheSameAfterImportAndExport) {
   const ScratchDirectory scratch;
