@@ -122,6 +122,25 @@ TEST_F(LibraryCommand, ExamplesOfBothLanguagesAgree) {
   EXPECT_EQ(status_, 1);
 }
 
+// A call of the next instruction (call 1f; 1: pop) is one all the same.
+TEST(LibraryInstruction, OnlyConditionalBranchesAreNotTaken) {
+  simrun::Instruction i{};
+  i.pc = 0x1000;
+  i.length = 5;
+  const auto taken = [&](int flags, uint64_t next_pc) {
+    i.flags = static_cast<uint8_t>(flags);
+    i.next_pc = next_pc;
+    return i.taken();
+  };
+  for (const int kind : {0, int{i.call}, int{i.call | i.indirect}, int{i.indirect}, int{i.return_ | i.indirect}})
+    for (const uint64_t next : {0x1005, 0x2000, 0}) EXPECT_TRUE(taken(i.ends_block | kind, next)) << kind << " " << next;
+  EXPECT_TRUE(taken(i.ends_block | i.conditional, 0x2000));
+  EXPECT_FALSE(taken(i.ends_block | i.conditional, 0x1005));
+  EXPECT_FALSE(taken(i.ends_block | i.conditional, 0));  // not known
+  EXPECT_FALSE(taken(0, 0x2000));
+  EXPECT_FALSE(taken(i.ends_block | i.system_call, 0x2000));
+}
+
 TEST_F(LibraryCommand, PythonSeesTheSame) {
   if (!std::string(SANITIZE_FLAGS).empty()) GTEST_SKIP() << "a Python without sanitizers cannot load the library";
   const std::string script = fmt::format(R"(

@@ -75,7 +75,8 @@ struct Instruction {
   // In program order. Of a `rep` string instruction the first 2^20 at most.
   std::span<const Reference> references() const { return {first_reference, reference_count}; }
   bool branches() const { return (flags & ends_block) != 0 && (flags & system_call) == 0; }
-  bool taken() const { return branches() && next_pc != pc + length; }
+  // A conditional one goes elsewhere than to the next instruction in memory; all others are.
+  bool taken() const { return branches() && ((flags & conditional) == 0 || (next_pc != 0 && next_pc != pc + length)); }
 };
 
 // What is to be read: instructions [from, to) counted over all threads; of one thread or process only, or of all (-1).
