@@ -122,6 +122,29 @@ TEST_F(LibraryCommand, ExamplesOfBothLanguagesAgree) {
   EXPECT_EQ(status_, 1);
 }
 
+// Instructions with thousands of references each (clearing and copying of arrays) make smaller batches.
+TEST_F(LibraryCommand, ManyReferencesEndABatch) {
+  constexpr uint64_t kReferences = 5 << 20;
+  {
+    std::ofstream out(file("many.din"));
+    out << "2 401000\n";
+    for (uint64_t k = 0; k < kReferences; ++k) out << "0 1000\n";
+  }
+  run(fmt::format("{} convert -q --from din {} -o {}", SIMRUN_EXECUTABLE, file("many.din"), file("many")));
+  const simrun::Trace trace(file("many"));
+  auto instructions = trace.instructions();
+  uint64_t references = 0, seen = 0;
+  for (auto batch = instructions.next(1 << 18); !batch.empty(); batch = instructions.next(1 << 18)) {
+    uint64_t here = 0;
+    for (const simrun::Instruction& i : batch) here += i.reference_count;
+    EXPECT_LE(here, 4u << 20);
+    references += here;
+    seen += batch.size();
+  }
+  EXPECT_EQ(references, kReferences);
+  EXPECT_EQ(seen, trace.instruction_count());
+}
+
 // A call of the next instruction (call 1f; 1: pop) is one all the same.
 TEST(LibraryInstruction, OnlyConditionalBranchesAreNotTaken) {
   simrun::Instruction i{};

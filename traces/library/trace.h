@@ -164,7 +164,8 @@ class SIMRUN_PUBLIC Instructions {
   Iterator begin() { return more(); }
   Iterator end() const { return {}; }
 
-  // The next `most` instructions or a few more, at once; empty at the end. Valid until the next call.
+  // The next `most` instructions or a few more, at once, fewer when they have millions of references; empty at the end.
+  // Valid until the next call.
   std::span<const Instruction> next(std::size_t most);
 
  private:
