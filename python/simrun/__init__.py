@@ -117,7 +117,8 @@ class Trace:
 
     def batches(self, start: int = 0, stop: Optional[int] = None, thread: int = -1, size: int = 1 << 18,
                 process: int = -1) -> Iterator[Batch]:
-        """Instructions start to stop (counted over all threads), of one thread or process (-1: all), about `size` at a time."""
+        """Instructions start to stop (counted over all threads), of one thread or process (-1: all), about `size` at a time
+        (fewer when they have millions of references)."""
         if start < 0 or (stop is not None and stop < 0) or size < 1:
             raise ValueError("start, stop and size are counts")
         last = 2**64 - 1 if stop is None else stop

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <set>
 #include <vector>
 
 #include "tests/traces/made_trace.h"
@@ -27,7 +28,7 @@ struct Exported {
   uint64_t left_out = 0;
 };
 
-Exported exported(const std::vector<MemoryReference>& references, const std::vector<uint8_t>& code = {}) {
+Exported exported(const std::vector<MemoryReference>& references, const std::vector<uint8_t>& code = {}, uint8_t flags = 0) {
   const ScratchDirectory scratch;
   CompressedOutput out(scratch.file("x"));
   const auto exporter = make_champsim_exporter(out, {});
@@ -35,6 +36,7 @@ Exported exported(const std::vector<MemoryReference>& references, const std::vec
   instruction.pc = 0x401000;
   instruction.references = references;
   instruction.code = code;
+  instruction.flags = flags;
   exporter->on_instruction(instruction);
   exporter->finish();
   out.finish();
@@ -88,6 +90,33 @@ TEST(ChampsimRegisters, OfX87MmxAndMasks) {
   names({0x0f, 0xfe, 0xc8}, 110, 111);        // paddd mm1, mm0
   names({0xc5, 0xf8, 0x90, 0xd1}, 121, 122);  // kmovw k2, k1
   names({0x48, 0x01, 0xd8}, 35, 32);          // add rax, rbx
+}
+
+// A mask field of 0 is no mask: k0 is not read.
+TEST(ChampsimRegisters, WithoutAMask) {
+  const auto read = [](const std::vector<uint8_t>& code) { return std::to_array(exported({}, code).record.source_registers); };
+  using Sources = std::array<uint8_t, 4>;
+  EXPECT_EQ(read({0x62, 0xf1, 0x75, 0x48, 0xfe, 0xd1}), (Sources{65}));            // vpaddd zmm2, zmm1, zmm1
+  EXPECT_EQ(read({0x62, 0xf1, 0x75, 0x49, 0xfe, 0xd1}), (Sources{66, 121, 65}));  // vpaddd zmm2{k1}, zmm1, zmm1
+  EXPECT_EQ(read({0xc5, 0xf8, 0x93, 0xc0}), (Sources{120}));                       // kmovw eax, k0
+}
+
+TEST(ChampsimRegisters, OfBranchesAndStringInstructions) {
+  const auto names = [](const std::vector<uint8_t>& code, uint8_t flags, std::set<int> read, std::set<int> written) {
+    const ChampsimRecord r = exported({}, code, flags).record;
+    read.insert(0), written.insert(0);
+    EXPECT_EQ((std::set<int>{0, r.source_registers[0], r.source_registers[1], r.source_registers[2], r.source_registers[3]}), read);
+    EXPECT_EQ((std::set<int>{0, r.destination_registers[0], r.destination_registers[1]}), written);
+  };
+  names({0xff, 0x24, 0xca}, kEndsBlock | kIndirect, {33, 34}, {26});                    // jmp [rdx + rcx * 8]
+  names({0xff, 0x14, 0xca}, kEndsBlock | kCall | kIndirect, {6, 26, 33, 34}, {6, 26});  // call [rdx + rcx * 8]
+  names({0xff, 0x24, 0x24}, kEndsBlock | kIndirect, {32}, {26});                        // jmp [rsp]: 6 would make it a return
+  names({0xe2, 0xfe}, kEndsBlock | kConditional, {26, 33}, {26, 33});                   // loop
+  names({0xe1, 0xfe}, kEndsBlock | kConditional, {25, 26, 33}, {26, 33});               // loope
+  names({0x74, 0xfe}, kEndsBlock | kConditional, {25, 26}, {26});                       // jz
+  names({0xae}, 0, {25, 32, 39}, {25, 39});                                             // scasb
+  names({0xa6}, 0, {25, 38, 39}, {25, 38});                                             // cmpsb
+  names({0xd7}, 0, {32, 35}, {32});                                                     // xlatb
 }
 
 // Sizes are guessed when such a trace is read: the guess must not cross a line.

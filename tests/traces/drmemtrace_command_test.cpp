@@ -3,6 +3,8 @@
 #include "tests/traces/record_command.h"
 #include "traces/export/drmemtrace_record.h"
 
+#include <map>
+
 namespace simrun {
 namespace {
 
@@ -139,6 +141,54 @@ TEST_F(DrmemtraceCommand, ThreadsAndEventsComeBack) {
   EXPECT_THAT(before, HasSubstr("! syscall 27"));
   EXPECT_EQ(convert("out"), "");
   EXPECT_EQ(text("t"), before);
+}
+
+// Instructions, times and what has to do with signals, in the order of the file.
+std::string sequence(const std::string& path) {
+  using drmemtrace::Marker, drmemtrace::Type;
+  const std::map<Marker, const char*> names = {{Marker::kTimestamp, "time"}, {Marker::kKernelEvent, "signal"},
+                                               {Marker::kKernelTransfer, "returned"}, {Marker::kSyscall, "syscall"}};
+  std::ifstream in(path, std::ios::binary);
+  std::string all;
+  for (drmemtrace::Record r; in.read(reinterpret_cast<char*>(&r), sizeof r);) {
+    const auto type = static_cast<Type>(r.type);
+    const auto name = names.find(static_cast<Marker>(r.size));
+    if (type == Type::kMarker && name != names.end()) all += fmt::format("{} {:x}; ", name->second, uint64_t{r.value});
+    if ((type >= Type::kInstruction && type <= Type::kReturn) || type == Type::kTakenJump || type == Type::kUntakenJump)
+      all += fmt::format("{:x}; ", uint64_t{r.value});
+  }
+  return all;
+}
+
+// DynamoRIO's tools switch threads at times, and rely on it that a branch and where it goes follow each other.
+TEST_F(DrmemtraceCommand, NoTimeBehindABranch) {
+  fs::create_directories(file("in"));
+  Builder().header(7).time(1000).code(0x401000, code::kLoad).code(0x401003, code::kJumpBack, Builder::kTaken)
+      .time(3000).record(10, 3, 0x401000).record(Builder::kTaken, 2, 0x401003)
+      .time(5000).record(10, 3, 0x401000).time(6000).record(Builder::kUntaken, 2, 0x401003)
+      .time(8000).code(0x401005, code::kNop).code(0x401006, code::kNop).end().save(file("in/7.trace"));
+  Builder().header(8).time(2000).code(0x402000, code::kNop).time(4000).code(0x402001, code::kNop)
+      .time(7000).code(0x402002, code::kNop).end().save(file("in/8.trace"));
+  EXPECT_EQ(convert("in"), "");
+  fs::create_directories(file("out"));
+  for (int thread : {0, 1})
+    simrun(fmt::format("convert -q {0} --to drmemtrace --thread {1} -o {2}/{1}.trace", file("t"), thread, file("out")));
+  EXPECT_EQ(sequence(file("out/0.trace")),
+            "time 1; 401000; 401003; 401000; time 5; 401003; 401000; time 8; 401003; 401005; time b; 401006; ");
+  EXPECT_EQ(sequence(file("out/1.trace")), "time 3; 402000; time 6; 402001; time 9; 402002; ");
+}
+
+// Two signals one behind the other: the thread is where the first one found it, not behind the call that returns.
+TEST_F(DrmemtraceCommand, SignalBehindTheReturnOfAHandler) {
+  Builder made = Builder().header(7).time(1).code(0x401000, code::kNop).marker(Builder::kKernelEvent, 0x401001);
+  made.code(0x500000, code::kSyscall).marker(Builder::kSyscall, 15).marker(Builder::kKernelTransfer, 0x500002);
+  made.marker(Builder::kKernelEvent, 0x401001);
+  made.code(0x600000, code::kSyscall).marker(Builder::kSyscall, 15).marker(Builder::kKernelTransfer, 0x600002);
+  made.code(0x401001, code::kNop).end().save(file("made.trace"));
+  EXPECT_EQ(convert("made.trace"), "");
+  simrun(fmt::format("convert -q {} --to drmemtrace -o {}", file("t"), file("x.trace")));
+  EXPECT_EQ(sequence(file("x.trace")), "time 1; 401000; signal 401001; 500000; syscall f; returned 500002; signal 401001; "
+                                       "600000; syscall f; returned 600002; 401001; ");
 }
 
 // The type of a file promises what is in it: DynamoRIO's tools end where an instruction has no encoding then, or where a

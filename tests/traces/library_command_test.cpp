@@ -122,6 +122,48 @@ TEST_F(LibraryCommand, ExamplesOfBothLanguagesAgree) {
   EXPECT_EQ(status_, 1);
 }
 
+// Instructions with thousands of references each (clearing and copying of arrays) make smaller batches.
+TEST_F(LibraryCommand, ManyReferencesEndABatch) {
+  constexpr uint64_t kReferences = 5 << 20;
+  {
+    std::ofstream out(file("many.din"));
+    out << "2 401000\n";
+    for (uint64_t k = 0; k < kReferences; ++k) out << "0 1000\n";
+  }
+  run(fmt::format("{} convert -q --from din {} -o {}", SIMRUN_EXECUTABLE, file("many.din"), file("many")));
+  const simrun::Trace trace(file("many"));
+  auto instructions = trace.instructions();
+  uint64_t references = 0, seen = 0;
+  for (auto batch = instructions.next(1 << 18); !batch.empty(); batch = instructions.next(1 << 18)) {
+    uint64_t here = 0;
+    for (const simrun::Instruction& i : batch) here += i.reference_count;
+    EXPECT_LE(here, 4u << 20);
+    references += here;
+    seen += batch.size();
+  }
+  EXPECT_EQ(references, kReferences);
+  EXPECT_EQ(seen, trace.instruction_count());
+}
+
+// A call of the next instruction (call 1f; 1: pop) is one all the same.
+TEST(LibraryInstruction, OnlyConditionalBranchesAreNotTaken) {
+  simrun::Instruction i{};
+  i.pc = 0x1000;
+  i.length = 5;
+  const auto taken = [&](int flags, uint64_t next_pc) {
+    i.flags = static_cast<uint8_t>(flags);
+    i.next_pc = next_pc;
+    return i.taken();
+  };
+  for (const int kind : {0, int{i.call}, int{i.call | i.indirect}, int{i.indirect}, int{i.return_ | i.indirect}})
+    for (const uint64_t next : {0x1005, 0x2000, 0}) EXPECT_TRUE(taken(i.ends_block | kind, next)) << kind << " " << next;
+  EXPECT_TRUE(taken(i.ends_block | i.conditional, 0x2000));
+  EXPECT_FALSE(taken(i.ends_block | i.conditional, 0x1005));
+  EXPECT_FALSE(taken(i.ends_block | i.conditional, 0));  // not known
+  EXPECT_FALSE(taken(0, 0x2000));
+  EXPECT_FALSE(taken(i.ends_block | i.system_call, 0x2000));
+}
+
 TEST_F(LibraryCommand, PythonSeesTheSame) {
   if (!std::string(SANITIZE_FLAGS).empty()) GTEST_SKIP() << "a Python without sanitizers cannot load the library";
   const std::string script = fmt::format(R"(

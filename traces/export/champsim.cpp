@@ -82,20 +82,29 @@ class ChampsimExporter final : public Exporter {
  private:
   static bool is_branch(uint8_t flags) { return (flags & kEndsBlock) != 0 && (flags & kSystemCall) == 0; }
 
+  static bool is_other(uint8_t id) {
+    return id != 0 && id != kChampsimStackPointer && id != kChampsimFlags && id != kChampsimInstructionPointer;
+  }
+
   static void set_branch_registers(ChampsimRecord& r, uint8_t flags, const Registers& registers) {
-    uint8_t other = 0;
-    for (uint8_t id : registers.read)
-      if (id != 0 && id != kChampsimStackPointer && id != kChampsimFlags && id != kChampsimInstructionPointer) other = id;
     std::fill(std::begin(r.source_registers), std::end(r.source_registers), 0);
     std::fill(std::begin(r.destination_registers), std::end(r.destination_registers), 0);
     const bool is_return = (flags & kReturn) != 0, is_call = (flags & kCall) != 0;
     const bool indirect = (flags & kIndirect) != 0 && !is_return, conditional = (flags & kConditional) != 0;
     if (!is_return && !(indirect && !is_call)) add(r.source_registers, kChampsimInstructionPointer);
     if (is_call || is_return) add(r.source_registers, kChampsimStackPointer), add(r.destination_registers, kChampsimStackPointer);
-    // A branch that depends on no register (jmp [rip + x]) reads memory: any register tells the decoder that it is indirect.
-    if (indirect) add(r.source_registers, other != 0 ? other : kChampsimFirstGeneral);
-    if (conditional) add(r.source_registers, other != 0 ? other : kChampsimFlags);
     add(r.destination_registers, kChampsimInstructionPointer);
+    bool depends = false;
+    for (const uint8_t id : registers.read) {
+      if (!(is_other(id) && (indirect || conditional)) && !(id == kChampsimFlags && conditional)) continue;
+      add(r.source_registers, id);
+      depends = true;
+    }
+    // A branch that depends on no register (jmp [rip + x]) reads memory: any register tells the decoder that it is indirect.
+    if (indirect && !depends) add(r.source_registers, kChampsimFirstGeneral);
+    if (conditional && !depends) add(r.source_registers, kChampsimFlags);
+    for (const uint8_t id : registers.written)
+      if (is_other(id)) add(r.destination_registers, id);  // of loop
   }
 
   // Sets of addresses, 0 is empty. Returns how many references found no place for one of their lines: those that are
@@ -163,10 +172,21 @@ class ChampsimExporter final : public Exporter {
       if ((decoded.cpu_flags->modified | decoded.cpu_flags->set_0 | decoded.cpu_flags->set_1) != 0)
         add(known.written, kChampsimFlags);
     }
+    add_what_zydis_omits(known, decoded, operands);
     return known;
   }
 
+  // That scas and cmps move their pointers, and that xlat reads al.
+  static void add_what_zydis_omits(Registers& to, const ZydisDecodedInstruction& decoded, const ZydisDecodedOperand* operands) {
+    if (decoded.mnemonic == ZYDIS_MNEMONIC_XLAT) add(to.read, kChampsimFirstGeneral);
+    if (decoded.meta.category != ZYDIS_CATEGORY_STRINGOP) return;
+    for (uint32_t k = 0; k < decoded.operand_count; ++k)
+      if (operands[k].type == ZYDIS_OPERAND_TYPE_MEMORY) add(to.written, number_of(operands[k].mem.base));
+  }
+
   static void add_operand(Registers& to, const ZydisDecodedOperand& operand) {
+    // In the field of a mask k0 stands for none.
+    if (operand.encoding == ZYDIS_OPERAND_ENCODING_MASK && operand.reg.value == ZYDIS_REGISTER_K0) return;
     const auto note = [&](ZydisRegister reg, bool read, bool written) {
       const uint8_t id = number_of(reg);
       if (id == 0 || id == kChampsimFlags || id == kChampsimInstructionPointer) return;

@@ -39,9 +39,11 @@ class DrmemtraceExporter final : public Exporter {
   }
   bool on_instruction(const InstructionRecord& i) override {
     if (!started_) start(i.tid != 0 ? i.tid : i.thread + 1, i.process + 1);
-    handler_returned(i.pc);
-    if (i.number != next_number_) time(i.number);  // others ran
+    if (returns_to_ != 0 && i.pc != returns_to_) handler_returned();
+    others_ran_ |= i.number != next_number_;
+    if (others_ran_ && !is_behind_branch_) time(i.number);
     next_number_ = i.number + 1;
+    is_behind_branch_ = is_branch(i);
     encoding(i);
     if (has(i, kIndirect)) marker(Marker::kBranchTarget, i.next_pc);
     record(type_of(i), i.length, i.pc);
@@ -54,7 +56,12 @@ class DrmemtraceExporter final : public Exporter {
 
   bool on_event(const EventRecord& e) override {
     const auto event = static_cast<Event>(e.event);
-    if (event == Event::kSignal && started_) marker(Marker::kKernelEvent, behind_);
+    if (event == Event::kSignal && started_) {
+      if (returns_to_ != 0) handler_returned();
+      marker(Marker::kKernelEvent, behind_);
+      interrupted_.push_back(behind_);
+      is_behind_branch_ = false;
+    }
     if (event != Event::kSyscallEnter || e.payload.size() < 2 || !started_) return true;
     returns_to_ = 0;
     marker(Marker::kSyscall, e.payload[0]);
@@ -79,23 +86,30 @@ class DrmemtraceExporter final : public Exporter {
     tid_ = tid;
     record(Type::kHeader, 0, kWrittenVersion);
     marker(Marker::kVersion, kWrittenVersion);
-    marker(Marker::kFileType, kX86_64 | kSyscallNumbers | kBlockingSyscalls | (options_.all_code_is_known ? kEncodings : 0));
+    const uint64_t file_type = kX86_64 | kSyscallNumbers | kBlockingSyscalls;
+    marker(Marker::kFileType, options_.all_code_is_known ? file_type | kEncodings : file_type);
     record(Type::kThread, sizeof(uint32_t), tid);
     record(Type::kProcess, sizeof(uint32_t), pid);
     marker(Marker::kCacheLineBytes, 64);
     marker(Marker::kPageBytes, 4096);
   }
 
-  // There is no time: the number of the instruction, in microseconds, so that the threads' files have one order.
+  // There is no time: the number of the instruction, in microseconds, so that the threads' files have one order. Never
+  // between a branch and where it goes: readers, who switch threads at times, rely on that (tools/invariant_checker.cpp).
   void time(uint64_t number) {
+    others_ran_ = false;
     marker(Marker::kTimestamp, number + 1);
     marker(Marker::kCpu, 0);
   }
 
-  void handler_returned(uint64_t pc) {
-    if (returns_to_ == 0 || pc == returns_to_) return;
+  // To where its signal found the thread.
+  void handler_returned() {
     marker(Marker::kSyscall, kSigreturn);
     marker(Marker::kKernelTransfer, returns_to_);
+    returns_to_ = 0;
+    if (interrupted_.empty()) return;
+    behind_ = interrupted_.back();
+    interrupted_.pop_back();
   }
 
   // Where it occurs first, and where the code has changed.
@@ -141,7 +155,9 @@ class DrmemtraceExporter final : public Exporter {
   bool started_ = false;
   uint64_t tid_ = 0;
   uint64_t next_number_ = ~uint64_t{0};
+  bool others_ran_ = false, is_behind_branch_ = false;
   uint64_t behind_ = 0, returns_to_ = 0;
+  std::vector<uint64_t> interrupted_;  // where, by handlers that have not returned
   std::unordered_map<uint64_t, std::vector<uint8_t>> codes_;  // by pc
 };
 

@@ -37,6 +37,7 @@ class Batch final : public traces::Visitor {
     references_.clear();
   }
   size_t size() const { return instructions_.size(); }
+  size_t references() const { return references_.size(); }
   // Pointers to references are set when none is added any more.
   std::span<const Instruction> finish() {
     const Reference* at = references_.data();
@@ -150,14 +151,16 @@ Instructions::~Instructions() = default;
 
 // What came before damage is given out first; the next call meets the damage again.
 std::span<const Instruction> Instructions::next(size_t most) {
-  cursor_->batch.clear();
+  constexpr size_t kMostReferences = 4 << 20;  // 64 MiB; those of one path may come on top
+  Batch& batch = cursor_->batch;
+  batch.clear();
   try {
-    while (cursor_->batch.size() < most && cursor_->cursor.next(cursor_->batch)) {
+    while (batch.size() < most && batch.references() < kMostReferences && cursor_->cursor.next(batch)) {
     }
   } catch (const traces::TraceError& error) {
-    if (cursor_->batch.size() == 0) throw Error(error.what());
+    if (batch.size() == 0) throw Error(error.what());
   }
-  return cursor_->batch.finish();
+  return batch.finish();
 }
 
 Instructions::Iterator Instructions::more() {

@@ -75,7 +75,8 @@ struct Instruction {
   // In program order. Of a `rep` string instruction the first 2^20 at most.
   std::span<const Reference> references() const { return {first_reference, reference_count}; }
   bool branches() const { return (flags & ends_block) != 0 && (flags & system_call) == 0; }
-  bool taken() const { return branches() && next_pc != pc + length; }
+  // A conditional one goes elsewhere than to the next instruction in memory; all others are.
+  bool taken() const { return branches() && ((flags & conditional) == 0 || (next_pc != 0 && next_pc != pc + length)); }
 };
 
 // What is to be read: instructions [from, to) counted over all threads; of one thread or process only, or of all (-1).
@@ -163,7 +164,8 @@ class SIMRUN_PUBLIC Instructions {
   Iterator begin() { return more(); }
   Iterator end() const { return {}; }
 
-  // The next `most` instructions or a few more, at once; empty at the end. Valid until the next call.
+  // The next `most` instructions or a few more, at once, fewer when they have millions of references; empty at the end.
+  // Valid until the next call.
   std::span<const Instruction> next(std::size_t most);
 
  private:
