@@ -84,6 +84,7 @@ std::string find_engine(const std::string& asked) {
 
 LimitsBefore make_room_in(pid_t pid, const LaunchOptions& options) {
   const uint64_t own = kEngineAllowanceBytes + kEngineStackBytes;
+  check_room_for_file(pid, options.code_cache_bytes);
   const rlimit address_space = make_room(pid, RLIMIT_AS, own + mapping_bytes(options) + 2 * options.code_cache_bytes);
   try {
     return {address_space, make_room(pid, RLIMIT_DATA, own)};

@@ -23,7 +23,7 @@ constexpr uint64_t mebibytes(uint64_t bytes) { return bytes >> 20; }
 
 // As the kernel prints it for everybody.
 rlimit printed_limit(pid_t pid, __rlimit_resource resource) {
-  const std::string name = resource == RLIMIT_AS ? "Max address space" : "Max data size";
+  const std::string name = resource == RLIMIT_AS ? "Max address space" : resource == RLIMIT_FSIZE ? "Max file size" : "Max data size";
   std::ifstream limits(fmt::format("/proc/{}/limits", pid));
   for (std::string line; std::getline(limits, line);) {
     if (!line.starts_with(name)) continue;
@@ -56,6 +56,14 @@ rlimit make_room(pid_t pid, __rlimit_resource resource, uint64_t bytes) {
   throw UserError(fmt::format("a limit leaves no room for the engine ({}: {} MiB, {} MiB more are needed, hardly any of which is ever "
                               "used): raise the hard limit",
                               shell_name(resource), mebibytes(before.rlim_cur), mebibytes(bytes)));
+}
+
+void check_room_for_file(pid_t pid, uint64_t bytes) {
+  const rlimit limit = limit_of(pid, RLIMIT_FSIZE), raised{limit.rlim_cur, bytes};
+  if (limit.rlim_max >= bytes) return;
+  if (prlimit(pid, RLIMIT_FSIZE, &raised, nullptr) != 0)
+    throw UserError(fmt::format("the hard file-size limit ({} MiB, ulimit -f) is below the {} MiB of the code cache, which is a file in memory", mebibytes(limit.rlim_max), mebibytes(bytes)));
+  prlimit(pid, RLIMIT_FSIZE, &limit, nullptr);
 }
 
 void take_room_back(pid_t pid, const border::ProcessHeader& left) {

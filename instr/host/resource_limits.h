@@ -15,6 +15,9 @@ namespace simrun::host {
 // and permitted. Returns the limit as it was. Throws UserError when there cannot be enough room.
 rlimit make_room(pid_t pid, __rlimit_resource resource, uint64_t bytes);
 
+// Throws UserError when process `pid` may not make a memory file of `bytes`, or raise its limit so far (RLIMIT_FSIZE).
+void check_room_for_file(pid_t pid, uint64_t bytes);
+
 // Of a process without the engine, that has left it or has executed a program behind a child of `left`'s that went on natively: its limits
 // are those of `left` again, without the room that it had meanwhile, unless it has changed them.
 void take_room_back(pid_t pid, const border::ProcessHeader& left);

@@ -170,6 +170,14 @@ TEST_F(RunCommand, SoftFileSizeLimitIsTheProgramsOnly) {
   EXPECT_EQ(results()["processes"].size(), 2u);
 }
 
+// What such a limit leaves no room for goes on natively.
+TEST_F(RunCommand, AProgramUnderAHardFileSizeLimitRuns) {
+  EXPECT_EXIT(run({"-c", "l3_8core.yaml", "-j", json(), "--", "/bin/sh", "-c", "ulimit -f 1000; /bin/echo hi; echo status $?"}), 0);
+  EXPECT_EQ(read_file(out()), "hi\nstatus 0\n") << read_file(err());
+  const bool is_said = read_file(err()).find("(echo) is not followed: the hard file-size limit") != std::string::npos;
+  EXPECT_EQ(results()["processes"].size(), is_said ? 1u : 2u) << read_file(err());
+}
+
 TEST_F(RunCommand, CountsRepeat) {
   const auto count = [&](const Words& more) {
     Words arguments{"-q", "--mode", "trace", "-j", json()};
