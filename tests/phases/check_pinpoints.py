@@ -565,6 +565,7 @@ def errors():
     assert "--config" in message("-o", "d", "--", "true", status=2)
     assert "--output" in message(*CONFIG, "--", "true", status=2)
     assert "--max-error goes with" in message(*CONFIG, "-o", "d", "--max-error", "3", "--", "true", status=2)
+    assert re.search("--max-error .*memory reads, loads, stores", run("--help").stdout), "whatever may fail is named"
     assert "none.yaml" in message("--config", "none.yaml", "-o", "d", "--", "true", status=2)
     assert not os.path.exists("d")
     pathlib.Path("file").touch()
