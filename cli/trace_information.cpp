@@ -107,6 +107,7 @@ Json trace_summary(const RunResult& result) {
   for (const channel::ThreadReport& t : result.threads) {
     threads.push_back({{"index", t.index},
                        {"process", t.process},
+                       {"slot", t.slot},
                        {"tid", t.tid},
                        {"ended", t.ended},
                        {"cut_off", t.cut_off},

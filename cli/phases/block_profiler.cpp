@@ -34,6 +34,7 @@ BlockProfiler::BlockProfiler(const ProfilerOptions& options, OnInterval on_inter
 
 uint32_t BlockProfiler::start_thread(const channel::ThreadReport& thread) {
   if (threads_.size() <= thread.index) threads_.resize(thread.index + 1);
+  names_.of(thread);
   return thread.index;
 }
 
@@ -53,7 +54,7 @@ BlockProfiler::Thread& BlockProfiler::meet(const channel::MergeThread& merged, c
   auto thread = std::make_unique<Thread>();
   thread->process = &process;
   thread->index = merged.replay.handle;
-  thread->name = names_.of(merged);
+  thread->name = names_.of(merged.report);
   const auto behind = [](uint32_t index, const auto& other) { return index < other->index; };
   const auto place = std::upper_bound(counted_.begin(), counted_.end(), thread->index, behind);
   threads_[thread->index] = thread.get();

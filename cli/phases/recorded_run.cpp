@@ -20,6 +20,22 @@ std::string name_of(const traces::Reader& trace, uint32_t number) {
 
 }  // namespace
 
+std::map<uint32_t, uint32_t> slots_of_threads(const nlohmann::json& summary) {
+  std::map<uint32_t, uint32_t> slots;
+  const auto threads = summary.is_object() ? summary.find("threads") : summary.end();
+  if (!summary.is_object() || threads == summary.end() || !threads->is_array()) return slots;
+  const auto number = [](const nlohmann::json& thread, const char* key) {
+    const auto at = thread.is_object() ? thread.find(key) : thread.end();
+    return thread.is_object() && at != thread.end() && at->is_number_unsigned() ? at->get<uint64_t>() : ~uint64_t{0};
+  };
+  for (const auto& thread : *threads) {
+    const uint64_t index = number(thread, "index"), slot = number(thread, "slot");
+    if (index < traces::kMaxThreadsInTrace && slot < border::kMaxThreads)
+      slots[static_cast<uint32_t>(index)] = static_cast<uint32_t>(slot);
+  }
+  return slots;
+}
+
 RecordedRun::RecordedRun(const std::string& path) : trace_(path) {
   if (!trace_.incomplete().empty()) throw UserError(fmt::format("{}: {}: the regions of a part would be taken for those of the run", path, trace_.incomplete()));
   if (trace_.chunks().empty()) throw UserError(path + ": nothing was recorded");

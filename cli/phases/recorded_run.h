@@ -40,12 +40,15 @@ class RecordedRun {
   traces::Reader trace_;
 };
 
+// By which events name them, by thread. Of a trace that does not say: none.
+std::map<uint32_t, uint32_t> slots_of_threads(const nlohmann::json& summary);
+
 // What a Merge does with live streams.
 template <class Sink>
 class RecordedStreams {
  public:
   RecordedStreams(const traces::Reader& trace, Sink& sink, uint32_t line_bytes, uint32_t cores)
-      : sink_(sink), follows_cores_(recorded_cores(trace.information()) == cores) {
+      : sink_(sink), follows_cores_(recorded_cores(trace.information()) == cores), slots_(slots_of_threads(trace.summary())) {
     for (uint32_t p = 0; p < trace.processes(); ++p) {
       processes_.push_back(std::make_unique<StoredProcess>(trace.process(p)));
       paths_.push_back(std::make_unique<channel::PathTable>(processes_.back()->mapped(), line_bytes));
@@ -87,7 +90,8 @@ class RecordedStreams {
   channel::MergeThread& thread_of(const traces::ThreadPart& part) {
     auto& thread = threads_[part.thread];
     if (thread != nullptr) return *thread;
-    const uint32_t slot = part.thread % border::kMaxThreads;
+    const auto said = slots_.find(part.thread);
+    const uint32_t slot = said != slots_.end() ? said->second : part.thread % border::kMaxThreads;
     thread = std::make_unique<channel::MergeThread>(processes_[part.process]->mapped(), part.process, slot);
     thread->report.index = thread->report.core = part.thread;
     thread->report.tid = part.tid;
@@ -146,7 +150,7 @@ class RecordedStreams {
 
   Sink& sink_;
   bool follows_cores_;
-  std::map<uint32_t, uint32_t> cores_of_threads_;
+  std::map<uint32_t, uint32_t> cores_of_threads_, slots_;
   std::vector<std::unique_ptr<StoredProcess>> processes_;
   std::vector<std::unique_ptr<channel::PathTable>> paths_;
   std::map<uint32_t, std::unique_ptr<channel::MergeThread>> threads_;

@@ -69,7 +69,7 @@ void RegionSink::take_counts(channel::MergeThread& merged, std::span<const uint6
 void RegionSink::count(const channel::MergeThread& merged, std::span<const uint32_t> watches, uint64_t times) {
   for (const uint32_t index : watches) {
     Watch& watch = watches_[index];
-    if (!watch.thread.empty() && watch.thread != names_.of(merged)) continue;
+    if (!watch.thread.empty() && watch.thread != names_.of(merged.report)) continue;
     watch.executions += times;
     for (; watch.next < watch.stops.size(); ++watch.next) {
       const simpoint::Marker& marker = stops_[watch.stops[watch.next]].marker;

@@ -53,7 +53,10 @@ class RegionSink {
   // Before the first process runs. Without it all are the launched one.
   void set_origins(OriginOf origin_of) { origin_of_ = std::move(origin_of); }
 
-  uint32_t start_thread(const channel::ThreadReport& thread) { return model_.start_thread(thread); }
+  uint32_t start_thread(const channel::ThreadReport& thread) {
+    names_.of(thread);
+    return model_.start_thread(thread);
+  }
   uint32_t run_on(const channel::ThreadReport& thread) {
     if (traces_ != nullptr) traces_->run_on(thread);
     return model_.run_on(thread);

@@ -12,26 +12,27 @@ void ThreadNames::event(const channel::MergeThread& merged, std::span<const uint
   if (event == Event::kThreadEnd && merged.report.index < names_.size()) std::string().swap(names_[merged.report.index]);
   if ((event != Event::kThreadCreate && event != Event::kThreadCreateFailed) || words.size() < 2) return;
   const std::pair slot{merged.process, static_cast<uint32_t>(words[1])};
-  const std::string& creator = of(merged);
+  const std::string& creator = of(merged.report);
   uint32_t& created = created_[merged.report.index];
   if (event == Event::kThreadCreateFailed) {
-    if (created != 0 && announced_.erase(slot) != 0) --created;
+    announced_.erase(slot);
+    if (created != 0) --created;
     return;
   }
   announced_[slot] = fmt::format("{}.{}", creator, ++created);
 }
 
-const std::string& ThreadNames::of(const channel::MergeThread& merged) {
-  const uint32_t index = merged.report.index;
+const std::string& ThreadNames::of(const channel::ThreadReport& thread) {
+  const uint32_t index = thread.index;
   if (index >= names_.size()) {
     names_.resize(index + 1);
     created_.resize(index + 1);
   }
   std::string& name = names_[index];
   if (!name.empty()) return name;
-  if (auto announced = announced_.extract({merged.process, merged.report.slot}); !announced.empty())
+  if (auto announced = announced_.extract({thread.process, thread.slot}); !announced.empty())
     return name = std::move(announced.mapped());
-  const uint32_t roots = roots_[merged.process]++;
+  const uint32_t roots = roots_[thread.process]++;
   return name = roots == 0 ? "0" : fmt::format("n{}", roots);
 }
 

@@ -19,8 +19,9 @@ class ThreadNames {
   void event(const channel::MergeThread& merged, std::span<const uint64_t> words);
 
   // 0: the first of its process; else its creator's name with a point and the how-many-th of its creations this is.
-  // n1, n2, ...: whom nobody was seen to create (the program was attached to, or the stream is a recorded one).
-  const std::string& of(const channel::MergeThread& merged);
+  // n1, n2, ...: whom nobody was seen to create (the program was attached to, or a region of it recorded).
+  // Whoever asks for names asks when a thread starts, so that those that nobody created have the same ones everywhere.
+  const std::string& of(const channel::ThreadReport& thread);
 
  private:
   std::map<std::pair<uint32_t, uint32_t>, std::string> announced_;  // by process and slot

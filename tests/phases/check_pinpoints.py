@@ -443,6 +443,17 @@ def recorded_elsewhere():
             assert ("without it" in said) == (options == ()), (options, said)
 
 
+def short_lived():
+    """Threads have the numbers of others that have ended: in a recorded run, too, they are whom their creator made."""
+    config = ("--config", "l3_8core.yaml")
+    subprocess.run([SIMRUN, "record", "-q", *config, "-o", "t", "--", GUEST, "2", "100", "7"], check=True, stdout=subprocess.DEVNULL)
+    done = run(*config, "-o", "d", "--interval", "200k", "--warm-up", "400k", "--no-traces", "--validate", "--trace", "t")
+    all_found(done, json.load(open("d/report.json")))
+    assert "not found" not in done.stderr, done.stderr
+    names = set(re.findall(r"thread: (\S+)", open("d/regions.csv").read()))
+    assert "0.8" in names and names <= {"0", "0.8", "0.9"}, names
+
+
 def processes():
     """A program of several processes, one after the other: side by side, whose turn it is differs from run to run."""
     script = f"'{GUEST}' 2; '{GUEST}' 1; '{GUEST}' 1; exit"
@@ -554,6 +565,7 @@ def errors():
     assert "--config" in message("-o", "d", "--", "true", status=2)
     assert "--output" in message(*CONFIG, "--", "true", status=2)
     assert "--max-error goes with" in message(*CONFIG, "-o", "d", "--max-error", "3", "--", "true", status=2)
+    assert re.search("--max-error .*memory reads, loads, stores", run("--help").stdout), "whatever may fail is named"
     assert "none.yaml" in message("--config", "none.yaml", "-o", "d", "--", "true", status=2)
     assert not os.path.exists("d")
     pathlib.Path("file").touch()

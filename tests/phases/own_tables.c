@@ -1,5 +1,5 @@
-// `own_tables THREADS ROUNDS`: each thread walks a table of its own, as large as a first level, and works on nothing but
-// registers in between.
+// `own_tables THREADS ROUNDS [BEFORE]`: each thread walks a table of its own, as large as a first level, and works on
+// nothing but registers in between. BEFORE so many others are created and end, one after the other.
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -23,10 +23,16 @@ static void* work(void* argument) {
   return 0;
 }
 
+static void* nothing(void* argument) { return argument; }
+
 int main(int argc, char** argv) {
   const long asked = argc > 1 ? atol(argv[1]) : 1, threads = asked < kMostThreads ? asked : kMostThreads;
   rounds = argc > 2 ? atol(argv[2]) : 1;
   pthread_t others[kMostThreads];
+  for (long i = argc > 3 ? atol(argv[3]) : 0; i > 0; --i) {
+    pthread_create(&others[0], 0, nothing, 0);
+    pthread_join(others[0], 0);
+  }
   for (long i = 0; i < threads; ++i) pthread_create(&others[i], 0, work, (void*)i);
   for (long i = 0; i < threads; ++i) pthread_join(others[i], 0);
   write(1, "done\n", 5);
