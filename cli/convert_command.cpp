@@ -164,7 +164,7 @@ void check_thread(const ConvertOptions& o, const traces::ExportFormat& format, c
   if (o.process >= static_cast<int64_t>(trace.processes()))
     throw UserError(fmt::format("{} has no process {}", o.input, o.process));
   if (o.thread >= 0 && !threads.empty() && !threads.contains(static_cast<uint32_t>(o.thread)))
-    throw UserError(fmt::format("{} has no thread {}", o.input, o.thread));
+    throw UserError(fmt::format("{} has no thread {}{}", o.input, o.thread, o.process < 0 ? "" : " in that process"));
   if (format.single_thread && o.thread < 0 && threads.size() > 1)
     throw UserError(fmt::format("{} has {} threads{}, a file of {} holds one: give --thread N ({} to {}), one file for each",
                                 o.input, threads.size(), o.process < 0 ? "" : " in that process", format.name,

@@ -554,6 +554,8 @@ TEST_F(ConvertCommand, BadInputSaysWhere) {
               HasSubstr("--count-iterations goes with --to champsim"));
   EXPECT_EQ(status_, 2);
   EXPECT_THAT(simrun("convert " + file("bad.din") + " --from din --thread 0 -o x"), HasSubstr("go with --to"));
+  EXPECT_THAT(simrun("convert " + file("t") + " --to din --process 0 --thread 7 -o x"), HasSubstr("has no thread 7 in that process"));
+  EXPECT_EQ(status_, 1);
   EXPECT_THAT(simrun("convert " + file("t") + " --to nothing -o x"), HasSubstr("there are champsim, din"));
   EXPECT_EQ(status_, 2);
 }

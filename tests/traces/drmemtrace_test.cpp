@@ -253,6 +253,16 @@ TEST_F(Drmemtrace, ThreadsInTheOrderOfTheirTimes) {
   EXPECT_EQ(Reader(scratch_.file("t")).process_record(0).pid, 99u);
 }
 
+// As DynamoRIO's reader goes on behind a footer.
+TEST_F(Drmemtrace, FilesBehindEachOther) {
+  const std::string first = Builder().header(7).time(10).code(0x10, code::kNop).end().bytes();
+  const std::string second = Builder().header(8, 7).time(5).code(0x10, code::kLoad).read(0x7000, 8).end().bytes();
+  std::ofstream(scratch_.file("both.trace"), std::ios::binary) << first << second;
+  EXPECT_THAT(import(scratch_.file("both.trace")), ElementsAre("0 10 90 f128", "1 10 488b07 f0 load 7000 8"));
+  const std::string cut = first + second.substr(0, second.size() - 12);
+  EXPECT_THAT(error_of(cut), HasSubstr("without a footer"));
+}
+
 // A file for each core: a thread goes on in another one.
 TEST_F(Drmemtrace, FilesOfCores) {
   constexpr uint64_t kType = 0x10000 | 0x640;

@@ -94,7 +94,7 @@ bool File::next() {
   is_ready_ = false;
   while (!is_ready_) {
     Record r;
-    if (!has_footer_ && read(&r)) {
+    if (read(&r)) {
       take(r);
       continue;
     }
@@ -140,7 +140,7 @@ void File::take(const Record& r) {
       pid_ = processes_[tid_] = r.value;
       return;
     case Type::kThreadExit: return complete({});
-    case Type::kHeader: return check_version(version_ = r.value);
+    case Type::kHeader: return header(r.value);
     case Type::kFooter:
       complete({});
       has_footer_ = true;
@@ -154,6 +154,15 @@ void File::take(const Record& r) {
       if (!is_prefetch(type)) fail(fmt::format("a record of the unknown type {}", uint16_t{r.type}));
       return reference(OperandKind::kPrefetch, r.value, r.size);
   }
+}
+
+// Behind a footer: that of another file, which was put behind the first.
+void File::header(uint64_t version) {
+  check_version(version_ = version);
+  if (!has_footer_) return;
+  has_footer_ = false;
+  file_type_ = 0;
+  window_.reset();
 }
 
 void File::check_version(uint64_t version) const {

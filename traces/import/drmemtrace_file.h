@@ -61,6 +61,7 @@ class File {
   bool read(Record* record);
   void take(const Record& r);
   void marker(Marker kind, uint64_t value);
+  void header(uint64_t version);
   void check_version(uint64_t version) const;
   void set_file_type(uint64_t type);
   void instruction(Type type, uint64_t pc, uint32_t length);
