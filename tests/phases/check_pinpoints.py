@@ -451,7 +451,7 @@ def short_lived():
     all_found(done, json.load(open("d/report.json")))
     assert "not found" not in done.stderr, done.stderr
     names = set(re.findall(r"thread: (\S+)", open("d/regions.csv").read()))
-    assert "0.8" in names and names <= {"0", "0.8", "0.9"}, names
+    assert names & {"0.8", "0.9"} and names <= {"0", "0.8", "0.9"}, names   # of which the regions are is chance
 
 
 def processes():
