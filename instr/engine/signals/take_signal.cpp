@@ -160,7 +160,9 @@ bool is_copy_at(uint64_t code, AppAddress pc) {
 // Where pages are brought by the program itself (userfaultfd) a thread may wait for one amid a superblock, and who would bring it may wait
 // for this signal's handler: so not to the next safe point, but out of the code cache at once, as at a fault.
 bool leave_where_it_waits(ThreadContext* c, KernelUcontext* u) {
-  if (!g_process.user_faults || !g_code_cache.contains(u->rip)) return false;
+  // The routine that copies is called by who holds the translation lock, too.
+  const bool in_routine = u->rip >= g_code_cache.execute_base() && u->rip < g_routines.end;
+  if (!g_process.user_faults || !g_code_cache.contains(u->rip) || in_routine) return false;
   const Recovery r = recovery_at(u->rip);
   if (!r.found || r.stale != 0 || r.whole || !is_copy_at(u->rip, r.pc)) return false;
   make_exact(c, r, u);
