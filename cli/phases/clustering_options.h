@@ -24,8 +24,7 @@ struct AnalysisOptions {
   uint64_t points = 0;  // altogether, about; 0: one for each phase
 };
 
-// Whether intervals weigh the same: as the options say, else when they are of the same length, as far as the profile says
-// that. (Those of several threads or processes are of about the same length only.)
+// Whether intervals weigh the same: as the options say, else when they are of the kind `fixed` and the profile does not say how long each is.
 bool has_fixed_length(const AnalysisOptions& options, const simpoint::Profile& profile);
 
 void add_analysis_options(CLI::App& app, AnalysisOptions& options);
