@@ -123,13 +123,14 @@ class InstructionCursor::Walker {
     return 0;
   }
 
-  // Of the first instruction at or behind `at`.
+  // Of the first instruction at or behind `at`, or the one that a signal interrupted there.
   uint64_t next_pc(const uint64_t* at, const uint64_t* end, uint32_t process, uint64_t otherwise) const {
     const DescriptorTable& table = trace_.process(process);
     while (at != end) {
       const auto id = static_cast<uint32_t>(*at);
       if (id >= kFirst) return pc_of(table.superblock(table.path(id).superblock), 0);
       const uint64_t payload = *at >> 32;
+      if (static_cast<Event>(id) == Event::kSignal && payload >= 2) return at[2];
       if (static_cast<Event>(id) == Event::kCut && payload >= 3 && at[2] != 0)
         return pc_of(table.superblock(table.path(static_cast<uint32_t>(at[1])).superblock), 0);
       at += 1 + payload;

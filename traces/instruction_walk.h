@@ -28,7 +28,7 @@ struct InstructionRecord {
   uint8_t flags = 0;                 // InstructionFlags
   std::span<const uint8_t> code;     // its bytes; empty: not known
   uint8_t length = 0;
-  uint64_t next_pc = 0;              // of the next instruction of this thread; 0: the recording ends before it
+  uint64_t next_pc = 0;              // where the thread goes on, behind a handler if a signal came in between; 0: the recording ends before it
   uint64_t iterations = 0;           // of a repeated string instruction
   uint32_t references_each = 0;      // of its iterations: 1, or the 2 of movs and cmps
   uint64_t references_left_out = 0;  // beyond WalkOptions::most_references

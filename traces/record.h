@@ -95,10 +95,10 @@ enum class Event : uint32_t {
   kThreadCreate = 3,
   kThreadCreateFailed = 4,
   kSyscallEnter = 5,  // number, 1 if it may block; of futex operation, address, value, too
-  kSyscallExit = 6,   // number, result
+  kSyscallExit = 6,   // number, result; -512 (ERESTARTSYS): not done, a signal came first
   kFsBase = 7,
   kGsBase = 8,
-  kSignal = 9,
+  kSignal = 9,  // number, address of the instruction before which it came (not in older and some imported traces)
   kCut = 10,  // path, instructions retired, iterations of the string instruction that was next (negative: downwards), words
   kMarker = 11,
   kExec = 12,

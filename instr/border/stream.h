@@ -13,10 +13,10 @@ enum class Event : uint32_t {
   kThreadCreate,       // slot of the child: emitted by the parent before its clone; the child's stream starts after this point
   kThreadCreateFailed, // slot of the child
   kSyscallEnter,       // number, 1 if it may block for long; of futex its operation, address and value, too
-  kSyscallExit,        // number, result
+  kSyscallExit,        // number, result (-ERESTARTSYS, which is -512: not done, a signal comes first and the call behind it)
   kFsBase,             // new FS base
   kGsBase,             // new GS base of the application
-  kSignal,             // signal number: a handler starts
+  kSignal,             // signal number, the address that it interrupted: of the instruction that would have come next. A handler starts
   kCut,                // path id, instructions retired, iterations done of a string instruction that was next (negative:
                        // downwards), then the words stored so far: a superblock that a fault cut short, from its entry
   kMarker,             // type, value (simrun.h, SSC marks)

@@ -165,7 +165,7 @@ TEST_F(Drmemtrace, InterruptedStringInstruction) {
                          .marker(Builder::kKernelTransfer, 0x500002)
                          .record(Builder::kInstruction, 3, 0x401000).read(0x7000, 8).write(0x9000, 8)
                          .code(0x401003, code::kNop)),
-              ElementsAre("0 ! cut", "0 ! signal 0", "0 500000 0f05 f65",
+              ElementsAre("0 ! cut", "0 ! signal 0 4198400", "0 500000 0f05 f65",
                           "0 401000 f348a5 f32 x1 load 7000 8 store 9000 8", "0 401003 90 f128"));
   EXPECT_EQ(report_.references, 6u);  // those of the cut too
   EXPECT_THAT(notes_, ElementsAre());
@@ -178,7 +178,7 @@ TEST_F(Drmemtrace, InterruptedInstructionIsNotRetired) {
                          .marker(Builder::kKernelEvent, 0x401001)
                          .code(0x500000, code::kReturn, Builder::kReturn)
                          .record(Builder::kInstruction, 3, 0x401001).read(0x7000, 8)),
-              ElementsAre("0 401000 90 f128", "0 ! signal 0", "0 500000 c3 f25", "0 401001 488b07 f0 load 7000 8"));
+              ElementsAre("0 401000 90 f128", "0 ! signal 0 4198401", "0 500000 c3 f25", "0 401001 488b07 f0 load 7000 8"));
   EXPECT_THAT(notes_, ElementsAre(HasSubstr("1 references are left out: their instruction was interrupted")));
   // Version 2 has an offset in a module there.
   EXPECT_THAT(import(Builder().header(100, 2).time(1)
@@ -196,8 +196,8 @@ TEST_F(Drmemtrace, InterruptedBranches) {
                          .code(0x600000, code::kReturn, Builder::kReturn)
                          .marker(Builder::kKernelEvent, 0x600000)
                          .code(0x700000, code::kNop)),
-              ElementsAre("0 401000 ebfe f1", "0 ! signal 0", "0 500000 0f05 f65", "0 ! syscall 0 0", "0 ! signal 0",
-                          "0 ! signal 0", "0 700000 90 f128"));
+              ElementsAre("0 401000 ebfe f1", "0 ! signal 0 4198400", "0 500000 0f05 f65", "0 ! syscall 0 0",
+                          "0 ! signal 0 5242880", "0 ! signal 0 6291456", "0 700000 90 f128"));
 }
 
 TEST_F(Drmemtrace, SystemCalls) {

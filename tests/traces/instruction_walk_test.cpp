@@ -1,11 +1,13 @@
 // What a walk tells of long and of interrupted string instructions, and of where control went in threads that were away for whole chunks.
 #include "traces/instruction_walk.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <array>
 
 #include "tests/traces/made_trace.h"
+#include "traces/check/check_trace.h"
 #include "traces/export/formats.h"
 
 namespace simrun::traces {
@@ -99,6 +101,26 @@ TEST_F(WalkTest, WhereAThreadGoesOnThatWasAway) {
   ASSERT_EQ(seen.instructions.size(), 2u);
   EXPECT_EQ(seen.instructions[0].next_pc, 0x3000u);
   EXPECT_EQ(seen.instructions[1].next_pc, 0u);
+}
+
+// A signal's second word, which older traces do not have.
+TEST_F(WalkTest, WhereASignalInterrupted) {
+  const auto interrupt = [&](Writer& w, std::initializer_list<uint64_t> payload) {
+    w.add_paths(0, std::array<uint64_t, 1>{paths_[1]}, 1, 1);
+    std::vector<uint64_t> words{9 | uint64_t{payload.size()} << 32};
+    words.insert(words.end(), payload);
+    w.add_event(0, words);
+    w.add_paths(0, std::array<uint64_t, 1>{paths_[2]}, 1, 1);
+  };
+  const auto violations = [&] { return check_trace(Reader(scratch_.file("t")), [](uint64_t) {}).violations; };
+  write([&](Writer& w) { interrupt(w, {14}); });
+  EXPECT_EQ(walked().instructions[0].next_pc, 0x3000u);
+  EXPECT_TRUE(violations().empty());
+  write([&](Writer& w) { interrupt(w, {14, 0x2002}); });
+  EXPECT_EQ(walked().instructions[0].next_pc, 0x2002u);
+  EXPECT_TRUE(violations().empty());
+  write([&](Writer& w) { interrupt(w, {14, 0x2003}); });
+  EXPECT_THAT(violations(), testing::ElementsAre(testing::HasSubstr("control goes from the block at 0x2000 (which ends at 0x2002) to 0x2003")));
 }
 
 }  // namespace

@@ -8,7 +8,7 @@ import sys
 READ, WRITE, PREFETCH, INSTRUCTION, DATA_FLUSH = 0, 1, 2, 10, 20
 DIRECT_JUMP, INDIRECT_JUMP, DIRECT_CALL, INDIRECT_CALL, RETURN = 11, 12, 14, 15, 16
 THREAD, EXIT, PROCESS, HEADER, FOOTER, MARKER, NO_FETCH, ENCODING, TAKEN, UNTAKEN = 22, 23, 24, 25, 26, 28, 29, 47, 48, 49
-KERNEL_EVENT, TIMESTAMP, FILE_TYPE, VERSION, BRANCH_TARGET = 0, 2, 9, 12, 29
+KERNEL_EVENT, KERNEL_TRANSFER, TIMESTAMP, FILE_TYPE, VERSION, BRANCH_TARGET = 0, 1, 2, 9, 12, 29
 REFERENCES = {READ: "load", WRITE: "store", PREFETCH: "prefetch", DATA_FLUSH: "flush"}
 
 
@@ -38,7 +38,10 @@ def main():
         elif kind == MARKER and size == TIMESTAMP:
             assert value > time
             time = value
-        elif kind == MARKER and size == KERNEL_EVENT or kind == MARKER and size == 1:
+        elif kind == MARKER and size == KERNEL_EVENT:
+            assert last is None or moved or value == last[1] or follows(last, value), f"{last} is interrupted at {value:x}"
+            moved = True
+        elif kind == MARKER and size == KERNEL_TRANSFER:
             moved = True
         elif kind == NO_FETCH:
             assert value == last[1] and size == last[2]

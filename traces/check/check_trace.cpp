@@ -20,6 +20,7 @@ bool is_plausible(uint64_t address) { return address < uint64_t{1} << 57 || addr
 // Where control can go behind a path.
 struct PathEnd {
   uint64_t start = 0;  // pc of the first instruction
+  uint64_t last = 0;   // and of the last
   uint64_t fall_through = 0;
   uint64_t target = 0;  // of a direct branch
   bool may_fall_through = true, has_target = false, anywhere = false;
@@ -150,7 +151,7 @@ class Checker {
     while (at != end) {
       const auto id = static_cast<uint32_t>(*at);
       if (id < kFirstPath) {
-        event(flow, at);
+        event(flow, at, part.thread, number);
         note_child(part.process, at);
         at += 1 + (*at >> 32);
         continue;
@@ -163,8 +164,8 @@ class Checker {
     }
   }
 
-  // The one system call that is none of the stream's is the return from a signal handler.
-  void transition(const Flow& flow, uint64_t to, uint32_t thread, uint64_t number) {
+  // To the next path, or to where a signal interrupted the thread. The one system call that is none of the stream's is the return from a signal handler.
+  void transition(const Flow& flow, uint64_t to, uint32_t thread, uint64_t number, bool interrupted = false) {
     if (flow.last == nullptr || flow.last->is_guess || (flow.last->system_call && !flow.entered)) {
       ++report_.free_transitions;
       return;
@@ -174,15 +175,18 @@ class Checker {
     if (from.anywhere ? is_plausible(to) && to != 0
                       : (from.may_fall_through && to == from.fall_through) || (from.has_target && to == from.target))
       return;
+    if (interrupted && from.system_call && to == from.last) return;   // it is made again
     violation(number, thread,
               fmt::format("control goes from the block at {:#x} (which ends at {:#x}) to {:#x}", from.start,
                           from.fall_through, to));
   }
 
   // A handler starts, a fault cut a superblock short, another program: what follows is elsewhere.
-  static void event(Flow& flow, const uint64_t* words) {
+  void event(Flow& flow, const uint64_t* words, uint32_t thread, uint64_t number) {
     switch (static_cast<Event>(static_cast<uint32_t>(words[0]))) {
       case Event::kSignal:
+        if (words[0] >> 32 >= 2) transition(flow, words[2], thread, number, true);
+        [[fallthrough]];
       case Event::kCut:
       case Event::kExec:
       case Event::kThreadStart:
@@ -228,6 +232,7 @@ class Checker {
   }
 
   static void describe_end(PathEnd& e, const StaticInstruction& s, uint64_t pc, std::span<const uint8_t> code) {
+    e.last = pc;
     e.fall_through = pc + s.length;
     e.has_target = e.anywhere = false;
     e.system_call = (s.flags & kSystemCall) != 0;

@@ -49,8 +49,8 @@ class DrmemtraceExporter final : public Exporter {
     record(type_of(i), i.length, i.pc);
     references(i);
     behind_ = behind(i);
-    // A system call without an event is the return from a handler.
-    returns_to_ = has(i, kSystemCall) && i.next_pc != i.pc + i.length ? i.pc + i.length : 0;
+    // A system call without an event is the return from a handler, but for one that a signal comes before.
+    returns_to_ = has(i, kSystemCall) && i.next_pc != i.pc + i.length && i.next_pc != i.pc ? i.pc + i.length : 0;
     return true;
   }
 
@@ -58,6 +58,7 @@ class DrmemtraceExporter final : public Exporter {
     const auto event = static_cast<Event>(e.event);
     if (event == Event::kSignal && started_) {
       if (returns_to_ != 0) handler_returned();
+      if (e.payload.size() >= 2) behind_ = e.payload[1];
       marker(Marker::kKernelEvent, behind_);
       interrupted_.push_back(behind_);
       is_behind_branch_ = false;

@@ -236,7 +236,9 @@ void File::kernel_event(uint64_t value) {
   if (pending_.has_instruction && version_ >= kVersionWithInterruptedPc && value == pending_.pc &&
       (pending_.flags & kSystemCall) == 0 && target_of(pending_) != value)
     pending_.is_retired = false;
-  event(Event::kSignal, {0});
+  if (version_ < kVersionWithInterruptedPc || value == 0) return event(Event::kSignal, {0});
+  if (pending_.has_instruction && pending_.is_retired) look_where_it_goes(value);
+  event(Event::kSignal, {0, value});
 }
 
 // The return from a signal handler is none of the calls of a trace.

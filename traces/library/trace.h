@@ -61,7 +61,7 @@ struct Instruction {
   std::uint64_t number;            // of all threads, in the order in which the trace is simulated
   std::uint64_t number_in_thread;  // of those in the trace
   std::uint64_t pc;
-  std::uint64_t next_pc;     // of the next instruction of this thread; 0: the trace ends before it
+  std::uint64_t next_pc;     // where the thread goes on, behind a handler if a signal came in between; 0: the trace ends before it
   // Of a `rep` string instruction, which is one instruction; those that it had done when a fault interrupted it are in no instruction.
   std::uint64_t iterations;
   const Reference* first_reference;

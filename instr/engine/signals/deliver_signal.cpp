@@ -202,7 +202,7 @@ void deliver_signal(ThreadContext* c) {
     raise_for_frame(c, number);
     return deliver_signal(c);
   }
-  append_event(c, border::Event::kSignal, {static_cast<uint64_t>(number)});
+  append_event(c, border::Event::kSignal, {static_cast<uint64_t>(number), c->app.pc});
   if (keeps_log()) log_line("signal %d: handler %#lx, before %#lx", number, action.handler, c->app.pc);
   if (c->app_altstack.ss_flags & kAutoDisarm) c->app_altstack = stack_t{nullptr, SS_DISABLE, 0};
   c->app.gpr[kRdi] = static_cast<uint64_t>(number);

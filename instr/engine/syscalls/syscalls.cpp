@@ -268,6 +268,9 @@ bool leave_engine(ThreadContext* c, uint64_t number) {
 
 }  // namespace
 
+// Of a call that is made again behind a signal's handler: ERESTARTSYS, which programs never see (include/linux/errno.h).
+constexpr uint64_t kNotDone = static_cast<uint64_t>(-512);
+
 void do_syscall(ThreadContext* c) {
   uint64_t* g = c->app.gpr;
   const uint64_t number = static_cast<uint32_t>(g[kRax]);   // as the kernel takes it (arch/x86/entry/entry_64.S)
@@ -296,7 +299,7 @@ void do_syscall(ThreadContext* c) {
   if (number != SYS_futex) c->has_called = 1;
   if (number == SYS_exit_group) survives_end_of_process(c, done);
   if (blocks) set_thread_state(c, border::ThreadState::kRunning);
-  append_event(c, border::Event::kSyscallExit, {number, g[kRax]});
+  append_event(c, border::Event::kSyscallExit, {number, done ? g[kRax] : kNotDone});
   if (keeps_log()) log_line(done ? "system call %lu = %#lx" : "system call %lu: a signal comes first (%#lx)", number, g[kRax]);
   const uint64_t restarted = std::exchange(c->call_to_restart, 0);
   if (!done) {
