@@ -113,7 +113,7 @@ struct ThreadContext : border::ThreadSlot {
   Step step;                   // the thread is in the code of one instruction, for a step
   uint64_t step_pc;            // of a string instruction that is repeated; rcx before and behind this repetition
   uint64_t step_counter, step_counter_behind;
-  uint32_t goes_alone;         // the instruction at app.pc runs in code of its own, for x87's last instruction pointer is settled
+  uint32_t goes_alone;         // the instruction at app.pc runs in code of its own: x87's last instruction pointer is settled, or it is a popf that sets the trap flag
   uint32_t check_countdown;    // force_safe_points
   std::atomic<uint64_t> call_in_progress;   // number of the system call + 1; 0: none (dispatch/stable_code.h)
   uint32_t open_to_faults;     // 1: in the code cache with SIGSEGV not blocked, which the application blocks (dispatch/stable_code.h)

@@ -168,6 +168,7 @@ bool translate(AppAddress pc, bool indirect, Purpose purpose, uint32_t max_instr
 
 void form(AppAddress pc, Purpose purpose, uint32_t max_instructions, DecodedSuperblock& decoded) {
   form_superblock(pc, max_instructions, decoded);
+  if (purpose == Purpose::kStep || purpose == Purpose::kAlone) leave_popf_to_dispatcher(decoded);
   const TranslationOptions& o = g_translations->options;
   if (!o.unroll_loops || purpose != Purpose::kOrdinary) return;
   if (o.mode == border::Mode::kTrace || (o.exact_stops && !o.count_paths)) return;

@@ -81,7 +81,7 @@ void handle_departure(ThreadContext* c, const Departure& d) {
       return append_event(c, border::Event::kGsBase, {c->app_gs_base});
     case ExitKind::kPopFlags:
       count(statistics.dispatches_other);
-      pop_flags(c);
+      c->goes_alone = 1;
       return;
     case ExitKind::kFpuPointer:
       count(statistics.dispatches_other);
@@ -176,7 +176,6 @@ uint64_t dispatch(ThreadContext* c) {
     wait_for_memory(c);
     restore_limit(c);
     if (is_stepping(c) || c->goes_alone != 0) switch_chunk_if_full(c);   // code of one instruction does not look
-    if (is_stepping(c) && step_by_hand(c)) continue;
     enter_cache_state(c);
     if (c->pending.number.load(std::memory_order_seq_cst) != 0 || c->mode != g_process.mode) {
       leave_cache_state(c);

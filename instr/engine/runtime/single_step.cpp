@@ -92,6 +92,7 @@ void end_step(ThreadContext* c, bool executed) {
   c->step = Step::kNone;
   if (is_repeat(step)) end_repetition(c, step, executed);
   if (!executed || step == Step::kStackSegment) return;
+  if (is_repeat(step) && c->app.pc == c->step_pc) c->app.flags |= kResumeFlag;   // between iterations (Intel SDM vol. 3, 18.3.1.1)
   if (step == Step::kPushFlags64 || step == Step::kPushFlags16) {
     uint16_t pushed = 0;
     read_app(&pushed, c->app.gpr[kRsp], sizeof pushed);
@@ -105,7 +106,6 @@ bool pop_flags(ThreadContext* c) {
   const Form form = form_of(c);
   uint64_t flags = 0;
   const uint64_t size = form.wide ? 8 : 2, mask = form.wide ? kPopped : kPopped & 0xffff;
-  const bool traps = is_stepping(c);
   if (!read_app(&flags, c->app.gpr[kRsp], size)) {
     raise_bad_read(c, c->app.gpr[kRsp]);
     return false;
@@ -113,13 +113,6 @@ bool pop_flags(ThreadContext* c) {
   c->app.flags = (c->app.flags & ~(mask | kResumeFlag)) | (flags & mask);
   c->app.gpr[kRsp] += size;
   c->app.pc += form.length;
-  if (traps) raise_step_trap(c);
-  return true;
-}
-
-bool step_by_hand(ThreadContext* c) {
-  if (form_of(c).opcode != kPopFlagsOpcode) return false;
-  pop_flags(c);
   return true;
 }
 

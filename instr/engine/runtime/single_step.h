@@ -24,10 +24,7 @@ void end_step(ThreadContext* context, bool executed);
 // Behind an instruction that ran under the flag.
 void raise_step_trap(ThreadContext* context);
 
-// The popf at app.pc, when it sets the trap flag or runs under it. False: a fault is pending.
+// The popf at app.pc, when it sets the trap flag or runs under it; its own trap is the caller's. False: a fault is pending.
 bool pop_flags(ThreadContext* context);
-
-// Under the trap flag, an instruction that must not run in the code cache: true when it is one, and has been done.
-bool step_by_hand(ThreadContext* context);
 
 }  // namespace simrun::engine

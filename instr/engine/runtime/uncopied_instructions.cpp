@@ -13,6 +13,7 @@
 #include "instr/engine/context/process.h"
 #include "instr/engine/decode/instruction.h"
 #include "instr/engine/dispatch/code_table.h"
+#include "instr/engine/runtime/single_step.h"
 #include "instr/engine/signals/signals.h"
 #include "instr/engine/translate/address_space.h"
 
@@ -260,6 +261,8 @@ bool do_uncopied_instruction(ThreadContext* c) {
     case ZYDIS_MNEMONIC_XABORT: return transaction(c, u);
     case ZYDIS_MNEMONIC_RDTSC:
     case ZYDIS_MNEMONIC_RDTSCP: return read_time_stamp(c, u);
+    case ZYDIS_MNEMONIC_POPF:
+    case ZYDIS_MNEMONIC_POPFQ: return pop_flags(c);
     case ZYDIS_MNEMONIC_ENCLU:
       if (has_feature(2)) fail("the program enters an SGX enclave at %#lx, which no tool can follow", c->app.pc);
       [[fallthrough]];

@@ -5,8 +5,8 @@
 
 namespace simrun::engine {
 
-// The thread is before such an instruction (Flow::kUnsupported) at app.pc: far jump, call and return, near branches of 16 bits, iret, xbegin, xabort, rdtsc when g_traps_tsc. Afterwards it is
-// where that leads, or (false) the signal of the fault is pending. Dispatcher only.
+// The thread is before such an instruction (Flow::kUnsupported) at app.pc: far jump, call and return, near branches of 16 bits, iret, xbegin, xabort,
+// rdtsc when g_traps_tsc, a popf that runs alone. Afterwards it is where that leads, or (false) the signal of the fault is pending. Dispatcher only.
 bool do_uncopied_instruction(ThreadContext* context);
 
 }  // namespace simrun::engine

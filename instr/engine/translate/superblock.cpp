@@ -105,6 +105,14 @@ void form_superblock(AppAddress pc, uint32_t max_instructions, DecodedSuperblock
   }
 }
 
+void leave_popf_to_dispatcher(DecodedSuperblock& superblock) {
+  if (superblock.count == 0 || !is_one_byte(superblock.instructions[0], kPopFlagsOpcode)) return;
+  Instruction& popf = superblock.instructions[0];
+  popf.flow = Flow::kUnsupported;
+  popf.flags_read = kArithmeticFlags | kDf;   // by the handler, if it faults
+  popf.flags_overwritten = 0;
+}
+
 void unroll_loop(uint32_t max_instructions, DecodedSuperblock& superblock) {
   Instruction* const instructions = superblock.instructions;
   const uint32_t pass = superblock.count;

@@ -30,7 +30,7 @@ enum class ExitKind : uint8_t {
   kSyscall32,    // the same by int 0x80
   kFsBase,       // `target` follows an instruction that has set the FS base
   kGsBase,       // the same of the GS base
-  kPopFlags,     // `target` is a popf that sets the trap flag
+  kPopFlags,     // `target` is a popf that sets the trap flag: it is to run alone, which is kUnsupported
   kFpuPointer,   // `target` stores x87's last instruction pointer, which is to be the application's (dispatch/fpu_pointers.h)
   kStale,        // the superblock's application bytes have changed; `target` is the superblock itself
   kCompared,     // code that can change was compared often (dispatch/stable_code.h); `target` is the superblock itself
@@ -53,7 +53,7 @@ struct Exit {
 enum class Purpose : uint8_t {
   kOrdinary,
   kCut,          // to reach an exact count
-  kAlone,        // one instruction that the dispatcher lets run (kFpuPointer); its way out is linked
+  kAlone,        // one instruction that the dispatcher lets run (kFpuPointer), or runs itself (kPopFlags); its way out is linked
   kStep,         // one instruction under the trap flag: every way out is to the dispatcher
 };
 
@@ -100,6 +100,9 @@ uint32_t readable_bytes(AppAddress pc, uint32_t wanted);
 // Decodes from `pc` on until an unconditional transfer or a limit. Reads only memory that `executable_bytes` (address_space.h) allows.
 // count is 0 when not even one instruction can be read or decoded.
 void form_superblock(AppAddress pc, uint32_t max_instructions, DecodedSuperblock& out);
+
+// A popf as the only instruction: done by the dispatcher, for it sets the trap flag or runs under it.
+void leave_popf_to_dispatcher(DecodedSuperblock& superblock);
 
 // When the superblock is a loop, a conditional jump back to its own start at its end: as many more passes behind it as fit, all of them
 // whole. The jumps back of all but the last are turned round: they leave the loop. (No instruction's address tells its pass.)

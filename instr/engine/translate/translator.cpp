@@ -184,7 +184,8 @@ void Translator::prologue() {
     if (!options_.calls_off_look_ups()) result_->body = a.size();
     return;
   }
-  const bool pops_flags = is_one_byte(superblock_->instructions[0], kPopFlagsOpcode);
+  const Instruction& first = superblock_->instructions[0];
+  const bool pops_flags = is_one_byte(first, kPopFlagsOpcode) && first.flow == Flow::kNext;
   if (!checks_limit && !superblock_->changeable && !pops_flags) return;
   keep_flags(a);
   if (superblock_->changeable) {
