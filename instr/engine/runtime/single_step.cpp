@@ -92,7 +92,6 @@ void end_step(ThreadContext* c, bool executed) {
   c->step = Step::kNone;
   if (is_repeat(step)) end_repetition(c, step, executed);
   if (!executed || step == Step::kStackSegment) return;
-  if (is_repeat(step) && c->app.pc == c->step_pc) c->app.flags |= kResumeFlag;   // between iterations (Intel SDM vol. 3, 18.3.1.1)
   if (step == Step::kPushFlags64 || step == Step::kPushFlags16) {
     uint16_t pushed = 0;
     read_app(&pushed, c->app.gpr[kRsp], sizeof pushed);

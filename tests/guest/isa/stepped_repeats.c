@@ -1,5 +1,4 @@
-// Under the trap flag a string instruction traps behind each repetition, and a load of SS lets the next instruction come before the trap. Between repetitions
-// the frame has the resume flag.
+// Under the trap flag a string instruction traps behind each repetition, and a load of SS lets the next instruction come before the trap.
 #include <signal.h>
 #include <sys/mman.h>
 #include <ucontext.h>
@@ -15,9 +14,9 @@ static void record(const char* what, const ucontext_t* u) {
   const uint64_t pc = (uint64_t)u->uc_mcontext.gregs[REG_RIP], rdi = (uint64_t)u->uc_mcontext.gregs[REG_RDI];
   if (pc < (uint64_t)begin || pc > (uint64_t)end) return;
   const char* const base = rdi - (uint64_t)page <= 8192 ? page : rdi - (uint64_t)low <= 4096 ? low : rdi == 0 ? NULL : bytes;
-  printf("%s +%llu, rcx %llx, rdi %lld, ZF %lld, RF %lld\n", what, (unsigned long long)(pc - (uint64_t)begin),
+  printf("%s +%llu, rcx %llx, rdi %lld, ZF %lld\n", what, (unsigned long long)(pc - (uint64_t)begin),
          (unsigned long long)u->uc_mcontext.gregs[REG_RCX], (long long)(rdi - (uint64_t)base),
-         (long long)u->uc_mcontext.gregs[REG_EFL] >> 6 & 1, (long long)u->uc_mcontext.gregs[REG_EFL] >> 16 & 1);
+         (long long)u->uc_mcontext.gregs[REG_EFL] >> 6 & 1);
 }
 
 static void on_trap(int number, siginfo_t* info, void* context) {
