@@ -80,6 +80,21 @@ TEST_F(SimCommand, PartsOfATraceHaveThreadsOnTheirCores) {
   }
 }
 
+TEST_F(SimCommand, FromBehindTheEndIsSaid) {
+  simrun(fmt::format("record -q -o {} -- {} 3", file("t"), kMarked));
+  EXPECT_THAT(simrun(fmt::format("sim -c l3_1core --from {} {}", ~uint64_t{0}, file("t"))), HasSubstr("nothing to simulate"));
+  EXPECT_THAT(simrun(fmt::format("sim -c l3_1core --from 9 --to 9 {}", file("t"))), HasSubstr("--to must lie behind --from"));
+}
+
+// What the recorder adds has names, too.
+TEST_F(SimCommand, EventsOfTheRecorderHaveNames) {
+  simrun(fmt::format("record -q -c l3_4core -o {} -- {} 3 2", file("t"), kMarked));
+  const std::string text = simrun(fmt::format("convert -q {} --to text -o -", file("t")));
+  EXPECT_THAT(text, HasSubstr("! core "));
+  EXPECT_THAT(text, HasSubstr("! process-start 0"));
+  EXPECT_THAT(text, testing::Not(HasSubstr("! event-")));
+}
+
 TEST_F(SimCommand, MoreThreadsThanCoresIsSaid) {
   simrun(fmt::format("record -q -o {} -- {} 30 5", file("t"), kMarked));
   EXPECT_THAT(sim("", "l3_1core")["warnings"].dump(), HasSubstr("6 threads, more at a time than the machine has cores (1)"));
