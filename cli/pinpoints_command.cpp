@@ -23,7 +23,8 @@ PinPointsOptions parse(const Words& words) {
       "       simrun pinpoints --config MACHINE -o DIR [OPTIONS] --trace FILE",
       "Runs a program once to find its phases, and again to simulate only a region of each, with a warm-up. With\n"
       "--validate a third time to simulate all of it, and says how far the regions are off (docs/phases.md). The\n"
-      "program must do the same each time. A repeated call with the same words goes on where an earlier one ended.");
+      "program must do the same each time; one that does not, as many with threads, is recorded once (--record).\n"
+      "A repeated call with the same words goes on where an earlier one ended.");
   PinPointsOptions o;
   CLI::App& app = line.app();
   add_machine_option(app, o.config, "Machine to simulate: a YAML file, or the name of one that comes with simrun")
@@ -40,6 +41,8 @@ PinPointsOptions parse(const Words& words) {
                  "A trace of simrun record instead of a program: nothing is run, the regions are cut from it")
       ->check(CLI::ExistingFile.description(""))
       ->type_name("FILE");
+  app.add_flag("--record", o.record,
+               "Run the program once only, into a trace (DIR/run.trace, as of simrun record), and do all from that");
   app.add_flag("--validate", o.validate,
                "Also simulate the whole run, and show the errors of what the regions predict");
   app.add_flag("--snapshots", o.states,
@@ -59,6 +62,7 @@ PinPointsOptions parse(const Words& words) {
   if (asks_for_trace(words)) {
     if (std::find(words.begin(), words.end(), "--") != words.end()) line.usage_error("--trace is instead of a program: one of the two");
     line.parse(words);
+    if (o.record) line.usage_error("--record is for a program that runs: not with --trace");
     const std::vector<CLI::Option*> options = app.get_options();
     for (size_t i = others; i < options.size(); ++i)
       if (options[i]->count() != 0 && options[i]->get_name() != "--quiet") line.usage_error(options[i]->get_name() + " is for a program that runs: not with --trace");

@@ -15,6 +15,7 @@
 #include "base/user_error.h"
 #include "cli/phases/process_origin.h"
 #include "cli/phases/profile_run.h"
+#include "cli/phases/record_run.h"
 #include "cli/phases/replay_region.h"
 #include "cli/phases/stored_state.h"
 #include "cli/print_error.h"
@@ -38,6 +39,7 @@ using nlohmann::json;
 using simpoint::Counts;
 using simpoint::Region;
 
+constexpr const char* kRun = "run.trace";
 constexpr const char* kProfile = "profile.bb.zst";
 constexpr const char* kRegions = "regions.json";
 constexpr const char* kWhole = "whole.json";
@@ -115,6 +117,7 @@ PinPoints::PinPoints(PinPointsOptions options)
 int PinPoints::run() {
   open_folder();
   try {
+    if (o_.record) record();
     make_profile();
   } catch (const UserError&) {
     if (made_folder_) take_back_folder();
@@ -150,6 +153,7 @@ void PinPoints::open_folder() {
                       {"leave_out", o_.profile.left_out},
                       {"exact_order", o_.profile.from_trace},
                       {"trace", o_.trace},
+                      {"record", o_.record},
                       {"follow_children", o_.program.follow_children},
                       {"wait_for_children", o_.program.wait_for_children},
                       {"quantum", o_.program.quantum},
@@ -159,7 +163,7 @@ void PinPoints::open_folder() {
                       {"trace_file", recorded_ ? identity_of(o_.trace) : json()},
                       {"standard_input", recorded_ ? json() : identity_of_input()}};
   if (o_.restart)
-    for (const char* name : {kProfile, kRegions, kWhole, kPart, kPartState, kFiles, kAsked})
+    for (const char* name : {kRun, kProfile, kRegions, kWhole, kPart, kPartState, kFiles, kAsked})
       fs::remove(path(name), error);
   const std::string text = text_of(asked);
   std::ifstream file(path(kAsked));
@@ -181,6 +185,20 @@ void PinPoints::take_back_folder() const {
     if (entry.path().filename() != kAsked) return;
   fs::remove(path(kAsked), error);
   fs::remove(o_.folder, error);
+}
+
+// The one run of the program, unless an earlier call has it already.
+void PinPoints::record() {
+  if (fs::exists(path(kRun))) {
+    say("recording: {} is there already", path(kRun));
+  } else {
+    const RunResult result = record_run(o_.program, found_.machine, path(kRun));
+    for (const std::string& warning : result.warnings) print_error("simrun: warning: {}\n", warning);
+    check_end(result, "recording");
+    say("recording: {} instructions, {} bytes, {:.1f} s", result.totals().instructions, fs::file_size(path(kRun)), result.wall_seconds);
+  }
+  recorded_.emplace(path(kRun));
+  found_.is_of_one_run = true;
 }
 
 // Once more, as if for the first time: a file as input is read again.

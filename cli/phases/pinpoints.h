@@ -22,6 +22,7 @@ struct PinPointsOptions {
   AnalysisOptions analysis;
   std::string config, folder;
   std::string trace;     // instead of the program; empty: the program
+  bool record = false;   // the program runs once, into a trace, and all is done from that
   std::optional<uint64_t> warm_up;  // instructions; none: usual_warm_up()
   bool validate = false, restart = false;
   bool traces = true;    // one for each region
@@ -51,6 +52,7 @@ class PinPoints {
   // Throws UserError: an earlier call was for something else.
   void check_is_asked(const nlohmann::json& before, const nlohmann::json& now) const;
   void take_back_folder() const;
+  void record();
   void make_profile();
   void analyse();
   void simulate_regions();

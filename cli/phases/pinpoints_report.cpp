@@ -70,7 +70,7 @@ RegionCounts region_counts(const Findings& found) {
   if (represented < 0.9)
     throw UserError(
         fmt::format("regions {} of the profile were not found again, and of phases that are {:.0f}% of the run none: the runs "
-                    "differ too much. Of one run, recorded, all is found (simrun record --config MACHINE; then --trace)",
+                    "differ too much. Of one run, recorded, all is found (--record)",
                     fmt::join(counts.lost, ", "), 100 * (1 - represented)));
   return counts;
 }
@@ -150,7 +150,7 @@ std::string by_sampling(std::span<const std::string> sampled) {
 
 // Threads may share the work between two markers otherwise in each run: then even what they execute there is other code.
 constexpr const char* kOtherWork =
-    "between the same markers the threads did other work than in the profile: of one run, recorded, that cannot be (simrun record --config MACHINE; then --trace)";
+    "between the same markers the threads did other work than in the profile: of one run, recorded, that cannot be (--record)";
 
 std::string foot(const Findings& found, const std::vector<std::string>& remarks) {
   std::string text =
