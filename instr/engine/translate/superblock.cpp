@@ -1,5 +1,7 @@
 #include "instr/engine/translate/superblock.h"
 
+#include <emmintrin.h>
+
 #include <algorithm>
 
 #include "instr/border/shared_memory.h"
@@ -41,6 +43,17 @@ bool decode_one(const uint8_t* code, uint32_t available, AppAddress at, Instruct
   if (!g_forms.decode(code, available, at, i, &simrun_known_forms)) return false;
   if (g_traps_tsc && is_rdtsc(i)) i.flow = Flow::kUnsupported;
   return true;
+}
+
+// Of memory that another thread may write to meanwhile: it is read once, in one piece where the page allows it. What is decoded from several
+// reads may be an instruction that never stood there, with bytes that do.
+bool decode_changeable(const uint8_t* code, uint32_t available, AppAddress at, Instruction& i) {
+  alignas(16) uint8_t bytes[16] = {};
+  if (available == 15 && (raw(at) & 4095) <= 4096 - sizeof bytes)
+    _mm_store_si128(reinterpret_cast<__m128i*>(bytes), _mm_loadu_si128(reinterpret_cast<const __m128i*>(code)));
+  else
+    __builtin_memcpy(bytes, code, available);
+  return decode_one(bytes, available, at, i);
 }
 
 AppAddress next_page(AppAddress at) { return AppAddress{(raw(at) | 4095) + 1}; }
@@ -86,7 +99,9 @@ void form_superblock(AppAddress pc, uint32_t max_instructions, DecodedSuperblock
     }
     const bool new_page = raw(at) >> 12 != raw(pc) >> 12;
     if (new_page && code_may_change(at) != out.changeable) break;
-    if (!decode_one(reinterpret_cast<const uint8_t*>(raw(at)), available, at, i)) break;
+    const auto* const code = reinterpret_cast<const uint8_t*>(raw(at));
+    const bool reaches_next_page = (raw(at) & 4095) > 4096 - 15;
+    if (!(out.changeable || reaches_next_page ? decode_changeable : decode_one)(code, available, at, i)) break;
     // Its last bytes may lie where code changes.
     if (!out.changeable && raw(at) >> 12 != (raw(at) + i.length - 1) >> 12 && code_may_change(at + (i.length - 1))) {
       if (out.count > 0) break;
