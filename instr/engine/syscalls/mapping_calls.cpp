@@ -3,9 +3,11 @@
 #include <cpuid.h>
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/personality.h>
 #include <sys/shm.h>
+#include <sys/uio.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -15,6 +17,7 @@
 #include <vector>
 
 #include "instr/border/address_areas.h"
+#include "instr/engine/context/app_memory.h"
 #include "instr/engine/context/engine_memory.h"
 #include "instr/engine/context/process.h"
 #include "instr/engine/context/raw_syscall.h"
@@ -323,6 +326,39 @@ void after_failed_call(ThreadContext* c, uint64_t number, const uint64_t* a) {
   if (number == SYS_madvise && error != -EINVAL && drops_contents(a[2] & 0xffffffff)) flush_if_translated(c, AppAddress{a[0]}, AppAddress{a[0] + whole_pages(a[1])});
 }
 
+// Linux 6.13 and later: only there process_madvise may drop contents, and only of its caller (include/uapi/linux/pidfd.h).
+bool is_own_process(uint64_t pidfd) {
+  constexpr int kSelfThread = -10000, kSelfThreadGroup = -10001;
+  if (static_cast<int>(pidfd) == kSelfThread || static_cast<int>(pidfd) == kSelfThreadGroup) return true;
+  struct {
+    uint64_t mask, cgroup;
+    uint32_t pid, tgid;
+    uint64_t others[5];
+  } information{};
+  static_assert(sizeof information == 64);
+  if (raw_syscall(SYS_ioctl, pidfd, _IOC(_IOC_READ | _IOC_WRITE, 0xff, 11, sizeof information), word(&information)) < 0) return false;
+  return information.tgid == static_cast<uint32_t>(raw_syscall(SYS_getpid));
+}
+
+// For each range what madvise does (mm/madvise.c, vector_madvise): the bytes of those before the first that fails, else its error.
+int64_t advise_itself(ThreadContext* c, const uint64_t* a) {
+  constexpr uint64_t kMostRanges = 1024;   // UIO_MAXIOV
+  if (a[2] > kMostRanges) return -EINVAL;
+  std::vector<iovec> ranges(a[2]);
+  if (!read_app(ranges.data(), a[1], a[2] * sizeof(iovec))) return -EFAULT;
+  if (const int64_t refused = raw_syscall(SYS_process_madvise, a[0], 0, 0, a[3], a[4]); refused < 0) return refused;
+  int64_t done = 0;
+  for (const iovec& range : ranges) {
+    const uint64_t advice[] = {word(static_cast<char*>(range.iov_base)), range.iov_len, a[3], 0, 0};
+    int64_t result;
+    if (!meets_engine_memory(c, SYS_madvise, advice, result)) result = raw_syscall(SYS_madvise, advice[0], advice[1], advice[2]);
+    if (result != -EINVAL) flush_if_translated(c, AppAddress{advice[0]}, AppAddress{advice[0] + whole_pages(advice[1])});
+    if (result < 0) return done != 0 ? done : result;
+    done += static_cast<int64_t>(range.iov_len);
+  }
+  return done;
+}
+
 }  // namespace
 
 void start_mapping_calls() {
@@ -347,6 +383,10 @@ bool answer_mapping_call(ThreadContext* c, uint64_t number, int64_t& result) {
     case SYS_munlockall:
       g_lock_future = 0;
       return false;
+    case SYS_process_madvise:
+      if (!drops_contents(a[3] & 0xffffffff) || !is_own_process(a[0])) return false;
+      result = advise_itself(c, a);
+      return true;
     default:
       break;
   }
