@@ -29,10 +29,14 @@ namespace {
 constexpr int kFaultSignals = 5;
 constexpr int kHeld[kFaultSignals] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP};
 
+// Of each number one that was sent to the thread, and one that was sent to the process: a second one there is the first one, as for the kernel.
+struct Held {
+  bool has = false;
+  siginfo_t info;
+};
 struct HeldBack {
   std::atomic<bool> allowed = false;  // read by the handler, on the same thread
-  bool has[kFaultSignals] = {};
-  siginfo_t info[kFaultSignals];
+  Held to_thread[kFaultSignals], to_process[kFaultSignals];
 };
 thread_local HeldBack t_held;
 
@@ -90,11 +94,24 @@ bool defer(int number, uint64_t pc, uint64_t& mask) {
 
 bool is_behind_mask_change(uint64_t pc) { return pc == reinterpret_cast<uint64_t>(simrun_mask_changed); }
 
-// One to the process stays that, which one with a value, or of a timer, is taken for: among a thread's own the kernel takes one with a fault's
-// code first, though it be blocked (kernel/signal.c, dequeue_synchronous_signal).
+namespace {
+
+// Which one with a value, or of a timer, is taken for, too: among a thread's own the kernel takes one with a fault's code first, though it be
+// blocked (kernel/signal.c, dequeue_synchronous_signal).
+bool is_to_process(const siginfo_t& info) { return info.si_code == SI_USER || info.si_code == SI_QUEUE || info.si_code == SI_TIMER; }
+
+void send_if_held(int number, Held& held) {
+  if (!held.has) return;
+  change(SIG_SETMASK, ~0ull);
+  held.has = false;
+  send_again(number, held.info);
+}
+
+}  // namespace
+
 void send_again(int number, const siginfo_t& info) {
   const auto pid = static_cast<uint64_t>(raw_syscall(SYS_getpid)), signal = static_cast<uint64_t>(number);
-  if (info.si_code == SI_USER || info.si_code == SI_QUEUE || info.si_code == SI_TIMER)
+  if (is_to_process(info))
     raw_syscall(SYS_rt_sigqueueinfo, pid, signal, word(&info));
   else
     raw_syscall(SYS_rt_tgsigqueueinfo, pid, static_cast<uint64_t>(raw_syscall(SYS_gettid)), signal, word(&info));
@@ -115,10 +132,8 @@ FaultsAllowed::~FaultsAllowed() {
 
 void send_held() {
   for (int k = 0; k < kFaultSignals; ++k) {
-    if (!t_held.has[k]) continue;
-    change(SIG_SETMASK, ~0ull);
-    t_held.has[k] = false;
-    send_again(kHeld[k], t_held.info[k]);
+    send_if_held(kHeld[k], t_held.to_thread[k]);
+    send_if_held(kHeld[k], t_held.to_process[k]);
   }
 }
 
@@ -135,8 +150,9 @@ void block_again(int number) {
 void hold(int number, const siginfo_t& info) {
   for (int k = 0; k < kFaultSignals; ++k) {
     if (kHeld[k] != number) continue;
-    if (!t_held.has[k]) t_held.info[k] = info;  // a second one of a number is the first one, as for the kernel
-    t_held.has[k] = true;
+    Held& held = (is_to_process(info) ? t_held.to_process : t_held.to_thread)[k];
+    if (!held.has) held.info = info;
+    held.has = true;
     return;
   }
   CHECK(false);  // all others are blocked
