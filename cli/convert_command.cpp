@@ -112,16 +112,6 @@ traces::WalkOptions walk_options(const ConvertOptions& o) {
   return walk;
 }
 
-bool all_code_is_known(const traces::Reader& trace, int64_t only_process) {
-  for (uint32_t process = 0; process < trace.processes(); ++process) {
-    if (only_process >= 0 && process != only_process) continue;
-    const traces::DescriptorTable& table = trace.process(process);
-    for (uint32_t k = 0; k < table.superblocks(); ++k)
-      if (table.superblock(k).code.empty()) return false;
-  }
-  return true;
-}
-
 // Passes everything on and counts.
 class Progressing final : public traces::Visitor {
  public:
@@ -179,7 +169,7 @@ int export_trace(const ConvertOptions& o) {
   check_thread(o, format, trace);
   traces::CompressedOutput out(o.output, o.level);
   traces::ExportOptions options = o.format;
-  options.all_code_is_known = all_code_is_known(trace, o.process);
+  options.all_code_is_known = traces::all_code_is_known(trace, o.process);
   const auto exporter = format.make(out, options);
   Progress progress(!o.quiet);
   Progressing visitor(*exporter, progress, format.single_thread);

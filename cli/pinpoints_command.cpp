@@ -5,6 +5,7 @@
 #include "cli/phases/pinpoints.h"
 #include "cli/phases/profile_options.h"
 #include "cli/sub_commands.h"
+#include "traces/export/formats.h"
 
 namespace simrun::cli {
 
@@ -14,6 +15,12 @@ bool asks_for_trace(const Words& words) {
   const auto end = std::find(words.begin(), words.end(), "--");
   return std::any_of(words.begin(), end,
                      [](const std::string& word) { return word == "--trace" || word.starts_with("--trace="); });
+}
+
+std::vector<std::string> format_names() {
+  std::vector<std::string> names;
+  for (const auto& format : traces::export_formats()) names.emplace_back(format.name);
+  return names;
 }
 
 PinPointsOptions parse(const Words& words) {
@@ -54,6 +61,10 @@ PinPointsOptions parse(const Words& words) {
   app.add_flag("--traces", o.traces, "A trace of each region with its warm-up in DIR/regions (default)");
   app.add_flag_callback(
       "--no-traces", [&o] { o.traces = false; }, "None");
+  app.add_option("--to", o.to, "Also write the traces in another simulator's format, into DIR/FORMAT (simrun convert --help names them).\nAgain for another")
+      ->transform(one_of(format_names(), ChoiceBecomes::kWord))
+      ->type_name("FORMAT")
+      ->allow_extra_args(false);
   app.add_flag("--restart", o.restart, "Forget what an earlier call left in DIR");
   add_profile_options(app, o.profile);
   add_analysis_options(app, o.analysis);
@@ -71,6 +82,7 @@ PinPointsOptions parse(const Words& words) {
   }
   o.validate |= o.states;
   if (o.states && !o.traces) line.usage_error("--snapshots are for the traces of regions: not with --no-traces");
+  if (!o.to.empty() && !o.traces) line.usage_error("--to is for the traces of regions: not with --no-traces");
   if (o.max_error != 0 && !o.validate) line.usage_error("--max-error goes with --validate");
   o.program.watch_mappings = true;
   return o;

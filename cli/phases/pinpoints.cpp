@@ -16,6 +16,7 @@
 #include "cli/phases/process_origin.h"
 #include "cli/phases/profile_run.h"
 #include "cli/phases/record_run.h"
+#include "cli/phases/region_exports.h"
 #include "cli/phases/replay_region.h"
 #include "cli/phases/stored_state.h"
 #include "cli/print_error.h"
@@ -128,6 +129,7 @@ int PinPoints::run() {
   check_regions_are_found(found_);  // before the whole run is simulated
   if (o_.validate) simulate_all();
   if (o_.states) replay_regions();
+  export_traces();
   return report();
 }
 
@@ -550,6 +552,21 @@ void PinPoints::replay_regions() {
     found_.stored.push_back(
         replay_region(path(kTraces) + "/" + trace_name(program_name(), region), state_file(region), found_.machine));
   say("{} regions replayed from their stored states", found_.stored.size());
+}
+
+// In a folder of the format's name.
+void PinPoints::export_traces() const {
+  std::vector<RegionToExport> regions;
+  for (const Region& r : found_.plan.regions) {
+    const std::string trace = path(kTraces) + "/" + trace_name(program_name(), r);
+    regions.push_back({trace, region_name(program_name(), r), r.cluster, r.weight});
+  }
+  for (const std::string& name : o_.to) {
+    const auto formats = traces::export_formats();
+    const auto format = std::find_if(formats.begin(), formats.end(), [&](const auto& f) { return name == f.name; });
+    const size_t written = export_regions(regions, *format, path(format->name), o_.program.quiet);
+    say("exports: {}", written != 0 ? fmt::format("{} files written into {}", written, path(format->name)) : path(format->name) + " is there already");
+  }
 }
 
 int PinPoints::report() {

@@ -26,6 +26,7 @@ struct PinPointsOptions {
   std::optional<uint64_t> warm_up;  // instructions; none: usual_warm_up()
   bool validate = false, restart = false;
   bool traces = true;    // one for each region
+  std::vector<std::string> to;  // formats in which the traces are wanted, too
   bool states = false;   // of the caches at the start of each, out of the whole run
   double max_error = 0;  // percent; 0: whatever it is
 };
@@ -77,6 +78,7 @@ class PinPoints {
   std::string program_name() const;
   std::string state_file(const simpoint::Region& region) const;
   void replay_regions();
+  void export_traces() const;
   void check_found(const RegionSink& sink, const std::vector<Stop>& stops, const char* what) const;
 
   // Rows of counts that an earlier call kept. False: not there, or of another machine or other regions.

@@ -5,18 +5,28 @@ namespace simrun::traces {
 namespace {
 
 constexpr ExportFormat kFormats[] = {
-    {"champsim", "ChampSim: 64-byte records with registers and branches", true, make_champsim_exporter},
-    {"din", "DineroIV: label and address of each fetch, read and write", false, make_din_exporter},
-    {"drmemtrace", "DynamoRIO's drmemtrace: the file of a thread", true, make_drmemtrace_exporter},
-    {"ramulator-loadstore", "Ramulator 2 LoadStoreTrace: LD/ST and address", false, make_ramulator_load_store_exporter},
-    {"ramulator-o3", "Ramulator 2 SimpleO3: bubbles, load, store", true, make_ramulator_o3_exporter},
-    {"gem5", "gem5 packet trace (protobuf) for its traffic generator", false, make_gem5_exporter},
-    {"csv", "a row for each instruction and reference", false, make_csv_exporter},
-    {"text", "a line for each instruction, with bytes and references", false, make_text_exporter},
+    {"champsim", ".champsimtrace.xz", "ChampSim: 64-byte records with registers and branches", true, make_champsim_exporter},
+    {"din", ".din.gz", "DineroIV: label and address of each fetch, read and write", false, make_din_exporter},
+    {"drmemtrace", ".trace.gz", "DynamoRIO's drmemtrace: the file of a thread", true, make_drmemtrace_exporter},
+    {"ramulator-loadstore", ".loadstore", "Ramulator 2 LoadStoreTrace: LD/ST and address", false, make_ramulator_load_store_exporter},
+    {"ramulator-o3", ".simpleo3", "Ramulator 2 SimpleO3: bubbles, load, store", true, make_ramulator_o3_exporter},
+    {"gem5", ".gem5.gz", "gem5 packet trace (protobuf) for its traffic generator", false, make_gem5_exporter},
+    {"csv", ".csv.gz", "a row for each instruction and reference", false, make_csv_exporter},
+    {"text", ".txt.gz", "a line for each instruction, with bytes and references", false, make_text_exporter},
 };
 
 }  // namespace
 
 std::span<const ExportFormat> export_formats() { return kFormats; }
+
+bool all_code_is_known(const Reader& trace, int64_t only_process) {
+  for (uint32_t process = 0; process < trace.processes(); ++process) {
+    if (only_process >= 0 && process != only_process) continue;
+    const DescriptorTable& table = trace.process(process);
+    for (uint32_t k = 0; k < table.superblocks(); ++k)
+      if (table.superblock(k).code.empty()) return false;
+  }
+  return true;
+}
 
 }  // namespace simrun::traces

@@ -32,11 +32,15 @@ struct ExportOptions {
 
 struct ExportFormat {
   const char* name;
+  const char* ending;  // of a file that nobody named
   const char* summary;
   bool single_thread;  // the format knows no threads: one has to be chosen when there are several
   std::unique_ptr<Exporter> (*make)(CompressedOutput& out, const ExportOptions& options);
 };
 std::span<const ExportFormat> export_formats();
+
+// Of all processes, or (not negative) of one: ExportOptions::all_code_is_known.
+bool all_code_is_known(const Reader& trace, int64_t only_process);
 
 std::unique_ptr<Exporter> make_champsim_exporter(CompressedOutput& out, const ExportOptions& options);
 std::unique_ptr<Exporter> make_din_exporter(CompressedOutput& out, const ExportOptions& options);
