@@ -248,6 +248,16 @@ bool refuse_frame(ThreadContext* c, uint64_t mask) {
   return true;
 }
 
+// A segment of the local table that is there and holds code (Intel SDM vol. 2, LAR).
+bool is_local_code(uint16_t selector) {
+  constexpr uint32_t kPresent = 1 << 15, kNotSystem = 1 << 12, kExecutable = 1 << 11;
+  if ((selector & kLocalTable) == 0) return false;
+  uint32_t rights;
+  bool valid;
+  asm("lar %2, %0" : "=r"(rights), "=@ccz"(valid) : "r"(uint32_t{selector} | 3));
+  return valid && (rights & (kPresent | kNotSystem | kExecutable)) == (kPresent | kNotSystem | kExecutable);
+}
+
 // The selector with which the processor refuses to return to user code: the general protection fault's error code; 0 for
 // the null selector. (arch/x86/kernel/signal_64.c, restore_sigcontext)
 std::optional<uint64_t> bad_selector(const KernelUcontext& u) {
@@ -274,14 +284,14 @@ bool do_sigreturn(ThreadContext* c) {
   const uint64_t mask = block_signals();
   if (c->pending.number.load(std::memory_order_relaxed) != 0) return false;
   if (!read_app(&u, c->app.gpr[kRsp], sizeof u)) return refuse_frame(c, mask);
-  if ((u.cs | 3) == kUserCode32 || (u.cs & kLocalTable) != 0)
-    fail("a signal handler returns to code of segment %#x at %#lx; simrun runs 64-bit code of segment %#x only", u.cs, u.rip, kUserCode);
   uint64_t* g = c->app.gpr;
   g[8] = u.r8, g[9] = u.r9, g[10] = u.r10, g[11] = u.r11, g[12] = u.r12, g[13] = u.r13, g[14] = u.r14, g[15] = u.r15;
   g[kRdi] = u.rdi, g[kRsi] = u.rsi, g[kRbp] = u.rbp, g[kRbx] = u.rbx, g[kRdx] = u.rdx, g[kRax] = u.rax, g[kRcx] = u.rcx, g[kRsp] = u.rsp;
   c->app.pc = u.rip;
   c->app.flags = (c->app.flags & ~kUserFlags) | (u.eflags & kUserFlags);
   if (!restore_vector_state(c, u.fpstate)) return refuse_frame(c, u.mask);
+  if ((u.cs | 3) == kUserCode32 || is_local_code(u.cs))
+    fail("a signal handler returns to code of segment %#x at %#lx; simrun runs 64-bit code of segment %#x only", u.cs, u.rip, kUserCode);
   if (!(u.stack.ss_flags & SS_ONSTACK) || !on_altstack(c, g[kRsp])) {
     if (u.stack.ss_flags & SS_DISABLE)
       c->app_altstack = stack_t{nullptr, SS_DISABLE, 0};

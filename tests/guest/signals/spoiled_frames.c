@@ -94,6 +94,15 @@ static void return_from_nowhere(void) {
   __asm__ volatile("mov $0x10000, %%esp\n\tsyscall\n\tud2" : : "a"(SYS_rt_sigreturn));
 }
 
+// What an overwritten stack holds, whichever segments that names: none is there.
+static char garbage[16384] __attribute__((aligned(64)));
+
+static void return_from_garbage(int byte) {
+  memset(garbage, byte, sizeof garbage);
+  signal(SIGSEGV, SIG_DFL);
+  __asm__ volatile("lea 4096(%1), %%rsp\n\tsyscall\n\tud2" : : "a"(SYS_rt_sigreturn), "r"(garbage) : "memory");
+}
+
 int main(void) {
   const int avx = __builtin_cpu_supports("avx") != 0;
   const stack_t stack = {.ss_sp = alternate, .ss_size = sizeof alternate};
@@ -109,6 +118,13 @@ int main(void) {
   refused = 0;
   if (sigsetjmp(back, 1) == 0) return_from_nowhere();
   CHECK(refused);
+  for (int byte = 0; byte < 256; byte += 3) {
+    const pid_t child = fork();
+    if (child == 0) return_from_garbage(byte);
+    int status;
+    while (waitpid(child, &status, 0) < 0) continue;
+    CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+  }
   const pid_t child = fork();   // SIGSEGV is blocked: the end
   if (child == 0) {
     sigset_t set;
