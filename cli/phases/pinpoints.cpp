@@ -456,8 +456,8 @@ void PinPoints::check_found(const RegionSink& sink, const std::vector<Stop>& sto
   if (shift > 0.2 * profiled)
     throw UserError(
         fmt::format("{}: {} instructions, but {} in the profile: this is not the run that was profiled (another "
-                    "input, or standard input from a pipe?)",
-                    what, sink.instructions(), found_.profile.instructions));
+                    "input, or standard input from a pipe?){}",
+                    what, sink.instructions(), found_.profile.instructions, recorded_ ? "" : "; --record for programs that do something else each time"));
 }
 
 bool PinPoints::is_of_region(const std::string& file) const { return fs::path(file).filename().string().starts_with(program_name() + "_r"); }
