@@ -122,6 +122,7 @@ void load_initial_state(ThreadContext* c) {
   c->app.pc = h.app_pc;
   c->app.flags = 0x202;
   c->app_fs_base = c->app_gs_base = 0;
+  c->app_altstack = stack_t{};   // as after execve; of other threads it is disabled
   reset_vector_state(c);
 }
 

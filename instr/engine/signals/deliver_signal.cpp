@@ -314,11 +314,12 @@ int64_t do_sigaltstack(ThreadContext* c) {
     const int mode = s.ss_flags & ~kAutoDisarm;
     if (on_altstack(c, sp)) return -EPERM;
     if (mode != SS_DISABLE && mode != SS_ONSTACK && mode != 0) return -EINVAL;
+    const bool is_set_already = s.ss_sp == c->app_altstack.ss_sp && s.ss_size == c->app_altstack.ss_size && s.ss_flags == c->app_altstack.ss_flags;
     if (mode == SS_DISABLE)
       s = stack_t{nullptr, s.ss_flags, 0};
-    else if (s.ss_size < 2048)
+    else if (s.ss_size < 2048 && !is_set_already)
       return -ENOMEM;
-    c->app_altstack = stack_t{s.ss_sp, s.ss_flags & kAutoDisarm, s.ss_size};
+    c->app_altstack = stack_t{s.ss_sp, s.ss_flags & (kAutoDisarm | SS_DISABLE), s.ss_size};
   }
   if (old != 0 && !write_app(old, &previous, sizeof previous)) return -EFAULT;
   return 0;

@@ -43,6 +43,12 @@ static void on_the_ordinary_stack(int signal) {
 }
 
 int main(void) {
+  // Before there is one: asking for none again changes nothing (Linux 5.16 and later), a small one is refused.
+  const stack_t none = {0}, small = {.ss_sp = alternate, .ss_size = 100};
+  printf("none: %d, small: %d\n", sigaltstack(&none, NULL), sigaltstack(&small, NULL));
+  const stack_t disabled = {.ss_flags = SS_DISABLE};
+  CHECK(sigaltstack(&disabled, NULL) == 0 && sigaltstack(&disabled, NULL) == 0);
+  printf("none behind it: %d\n", sigaltstack(&none, NULL));
   stack_t stack = {.ss_sp = alternate, .ss_size = sizeof alternate}, old;
   CHECK(sigaltstack(&stack, &old) == 0 && (old.ss_flags & SS_DISABLE));
   struct sigaction action = {.sa_handler = handler, .sa_flags = SA_ONSTACK | SA_NODEFER};
