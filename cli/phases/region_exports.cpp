@@ -58,9 +58,14 @@ class Counting final : public traces::Visitor {
 // The default levels are for files that are kept for long.
 std::optional<int> quick_level(const std::string& path) { return path.ends_with(".xz") || path.ends_with(".gz") ? std::optional(1) : std::nullopt; }
 
+void make_folder(const fs::path& folder) {
+  std::error_code error;
+  if (!fs::create_directories(folder, error) && error) throw UserError(fmt::format("cannot make the folder {}: {}", folder.string(), error.message()));
+}
+
 void write(File& file, const traces::ExportFormat& format, std::atomic<uint64_t>& all) {
   const traces::Reader trace(file.region->trace);
-  fs::create_directories(fs::path(file.path).parent_path());
+  make_folder(fs::path(file.path).parent_path());
   traces::CompressedOutput out(file.path, quick_level(file.path));
   const auto exporter = format.make(out, {.all_code_is_known = all_code_is_known(trace, -1)});
   traces::WalkOptions walk;
@@ -87,16 +92,30 @@ std::vector<File> files_of(const RegionToExport& region, const traces::ExportFor
 
 std::string name_in(const File& file, const std::string& folder) { return file.path.substr(folder.size() + 1); }
 
-std::string row(const File& file, const std::string& folder) {
-  return fmt::format("{},{},{},{},{},{}", name_in(file, folder), file.thread ? fmt::format("{}", *file.thread) : "", file.region->phase,
-                     file.region->weight, file.warm_up, file.instructions);
+// As a field of CSV (RFC 4180), the last one of its row.
+std::string field_of(const File& file, const std::string& folder) {
+  const std::string name = name_in(file, folder);
+  if (name.find_first_of(",\"\r\n") == std::string::npos) return name;
+  std::string text = "\"";
+  for (const char c : name) text += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return text + "\"";
 }
 
-// Rows of an earlier call, by the file's name.
+std::string row(const File& file, const std::string& field) {
+  return fmt::format("{},{},{},{},{},{}", file.thread ? fmt::format("{}", *file.thread) : "", file.region->phase, file.region->weight, file.warm_up,
+                     file.instructions, field);
+}
+
+// Rows of an earlier call, by the file's field.
 std::map<std::string, std::string> rows_in(const std::string& table) {
+  constexpr int kFieldsBefore = 5;
   std::map<std::string, std::string> rows;
   std::ifstream in(table);
-  for (std::string line; std::getline(in, line);) rows[line.substr(0, line.find(','))] = line;
+  for (std::string line; std::getline(in, line);) {
+    size_t at = 0;
+    for (int k = 0; k < kFieldsBefore && at != std::string::npos; ++k) at = line.find(',', at + (k != 0));
+    if (at != std::string::npos) rows[line.substr(at + 1)] = line;
+  }
   return rows;
 }
 
@@ -113,7 +132,7 @@ void remove_others(const std::vector<File>& files, const std::string& folder) {
   const std::string& name = files.front().region->name;
   const std::string word = name.substr(0, name.rfind("_r") + 2);
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder)) {
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
     const std::string other = entry.path().filename();
     if (other.starts_with(word) && !ours.contains(other)) fs::remove_all(entry.path(), error);
   }
@@ -123,17 +142,18 @@ void remove_others(const std::vector<File>& files, const std::string& folder) {
 class Table {
  public:
   Table(const std::vector<File>& files, const std::string& folder) : files_(files), folder_(folder), path_(folder + "/" + kTable), rows_(rows_in(path_)) {}
-  bool has(const File& file) const { return rows_.contains(name_in(file, folder_)); }
-  void remove(const File& file) { rows_.erase(name_in(file, folder_)); }
+  bool has(const File& file) const { return rows_.contains(field_of(file, folder_)); }
+  void remove(const File& file) { rows_.erase(field_of(file, folder_)); }
   void add(const File& file) {
     const std::lock_guard lock(mutex_);
-    rows_[name_in(file, folder_)] = row(file, folder_);
+    const std::string field = field_of(file, folder_);
+    rows_[field] = row(file, field);
     write();
   }
   void write() const {
-    std::string text = "file,thread,phase,weight,warm_up,instructions\n";
+    std::string text = "thread,phase,weight,warm_up,instructions,file\n";
     for (const File& file : files_)
-      if (const auto at = rows_.find(name_in(file, folder_)); at != rows_.end()) text += at->second + "\n";
+      if (const auto at = rows_.find(field_of(file, folder_)); at != rows_.end()) text += at->second + "\n";
     simpoint::write_whole(path_, text);
   }
 
@@ -182,8 +202,7 @@ size_t export_regions(const std::vector<RegionToExport>& regions, const traces::
   for (const RegionToExport& region : regions)
     for (File& file : files_of(region, format, folder)) files.push_back(std::move(file));
   if (files.empty()) return 0;
-  std::error_code error;
-  if (!fs::create_directories(folder, error) && error) throw UserError(fmt::format("cannot make the folder {}: {}", folder, error.message()));
+  make_folder(folder);
   remove_others(files, folder);
   Table table(files, folder);
   std::vector<File*> wanted;

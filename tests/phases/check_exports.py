@@ -92,6 +92,14 @@ def of_several_threads(guest):
     assert [row["thread"] for row in table("csv")] == [""] * len(traces), "this format holds all threads"
 
 
+def odd_names(guest):
+    os.symlink(guest, 'a,"b"_r1')
+    words = ("--to", "din", "--", './a,"b"_r1', "2")
+    assert "files written into d/din" in run(*WORDS, "--restart", *words).stderr
+    assert "d/din is there already" in run(*WORDS, *words).stderr
+    assert all(row["file"].startswith('a,"b"_r1_r00') and contents("din", row) for row in table("din"))
+
+
 def errors(guest):
     assert "--no-traces" in run(*WORDS, "--to", "champsim", "--no-traces", "--", guest, status=2).stderr
     assert "champsim" in run(*WORDS, "--to", "none", "--", guest, status=2).stderr
@@ -104,5 +112,6 @@ if __name__ == "__main__":
         of_one_thread(guest)
         is_not_done_again(guest)
         of_several_threads(guest)
+        odd_names(guest)
         errors(guest)
     print("passed")
