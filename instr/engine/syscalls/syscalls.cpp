@@ -127,7 +127,8 @@ bool refuse_fork_events(uint64_t number, const uint64_t* a, int64_t& result) {
   return true;
 }
 
-// A call through the gate, and what the engine does about it. False: a signal came first.
+}  // namespace
+
 bool watched_call(ThreadContext* c, uint64_t number) {
   const uint64_t arguments[] = {c->app.gpr[kRdi], c->app.gpr[kRsi], c->app.gpr[kRdx], c->app.gpr[kR10], c->app.gpr[kR8], c->app.gpr[kR9]};
   int64_t result;
@@ -155,6 +156,8 @@ bool watched_call(ThreadContext* c, uint64_t number) {
   report_change(c, number, arguments);
   return true;
 }
+
+namespace {
 
 // kernel/sys.c, PR_SET_TSC: arch/x86/kernel/process.c, set_tsc_mode. The engine reads the time stamp itself, so the kernel does not hear of
 // it. After an exec it is as at the start.
@@ -267,9 +270,6 @@ bool leave_engine(ThreadContext* c, uint64_t number) {
 }
 
 }  // namespace
-
-// Of a call that is made again behind a signal's handler: ERESTARTSYS, which programs never see (include/linux/errno.h).
-constexpr uint64_t kNotDone = static_cast<uint64_t>(-512);
 
 void do_syscall(ThreadContext* c) {
   uint64_t* g = c->app.gpr;

@@ -19,6 +19,12 @@ bool do_vsyscall(ThreadContext* context);
 // The call through the gate; false: a signal is pending, nothing happened.
 bool pass_through(ThreadContext* context);
 
+// The same, and what the engine does about it.
+bool watched_call(ThreadContext* context, uint64_t number);
+
+// In the stream, of a call that is made again behind a signal's handler: ERESTARTSYS, which programs never see (include/linux/errno.h).
+inline constexpr uint64_t kNotDone = static_cast<uint64_t>(-512);
+
 // Before exit_group: what the process has counted and stored is where the simulator will look for it.
 void prepare_end_of_process(ThreadContext* context);
 // Behind it, if it came back: `done`, for a filter refused it; else a signal comes first. Returns `done`.

@@ -22,10 +22,11 @@ constexpr uint64_t kMark = 1ull << 32;  // in the stream: a 32-bit number
 // With 64-bit arguments in place of the program's registers for the time of `call`, which returns false when a signal
 // comes first.
 template <typename Call>
-bool with_arguments(ThreadContext* c, uint64_t number, uint64_t first, Call&& call) {
+bool with_arguments(ThreadContext* c, uint64_t number, const std::array<uint64_t, 5>& arguments, Call&& call) {
   const Registers before = c->app;
-  c->app.gpr[kRax] = number;
-  c->app.gpr[kRdi] = first;
+  uint64_t* const g = c->app.gpr;
+  g[kRax] = number;
+  g[kRdi] = arguments[0], g[kRsi] = arguments[1], g[kRdx] = arguments[2], g[kR10] = arguments[3], g[kR8] = arguments[4];
   const bool done = call();
   const uint64_t result = c->app.gpr[kRax];
   c->app = before;
@@ -44,6 +45,30 @@ uint64_t mapping_call(uint64_t number) {
       return SYS_mremap;
     case 192:
       return SYS_mmap;
+    default:
+      return 0;
+  }
+}
+
+// The 64-bit number of a call that takes the same arguments, and that the engine answers or watches; 0: it is another.
+uint64_t same_call(uint64_t number) {
+  switch (number) {
+    case 45:
+      return SYS_brk;
+    case 144:
+      return SYS_msync;
+    case 150:
+      return SYS_mlock;
+    case 151:
+      return SYS_munlock;
+    case 152:
+      return SYS_mlockall;
+    case 153:
+      return SYS_munlockall;
+    case 218:
+      return SYS_mincore;
+    case 219:
+      return SYS_madvise;
     default:
       return 0;
   }
@@ -82,21 +107,22 @@ bool through_gate(ThreadContext* c) {
 bool perform(ThreadContext* c, uint64_t number) {
   const uint64_t* g = c->app.gpr;
   const auto narrow = [](uint64_t value) { return value & 0xffffffff; };
+  const std::array<uint64_t, 5> arguments = {narrow(g[kRbx]), narrow(g[kRcx]), narrow(g[kRdx]), narrow(g[kRsi]),
+                                             narrow(g[kRdi])};
   switch (number) {
     case 2:
       c->call_allowed = 0;
-      return with_arguments(c, SYS_fork, 0, [&] { return do_fork(c, 0); });
+      return with_arguments(c, SYS_fork, {}, [&] { return do_fork(c, 0); });
     case 190:
       c->call_allowed = 0;
-      return with_arguments(c, SYS_vfork, 0, [&] { return do_fork(c, CLONE_VFORK | CLONE_VM); });
+      return with_arguments(c, SYS_vfork, {}, [&] { return do_fork(c, CLONE_VFORK | CLONE_VM); });
     case 252:
       prepare_end_of_process(c);
-      return with_arguments(c, SYS_exit_group, narrow(g[kRbx]), [&] { return survives_end_of_process(c, pass_through(c)); });
+      return with_arguments(c, SYS_exit_group, arguments, [&] { return survives_end_of_process(c, pass_through(c)); });
     default:
       break;
   }
-  const std::array<uint64_t, 5> arguments = {narrow(g[kRbx]), narrow(g[kRcx]), narrow(g[kRdx]), narrow(g[kRsi]),
-                                             narrow(g[kRdi])};
+  if (const uint64_t same = same_call(number)) return with_arguments(c, same, arguments, [&] { return watched_call(c, same); });
   const uint64_t mapping = mapping_call(number);
   if (mapping != 0) before_mapping_call(mapping, arguments.data());
   if (!through_gate(c)) {
@@ -135,7 +161,7 @@ void do_syscall32(ThreadContext* c) {
   const uint64_t pc = c->app.pc;
   const bool done = perform(c, number);
   set_thread_state(c, border::ThreadState::kRunning);
-  append_event(c, border::Event::kSyscallExit, {kMark | number, c->app.gpr[kRax]});
+  append_event(c, border::Event::kSyscallExit, {kMark | number, done ? c->app.gpr[kRax] : kNotDone});
   if (done)
     c->interrupted = 0;
   else

@@ -1,5 +1,6 @@
 // 32-bit system calls from 64-bit code.
 #include <errno.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -22,6 +23,9 @@ static void on_segv(int number) {
 
 static volatile int usr1;
 static void on_usr1(int number) { usr1 += number; }
+
+static sigjmp_buf back;
+static void on_dropped(int number) { siglongjmp(back, number); }
 
 int main(void) {
   signal(SIGSEGV, on_segv);
@@ -49,6 +53,19 @@ int main(void) {
     CHECK_EQUAL(((int (*)(void))at)(), k);
     if (k == 2) CHECK_EQUAL(call32(91, 0x20000000, 4096, 0, 0, 0), 0);
   }
+
+  // Contents that are dropped: zeros are an instruction that faults.
+  CHECK_EQUAL(call32(219, 0x20000000, 4096, MADV_DONTNEED, 0, 0), 0);
+  if (sigsetjmp(back, 1) == 0) {
+    signal(SIGSEGV, on_dropped);
+    ((int (*)(void))0x20000000)();
+    CHECK(0);
+  }
+  signal(SIGSEGV, SIG_DFL);
+  // All that is mapped, of which an engine may have a lot; and the heap.
+  CHECK_EQUAL(call32(152, MCL_CURRENT, 0, 0, 0, 0), 0);
+  CHECK_EQUAL(call32(153, 0, 0, 0, 0, 0), 0);
+  CHECK_EQUAL(call32(45, 0, 0, 0, 0, 0), (int)(long)sbrk(0));
 
   signal(SIGUSR1, on_usr1);
   CHECK_EQUAL(call32(37, (unsigned long)getpid(), SIGUSR1, 0, 0, 0), 0);
