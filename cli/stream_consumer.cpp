@@ -200,9 +200,14 @@ void StreamConsumer::take_leave(uint32_t index, RunResult& result) {
     progress_.clear();
     print_error("{:.{}}", header.report, sizeof header.report - 1);
   }
-  if (header.engine_state == kFailed && result.error.empty())
-    result.error = fmt::format("the engine gave up in process {}: {:.{}}", family_[index].pid(), header.failure,
-                               sizeof header.failure - 1);
+  if (header.engine_state == kFailed) {
+    constexpr size_t kMostNamed = 20;
+    std::string why = fmt::format("the engine gave up in process {}: {:.{}}", family_[index].pid(), header.failure, sizeof header.failure - 1);
+    if (result.error.empty())
+      result.error = std::move(why);
+    else if (result.warnings.size() < kMostNamed)
+      result.warnings.push_back(std::move(why));
+  }
   result.engine += engine_counts(header);
   bell_.remove(header.consumer_sleeps);
   mapped_[index].reset();
@@ -222,7 +227,8 @@ void StreamConsumer::finish(RunResult& result) {
   living_.clear();
   if (guardian_ != nullptr) guardian_->forget_all();
   result.native_images = family_.native_images();
-  result.warnings = family_.warnings();
+  const std::vector<std::string> warnings = family_.warnings();
+  result.warnings.insert(result.warnings.end(), warnings.begin(), warnings.end());
   if (!diagnosis_.problem().empty()) result.warnings.push_back(diagnosis_.problem());
 }
 

@@ -93,7 +93,7 @@ TEST(PinPointsReport, TooMuchThatIsNotFoundIsAnErrorThatSaysWhatToDo) {
     FAIL() << "half of the run was not found";
   } catch (const UserError& error) {
     EXPECT_NE(std::string(error.what()).find("regions 2 of the profile were not found again, and of phases that are 50% of the run none"), std::string::npos) << error.what();
-    EXPECT_NE(std::string(error.what()).find("--trace"), std::string::npos);
+    EXPECT_NE(std::string(error.what()).find("--record"), std::string::npos);
   }
 }
 

@@ -470,6 +470,25 @@ TEST_F(RunCommand, ChildrenThatOutliveTheProgramGoOn) {
   EXPECT_EQ(read_file(mark), "done\n");
 }
 
+// Each process in which the engine gives up says why: here of 32-bit execve calls.
+TEST_F(RunCommand, NamesEachProcessThatItGivesUpIn) {
+  EXPECT_EXIT(run({"--mode", "null", "--json", json(), "--", "/usr/bin/python3", "-c",
+                   "import ctypes, mmap, os\n"
+                   "page = mmap.mmap(-1, 4096, prot=7)\n"
+                   "page.write(bytes.fromhex('b80b000000cd80c3'))\n"   // mov $11, %eax; int $0x80; ret
+                   "call = ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(page)))\n"
+                   "for k in range(3):\n"
+                   "  pid = os.fork()\n"
+                   "  if pid == 0: call()\n"
+                   "  os.waitpid(pid, 0)\n"}),
+              1);
+  const auto r = results();
+  EXPECT_NE(r["error"].get<std::string>().find("32-bit system call 11"), std::string::npos);
+  int named = 0;
+  for (const auto& warning : r["warnings"]) named += warning.get<std::string>().find("32-bit system call 11") != std::string::npos;
+  EXPECT_EQ(named, 2) << r["warnings"];
+}
+
 TEST_F(RunCommand, WaitsForChildrenWhenTold) {
   EXPECT_EXIT(run({"--mode", "trace", "--wait-for-children", "--json", json(), "--", "/bin/bash", "-c",
                    "{ for ((i = 0; i < 2000; ++i)); do :; done; exec /bin/echo later; } & exit 6"}),
