@@ -12,6 +12,7 @@
 #include <climits>
 #include <csignal>
 #include <set>
+#include <thread>
 #include <vector>
 
 #include "base/user_error.h"
@@ -107,6 +108,22 @@ class Detacher {
 
 }  // namespace
 
+namespace {
+
+// What the thread traces is let go when this returns: a thread can be joined before (kernel/exit.c: exit_mm, exit_notify).
+template <typename Work>
+void run_on_short_thread(Work work) {
+  pid_t tid = 0;
+  std::thread([&] {
+    tid = gettid();
+    work();
+  }).join();
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  while (syscall(SYS_tgkill, getpid(), tid, 0) == 0 && std::chrono::steady_clock::now() < end) usleep(100);
+}
+
+}  // namespace
+
 void remove_engine(Target& target) {
   const border::ProcessHeader& h = target.header();
   const auto* const list = reinterpret_cast<const border::AddressRange*>(static_cast<const char*>(target.mapping()) + h.app_mappings_offset);
@@ -132,6 +149,7 @@ void remove_engine(Target& target) {
     for (const border::AddressRange& r : ranges) process.call(SYS_munmap, {r.base, r.bytes});
     take_room_back(target.pid(), h);
     process.give_back();
+    threads.enter_calls();
     return;
   }
 }
@@ -159,11 +177,13 @@ uint32_t threads_to_begin(const Target& target) {
 bool leave_native(Target& target) {
   if (!detach(target)) return false;
   while (target.running() && (target.header().leaving != static_cast<uint32_t>(Leaving::kGone) || has_threads(target))) usleep(1000);
-  try {
-    if (target.running()) remove_engine(target);
-  } catch (const UserError&) {
-    // It stays mapped, and does nothing there.
-  }
+  if (target.running()) run_on_short_thread([&] {
+    try {
+      remove_engine(target);
+    } catch (const UserError&) {
+      // It stays mapped, and does nothing there.
+    }
+  });
   return true;
 }
 

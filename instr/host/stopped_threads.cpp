@@ -1,6 +1,7 @@
 #include "instr/host/stopped_threads.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/ptrace.h>
@@ -24,6 +25,7 @@
 #include <thread>
 
 #include "base/user_error.h"
+#include "instr/host/file_descriptor.h"
 
 namespace simrun::host {
 namespace {
@@ -138,6 +140,14 @@ class Reaper {
   std::thread thread_;
 };
 
+bool is_before_call(pid_t tid, const FileDescriptor& memory) {
+  constexpr uint16_t kSyscall = 0x050f, kInt80 = 0x80cd;
+  user_regs_struct r{};
+  uint16_t code = 0;
+  return ptrace(PTRACE_GETREGS, tid, nullptr, &r) == 0 && pread(memory.get(), &code, sizeof code, static_cast<off_t>(r.rip)) == sizeof code &&
+         (code == kSyscall || code == kInt80);
+}
+
 bool seize_now(pid_t tid) { return ptrace(PTRACE_SEIZE, tid, nullptr, PTRACE_O_TRACESYSGOOD) == 0; }
 
 }  // namespace
@@ -205,6 +215,25 @@ void StoppedThreads::begin_calls_again() {
     if (!restart_call(r)) continue;
     r.rax = call;
     ptrace(PTRACE_SETREGS, tid, nullptr, &r);
+  }
+}
+
+void StoppedThreads::enter_calls() {
+  const FileDescriptor memory(open(fmt::format("/proc/{}/mem", pid_).c_str(), O_RDONLY | O_CLOEXEC));
+  std::vector<pid_t> entering;
+  for (const pid_t tid : held_)
+    if (is_before_call(tid, memory) && ptrace(PTRACE_SYSCALL, tid, nullptr, nullptr) == 0) entering.push_back(tid);
+  int waited = 0;
+  for (const pid_t tid : entering) {
+    int status = 0;
+    pid_t who = 0;
+    while ((who = waitpid(tid, &status, __WALL | WNOHANG)) == 0 && ++waited < kPatienceMilliseconds) usleep(1000);
+    if (who == tid && WIFSTOPPED(status)) {
+      if (status >> 16 != 0) continue;   // stopped, as others are
+      if (WSTOPSIG(status) & 0x80) ptrace(PTRACE_CONT, tid, nullptr, nullptr);
+      else ptrace(PTRACE_DETACH, tid, nullptr, WSTOPSIG(status));
+    }
+    held_.erase(tid);
   }
 }
 

@@ -41,6 +41,9 @@ class StoppedThreads {
   // Interrupted calls, of other threads than the first but for those that a signal ends, will be made again from their start, with their whole time-outs: for calls that have just begun. (The kernel would go on
   // with restart_syscall, after which nobody can say which call it is.)
   void begin_calls_again();
+  // Threads in front of a system call begin it, but for those to which a signal comes first. They are let go when the calling thread ends: that does
+  // not interrupt them, as PTRACE_DETACH would, which needs a stop.
+  void enter_calls();
   // It is no longer held here.
   void release(pid_t tid) { held_.erase(tid); }
 
