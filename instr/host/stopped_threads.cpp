@@ -12,17 +12,14 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <condition_variable>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <fstream>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <sstream>
 #include <string>
-#include <thread>
 
 #include "base/user_error.h"
 #include "instr/host/file_descriptor.h"
@@ -98,6 +95,8 @@ std::vector<pid_t> living_threads(pid_t pid) {
   return result;
 }
 
+namespace {
+
 void reap(const std::set<pid_t>& held) {
   for (const pid_t tid : held) {
     // Looked at first: a tracer is told of stops whatever it asks for (kernel/exit.c, wait_task_stopped).
@@ -108,38 +107,6 @@ void reap(const std::set<pid_t>& held) {
   }
 }
 
-namespace {
-
-// Reaps while the calling thread is held up by a seizure.
-class Reaper {
- public:
-  explicit Reaper(const std::set<pid_t>& held) : held_(held), thread_([this] { run(); }) {}
-  ~Reaper() {
-    {
-      const std::lock_guard lock(mutex_);
-      done_ = true;
-    }
-    changed_.notify_one();
-    thread_.join();
-  }
-  void add(pid_t tid) {
-    const std::lock_guard lock(mutex_);
-    held_.insert(tid);
-  }
-
- private:
-  void run() {
-    std::unique_lock lock(mutex_);
-    while (!changed_.wait_for(lock, std::chrono::milliseconds(5), [&] { return done_; })) reap(held_);
-  }
-
-  std::mutex mutex_;   // of what follows
-  std::condition_variable changed_;
-  bool done_ = false;
-  std::set<pid_t> held_;
-  std::thread thread_;
-};
-
 bool is_before_call(pid_t tid, const FileDescriptor& memory) {
   constexpr uint16_t kSyscall = 0x050f, kInt80 = 0x80cd;
   user_regs_struct r{};
@@ -148,21 +115,28 @@ bool is_before_call(pid_t tid, const FileDescriptor& memory) {
          (code == kSyscall || code == kInt80);
 }
 
-bool seize_now(pid_t tid) { return ptrace(PTRACE_SEIZE, tid, nullptr, PTRACE_O_TRACESYSGOOD) == 0; }
-
 }  // namespace
 
-bool seize_thread(pid_t tid, const std::set<pid_t>& held) {
-  bool seized;
-  int error;
+Reaper::~Reaper() {
   {
-    const Reaper reaper(held);
-    seized = seize_now(tid);
-    error = errno;
+    const std::lock_guard lock(mutex_);
+    done_ = true;
   }
-  errno = error;
-  return seized;
+  changed_.notify_one();
+  thread_.join();
 }
+
+void Reaper::add(pid_t tid) {
+  const std::lock_guard lock(mutex_);
+  held_.insert(tid);
+}
+
+void Reaper::run() {
+  std::unique_lock lock(mutex_);
+  while (!changed_.wait_for(lock, std::chrono::milliseconds(5), [&] { return done_; })) reap(held_);
+}
+
+bool seize_thread(pid_t tid) { return ptrace(PTRACE_SEIZE, tid, nullptr, PTRACE_O_TRACESYSGOOD) == 0; }
 
 bool restart_call(user_regs_struct& r) {
   // ERESTARTSYS, ERESTARTNOINTR, ERESTARTNOHAND; ERESTART_RESTARTBLOCK (include/linux/errno.h)
@@ -237,19 +211,15 @@ void StoppedThreads::enter_calls() {
   }
 }
 
-// All are interrupted before one is waited for: each needs a processor in order to stop, which those that are not interrupted go on using. So
-// would a reaper for each (a hundred busy threads on two loaded processors: 14 s instead of 1.6). False: there is no new one. When one cannot be
+// All are interrupted before one is waited for: each needs a processor in order to stop, which those that are not interrupted go on using
+// (a hundred busy threads on two loaded processors: 14 s instead of 1.6). False: there is no new one. When one cannot be
 // stopped the others have been waited for all the same: what is held can be let go.
 bool StoppedThreads::stop_new_ones() {
   std::vector<pid_t> interrupted;
   std::exception_ptr failure;
   try {
-    Reaper reaper(held_);
-    for (const pid_t tid : living_threads(pid_)) {
-      if (held_.contains(tid) || !seize(tid)) continue;
-      reaper.add(tid);
-      interrupted.push_back(tid);
-    }
+    for (const pid_t tid : living_threads(pid_))
+      if (!held_.contains(tid) && seize(tid)) interrupted.push_back(tid);
   } catch (const UserError&) {
     failure = std::current_exception();
   }
@@ -267,15 +237,16 @@ bool StoppedThreads::stop_new_ones() {
   return found;
 }
 
-// False: it ended meanwhile. Beside a Reaper.
+// False: it ended meanwhile.
 bool StoppedThreads::seize(pid_t tid) {
-  if (!seize_now(tid)) {
+  if (!seize_thread(tid)) {
     const int error = errno;
     if (error == ESRCH || has_ended(pid_, tid)) return false;
     if (tid == pid_ && ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr) == 0) throw_vanished(pid_);   // one of ours took its number
     throw_seize_error(pid_, error);
   }
   held_.insert(tid);
+  reaper_.add(tid);
   ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr);
   return true;
 }
@@ -291,7 +262,7 @@ bool StoppedThreads::wait_until_stopped(pid_t tid) {
     }
     if (who == 0) {
       usleep(1000);
-      if (++waited % 5 == 0) reap(held_);   // it may execute a program: see seize_thread()
+      ++waited;
       continue;
     }
     const int signal = WSTOPSIG(status);
