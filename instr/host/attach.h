@@ -17,6 +17,7 @@ void check_process(pid_t pid);
 TakenOver attach(pid_t pid, const LaunchOptions& options);
 
 // Takes away what the engine had mapped in the process, which has left it (Leaving::kGone). Does what it can: what stays is only memory.
+// On a thread that ends then (StoppedThreads::enter_calls).
 void remove_engine(Target& target);
 
 // Has every thread of the process leave the engine, at once; its streams must be read meanwhile. Returns false when that was not possible

@@ -12,6 +12,7 @@
 #include <climits>
 #include <csignal>
 #include <set>
+#include <thread>
 #include <vector>
 
 #include "base/user_error.h"
@@ -25,24 +26,23 @@ namespace {
 
 using border::Leaving;
 
-constexpr std::chrono::seconds kPatience{10};
+std::chrono::steady_clock::time_point after_patience() { return std::chrono::steady_clock::now() + std::chrono::seconds(10); }
 
 class Detacher {
  public:
   explicit Detacher(Target& target) : target_(target), h_(target.header()) {}
   ~Detacher() {
-    for (const pid_t tid : seized_) settle(tid, true);
+    for (const auto end = after_patience(); !seized_.empty() && std::chrono::steady_clock::now() < end; usleep(2000)) settle_all();
   }
 
   bool run() {
-    const auto end = std::chrono::steady_clock::now() + kPatience;
+    const auto end = after_patience();
     set(Leaving::kPark);
     while (std::chrono::steady_clock::now() < end) {
       if (!target_.running() || h_.engine_state >= 2) return true;
       if (seized_.empty() && h_.parked == living_threads(target_.pid()).size() && replace(Leaving::kPark, Leaving::kGo)) return true;
       call_threads();
-      for (const pid_t tid : std::set<pid_t>(seized_))
-        if (settle(tid, false)) seized_.erase(tid);
+      settle_all();
       usleep(2000);
     }
     return !replace(Leaving::kPark, Leaving::kNo);
@@ -71,24 +71,29 @@ class Detacher {
       s.limit.store(0, std::memory_order_seq_cst);
       s.indirect_mask.store(0, std::memory_order_seq_cst);
       const auto tid = static_cast<pid_t>(s.ring.tid.load());
-      if (round_ < 3 || round_ % 5 != 0 || seized_.contains(tid)) continue;
-      if (!seize_thread(tid, seized_)) continue;
+      if (tid == 0 || round_ < 3 || round_ % 5 != 0 || seized_.contains(tid) || !seize_thread(tid)) continue;
+      reaper_.add(tid);
       ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr);
       seized_.insert(tid);
     }
   }
 
+  void settle_all() {
+    for (const pid_t tid : std::set<pid_t>(seized_))
+      if (settle(tid)) seized_.erase(tid);
+  }
+
   // A thread that was asked to stop: if it has, it goes on, at the gate's way out when it was waiting in the gate. True: not held any more.
-  bool settle(pid_t tid, bool last) {
+  bool settle(pid_t tid) {
     int status = 0;
-    const pid_t who = waitpid(tid, &status, __WALL | (last ? 0 : WNOHANG));
+    const pid_t who = waitpid(tid, &status, __WALL | WNOHANG);
     if (who == 0) return false;
     // One that executes a program goes on under its process's number.
     if (who < 0 && tid != target_.pid() && ptrace(PTRACE_INTERRUPT, target_.pid(), nullptr, nullptr) == 0) seized_.insert(target_.pid());
     if (who < 0 || !WIFSTOPPED(status)) return true;
     if (status >> 16 != PTRACE_EVENT_STOP) {
       ptrace(PTRACE_CONT, tid, nullptr, WSTOPSIG(status) & 0x80 ? 0 : WSTOPSIG(status));
-      return last ? settle(tid, last) : false;
+      return false;
     }
     user_regs_struct r{};
     if (ptrace(PTRACE_GETREGS, tid, nullptr, &r) == 0 && r.rip == h_.gate_end && !is_about_to_handle(tid) && restart_call(r)) {
@@ -102,8 +107,25 @@ class Detacher {
   Target& target_;
   border::ProcessHeader& h_;
   std::set<pid_t> seized_;
+  Reaper reaper_;
   int round_ = 0;
 };
+
+}  // namespace
+
+namespace {
+
+// What the thread traces is let go when this returns: a thread can be joined before (kernel/exit.c: exit_mm, exit_notify).
+template <typename Work>
+void run_on_short_thread(Work work) {
+  pid_t tid = 0;
+  std::thread([&] {
+    tid = gettid();
+    work();
+  }).join();
+  const auto end = after_patience();
+  while (syscall(SYS_tgkill, getpid(), tid, 0) == 0 && std::chrono::steady_clock::now() < end) usleep(100);
+}
 
 }  // namespace
 
@@ -132,6 +154,7 @@ void remove_engine(Target& target) {
     for (const border::AddressRange& r : ranges) process.call(SYS_munmap, {r.base, r.bytes});
     take_room_back(target.pid(), h);
     process.give_back();
+    threads.enter_calls();
     return;
   }
 }
@@ -159,11 +182,13 @@ uint32_t threads_to_begin(const Target& target) {
 bool leave_native(Target& target) {
   if (!detach(target)) return false;
   while (target.running() && (target.header().leaving != static_cast<uint32_t>(Leaving::kGone) || has_threads(target))) usleep(1000);
-  try {
-    if (target.running()) remove_engine(target);
-  } catch (const UserError&) {
-    // It stays mapped, and does nothing there.
-  }
+  if (target.running()) run_on_short_thread([&] {
+    try {
+      remove_engine(target);
+    } catch (const UserError&) {
+      // It stays mapped, and does nothing there.
+    }
+  });
   return true;
 }
 

@@ -82,8 +82,10 @@ void RemoteProcess::put_instruction() {
 
 int RemoteProcess::wait_for_stop() {
   int status = 0;
-  while (waitpid(pid_, &status, __WALL) < 0)
+  while (waitpid(pid_, &status, __WALL) < 0) {
+    if (errno == ECHILD) break;   // killed, and a Reaper has waited for it
     if (errno != EINTR) throw_access_error("waitpid");
+  }
   if (!WIFSTOPPED(status)) throw UserError(fmt::format("the program (process {}) was killed before it started", pid_));
   return status;
 }

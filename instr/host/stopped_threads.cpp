@@ -1,6 +1,7 @@
 #include "instr/host/stopped_threads.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/ptrace.h>
@@ -11,19 +12,17 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <condition_variable>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <fstream>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <sstream>
 #include <string>
-#include <thread>
 
 #include "base/user_error.h"
+#include "instr/host/file_descriptor.h"
 
 namespace simrun::host {
 namespace {
@@ -96,6 +95,8 @@ std::vector<pid_t> living_threads(pid_t pid) {
   return result;
 }
 
+namespace {
+
 void reap(const std::set<pid_t>& held) {
   for (const pid_t tid : held) {
     // Looked at first: a tracer is told of stops whatever it asks for (kernel/exit.c, wait_task_stopped).
@@ -106,53 +107,36 @@ void reap(const std::set<pid_t>& held) {
   }
 }
 
-namespace {
-
-// Reaps while the calling thread is held up by a seizure.
-class Reaper {
- public:
-  explicit Reaper(const std::set<pid_t>& held) : held_(held), thread_([this] { run(); }) {}
-  ~Reaper() {
-    {
-      const std::lock_guard lock(mutex_);
-      done_ = true;
-    }
-    changed_.notify_one();
-    thread_.join();
-  }
-  void add(pid_t tid) {
-    const std::lock_guard lock(mutex_);
-    held_.insert(tid);
-  }
-
- private:
-  void run() {
-    std::unique_lock lock(mutex_);
-    while (!changed_.wait_for(lock, std::chrono::milliseconds(5), [&] { return done_; })) reap(held_);
-  }
-
-  std::mutex mutex_;   // of what follows
-  std::condition_variable changed_;
-  bool done_ = false;
-  std::set<pid_t> held_;
-  std::thread thread_;
-};
-
-bool seize_now(pid_t tid) { return ptrace(PTRACE_SEIZE, tid, nullptr, PTRACE_O_TRACESYSGOOD) == 0; }
+bool is_before_call(pid_t tid, const FileDescriptor& memory) {
+  constexpr uint16_t kSyscall = 0x050f, kInt80 = 0x80cd;
+  user_regs_struct r{};
+  uint16_t code = 0;
+  return ptrace(PTRACE_GETREGS, tid, nullptr, &r) == 0 && pread(memory.get(), &code, sizeof code, static_cast<off_t>(r.rip)) == sizeof code &&
+         (code == kSyscall || code == kInt80);
+}
 
 }  // namespace
 
-bool seize_thread(pid_t tid, const std::set<pid_t>& held) {
-  bool seized;
-  int error;
+Reaper::~Reaper() {
   {
-    const Reaper reaper(held);
-    seized = seize_now(tid);
-    error = errno;
+    const std::lock_guard lock(mutex_);
+    done_ = true;
   }
-  errno = error;
-  return seized;
+  changed_.notify_one();
+  thread_.join();
 }
+
+void Reaper::add(pid_t tid) {
+  const std::lock_guard lock(mutex_);
+  held_.insert(tid);
+}
+
+void Reaper::run() {
+  std::unique_lock lock(mutex_);
+  while (!changed_.wait_for(lock, std::chrono::milliseconds(5), [&] { return done_; })) reap(held_);
+}
+
+bool seize_thread(pid_t tid) { return ptrace(PTRACE_SEIZE, tid, nullptr, PTRACE_O_TRACESYSGOOD) == 0; }
 
 bool restart_call(user_regs_struct& r) {
   // ERESTARTSYS, ERESTARTNOINTR, ERESTARTNOHAND; ERESTART_RESTARTBLOCK (include/linux/errno.h)
@@ -208,19 +192,34 @@ void StoppedThreads::begin_calls_again() {
   }
 }
 
-// All are interrupted before one is waited for: each needs a processor in order to stop, which those that are not interrupted go on using. So
-// would a reaper for each (a hundred busy threads on two loaded processors: 14 s instead of 1.6). False: there is no new one. When one cannot be
+void StoppedThreads::enter_calls() {
+  const FileDescriptor memory(open(fmt::format("/proc/{}/mem", pid_).c_str(), O_RDONLY | O_CLOEXEC));
+  std::vector<pid_t> entering;
+  for (const pid_t tid : held_)
+    if (is_before_call(tid, memory) && ptrace(PTRACE_SYSCALL, tid, nullptr, nullptr) == 0) entering.push_back(tid);
+  int waited = 0;
+  for (const pid_t tid : entering) {
+    int status = 0;
+    pid_t who = 0;
+    while ((who = waitpid(tid, &status, __WALL | WNOHANG)) == 0 && ++waited < kPatienceMilliseconds) usleep(1000);
+    if (who == tid && WIFSTOPPED(status)) {
+      if (status >> 16 != 0) continue;   // stopped, as others are
+      if (WSTOPSIG(status) & 0x80) ptrace(PTRACE_CONT, tid, nullptr, nullptr);
+      else ptrace(PTRACE_DETACH, tid, nullptr, WSTOPSIG(status));
+    }
+    held_.erase(tid);
+  }
+}
+
+// All are interrupted before one is waited for: each needs a processor in order to stop, which those that are not interrupted go on using
+// (a hundred busy threads on two loaded processors: 14 s instead of 1.6). False: there is no new one. When one cannot be
 // stopped the others have been waited for all the same: what is held can be let go.
 bool StoppedThreads::stop_new_ones() {
   std::vector<pid_t> interrupted;
   std::exception_ptr failure;
   try {
-    Reaper reaper(held_);
-    for (const pid_t tid : living_threads(pid_)) {
-      if (held_.contains(tid) || !seize(tid)) continue;
-      reaper.add(tid);
-      interrupted.push_back(tid);
-    }
+    for (const pid_t tid : living_threads(pid_))
+      if (!held_.contains(tid) && seize(tid)) interrupted.push_back(tid);
   } catch (const UserError&) {
     failure = std::current_exception();
   }
@@ -238,15 +237,16 @@ bool StoppedThreads::stop_new_ones() {
   return found;
 }
 
-// False: it ended meanwhile. Beside a Reaper.
+// False: it ended meanwhile.
 bool StoppedThreads::seize(pid_t tid) {
-  if (!seize_now(tid)) {
+  if (!seize_thread(tid)) {
     const int error = errno;
     if (error == ESRCH || has_ended(pid_, tid)) return false;
     if (tid == pid_ && ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr) == 0) throw_vanished(pid_);   // one of ours took its number
     throw_seize_error(pid_, error);
   }
   held_.insert(tid);
+  reaper_.add(tid);
   ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr);
   return true;
 }
@@ -262,7 +262,7 @@ bool StoppedThreads::wait_until_stopped(pid_t tid) {
     }
     if (who == 0) {
       usleep(1000);
-      if (++waited % 5 == 0) reap(held_);   // it may execute a program: see seize_thread()
+      ++waited;
       continue;
     }
     const int signal = WSTOPSIG(status);

@@ -5,7 +5,10 @@
 #include <sys/types.h>
 #include <sys/user.h>
 
+#include <condition_variable>
+#include <mutex>
 #include <set>
+#include <thread>
 #include <vector>
 
 namespace simrun::host {
@@ -13,12 +16,26 @@ namespace simrun::host {
 // Threads of `pid` that have not ended.
 std::vector<pid_t> living_threads(pid_t pid);
 
-// PTRACE_SEIZE, with stops at system calls told apart; false with errno set. `held`: what the calling thread traces of the same process. A thread that
-// executes a program waits until all others are gone, of which those we trace must be waited for, and until then the kernel lets nobody be
-// seized: so another thread of ours waits for them meanwhile.
-bool seize_thread(pid_t tid, const std::set<pid_t>& held);
-// Waits for those that have ended, and takes no stop.
-void reap(const std::set<pid_t>& held);
+// PTRACE_SEIZE, with stops at system calls told apart; false with errno set. Beside a Reaper of all that the calling thread traces of the same process.
+bool seize_thread(pid_t tid);
+
+// While threads are traced, waits for those that have ended, and takes no stop. A thread that executes a program waits until all others are gone, of
+// which those we trace must be waited for, and until then the kernel lets nobody be seized. Nor is the end of a leader told before that of the others.
+class Reaper {
+ public:
+  Reaper() : thread_([this] { run(); }) {}
+  ~Reaper();
+  void add(pid_t tid);
+
+ private:
+  void run();
+
+  std::mutex mutex_;   // of what follows
+  std::condition_variable changed_;
+  bool done_ = false;
+  std::set<pid_t> held_;
+  std::thread thread_;
+};
 
 // The registers with which the thread, interrupted in a system call, makes that call (again), in none: orig_rax is -1. A call that was to
 // go on after the interruption goes on (restart_syscall); one that natively returns EINTR when a tracer comes is made again.
@@ -41,6 +58,9 @@ class StoppedThreads {
   // Interrupted calls, of other threads than the first but for those that a signal ends, will be made again from their start, with their whole time-outs: for calls that have just begun. (The kernel would go on
   // with restart_syscall, after which nobody can say which call it is.)
   void begin_calls_again();
+  // Threads in front of a system call begin it, but for those to which a signal comes first. They are let go when the calling thread ends: that does
+  // not interrupt them, as PTRACE_DETACH would, which needs a stop.
+  void enter_calls();
   // It is no longer held here.
   void release(pid_t tid) { held_.erase(tid); }
 
@@ -53,6 +73,7 @@ class StoppedThreads {
   pid_t pid_ = 0;
   std::vector<pid_t> all_;   // the leader first, if it lives
   std::set<pid_t> held_;
+  Reaper reaper_;
 };
 
 }  // namespace simrun::host

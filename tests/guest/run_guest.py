@@ -34,7 +34,7 @@ MODES = {
 }
 # Not in a storm: they count on calls that are not interrupted, on timers of their own, on the environment, or on where a signal comes.
 CALM = {"interrupted_calls", "user_dispatch", "seccomp_notify", "timers", "exec_from_thread", "environment", "spawn", "exec_self", "tracers",
-        "seccomp_continued", "traced_by_sharer", "no_room_for_frame", "endless_ways", "personality", "stepped_transfers"}
+        "seccomp_continued", "traced_by_sharer", "traced_in_calls", "no_room_for_frame", "endless_ways", "personality", "stepped_transfers"}
 SKIPPED = 77
 NO_RANDOMISATION = 0x0040000
 
