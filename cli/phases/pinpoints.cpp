@@ -49,6 +49,7 @@ constexpr const char* kPart = "regions.part.json";
 constexpr const char* kPartState = "regions.part.state";
 constexpr const char* kAsked = "asked.json";
 constexpr const char* kFiles = "regions.files.json";   // which regions the files in kTraces are of
+constexpr const char* kOfOneRun[] = {kProfile, kRegions, kWhole, kPart, kPartState, kFiles};
 // So much of the time may be spent on keeping what may be needed by nobody.
 constexpr std::chrono::milliseconds kBetweenParts{200};
 constexpr int kTimesItTook = 20;
@@ -164,9 +165,10 @@ void PinPoints::open_folder() {
                       {"program_file", recorded_ ? json() : identity_of(file_of(o_.program.command))},
                       {"trace_file", recorded_ ? identity_of(o_.trace) : json()},
                       {"standard_input", recorded_ ? json() : identity_of_input()}};
-  if (o_.restart)
-    for (const char* name : {kRun, kProfile, kRegions, kWhole, kPart, kPartState, kFiles, kAsked})
-      fs::remove(path(name), error);
+  if (o_.restart) {
+    for (const char* name : {kRun, kAsked}) fs::remove(path(name), error);
+    for (const char* name : kOfOneRun) fs::remove(path(name), error);
+  }
   const std::string text = text_of(asked);
   std::ifstream file(path(kAsked));
   if (file) check_is_asked(json::parse(file, nullptr, false), json::parse(text));
@@ -194,6 +196,8 @@ void PinPoints::record() {
   if (fs::exists(path(kRun))) {
     say("recording: {} is there already", path(kRun));
   } else {
+    std::error_code error;
+    for (const char* name : kOfOneRun) fs::remove(path(name), error);   // of one whose trace is gone
     const RunResult result = record_run(o_.program, found_.machine, path(kRun));
     for (const std::string& warning : result.warnings) print_error("simrun: warning: {}\n", warning);
     check_end(result, "recording");

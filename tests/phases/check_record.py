@@ -37,6 +37,9 @@ def one_run_is_enough(guest):
     assert json.load(open("d/report.json")) == report
     run("-o", "d", "--record", "--restart", *WORDS, "--", guest)
     assert runs() == 2
+    os.remove("d/run.trace")
+    assert "is there already" not in run("-o", "d", "--record", *WORDS, "--", guest).stderr, "of another run"
+    assert runs() == 3
 
 
 def another_kind_of_run_is_refused(guest):
