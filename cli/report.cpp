@@ -97,6 +97,7 @@ void put_caches(Buffer& out, const RunResult& r) {
   for (const auto& level : r.caches.levels) put_level(out, level, by_core, instructions);
   put(out, "   {:<12}{:>20} lines read, {} written back\n", "memory", grouped(r.caches.memory.reads),
       grouped(r.caches.memory.writes));
+  if (!r.memory_trace.empty()) put(out, "   {}\n", r.memory_trace);
 }
 
 void put_prefetches(Buffer& out, const RunResult& r) {

@@ -23,7 +23,8 @@ void add_result_file_options(CLI::App& app, std::string& json, std::string& hdf5
 }
 
 ResultFiles::ResultFiles(const ResultFileNames& names) {
-  refuse_same_file({{"FILE", names.input}, {"--config", names.machine}, {"--json", names.json}, {"--hdf5", names.hdf5}, {"--csv", names.csv}});
+  refuse_same_file({{"FILE", names.input}, {"--config", names.machine}, {"--json", names.json}, {"--hdf5", names.hdf5}, {"--csv", names.csv},
+                    {"--memory-trace", names.memory_trace}});
   if (!names.json.empty()) json_.emplace(names.json);
   if (!names.hdf5.empty()) {
     find_hdf5_function(kHdf5Report);

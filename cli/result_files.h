@@ -16,7 +16,7 @@ namespace simrun::cli {
 // Empty: not asked for.
 struct ResultFileNames {
   std::string json, hdf5, csv;
-  std::string input = {}, machine = {};  // which none of them may replace
+  std::string input = {}, machine = {}, memory_trace = {};  // which none of them may replace
 };
 void add_result_file_options(CLI::App& app, std::string& json, std::string& hdf5, std::string& csv);
 

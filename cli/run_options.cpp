@@ -84,18 +84,20 @@ void add_model_options(CLI::App& run, RunOptions& o) {
       ->type_name("N")
       ->capture_default_str()
       ->group("Model");
+  add_memory_trace_options(run, o.memory_trace);
   run.add_flag("--check", o.check, "Check the model's state and balances now and then (slow)")->group("Model");
 }
 
 void check_model_options(const CommandLine& line, const RunOptions& o) {
-  const bool any = !o.sweeps.empty() || !o.miss_curve.empty() || o.interval != 0 || o.sim_threads != 0 || o.check || o.details;
+  const bool any = !o.sweeps.empty() || !o.miss_curve.empty() || o.interval != 0 || o.sim_threads != 0 || o.check || o.details ||
+                   !o.memory_trace.file.empty();
   if (o.details && (!o.sweeps.empty() || !o.miss_curve.empty() || o.sim_threads > 1))
     line.usage_error("--details goes with one machine in one thread, not with --sweep, --miss-curve or --sim-threads");
   if (!o.program.pins.empty() && o.mode != RunMode::kSim) line.usage_error("--pin needs the cache model (--mode sim)");
   if (o.program.recorded_order && (o.mode == RunMode::kCount || o.mode == RunMode::kNull || o.program.discard))
     line.usage_error("--order recorded needs the stream: --mode sim or trace");
   if (any && o.mode != RunMode::kSim)
-    line.usage_error("--interval, --sim-threads, --sweep, --miss-curve, --details and --check need the cache model (--mode sim)");
+    line.usage_error("--interval, --sim-threads, --sweep, --miss-curve, --details, --memory-trace and --check need the cache model (--mode sim)");
   if ((line.has("--config") || line.has("--time-slice")) && o.mode != RunMode::kSim)
     line.usage_error("--config and --time-slice need the cache model (--mode sim)");
   if (line.has("--top") && !o.details) line.usage_error("--top goes with --details");
@@ -103,6 +105,7 @@ void check_model_options(const CommandLine& line, const RunOptions& o) {
     line.usage_error("--sweep does not go with --miss-curve or --interval");
   if (o.interval != 0 && o.json_file.empty() && o.hdf5_file.empty() && o.csv_file.empty())
     line.usage_error("--interval is not in the report: it goes with --json, --hdf5 or --csv");
+  check_memory_trace_options(line, o.memory_trace, o.sweeps.empty() && o.miss_curve.empty() && o.sim_threads <= 1 && !o.details);
   if (!o.miss_curve.empty() && o.sim_threads > 1) line.usage_error("--miss-curve is made by one thread");
 }
 

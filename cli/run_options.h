@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli/command_line.h"
+#include "cli/memory_trace_options.h"
 #include "cli/program_options.h"
 
 namespace simrun::cli {
@@ -23,6 +24,7 @@ struct RunOptions {
   std::string json_file, hdf5_file, csv_file;  // empty: none
   std::vector<std::string> sweeps;             // KEY=VALUE,VALUE,...
   std::string miss_curve;                      // a level; empty: none
+  MemoryTraceOptions memory_trace;
   uint64_t interval = 0;                       // instructions; 0: none
   uint32_t sim_threads = 0;                    // 0: not given
   bool check = false;

@@ -76,6 +76,7 @@ struct RunResult {
   std::vector<sim::Interval> intervals;
   std::optional<sim::MissCurve> miss_curve;
   std::optional<HotSpots> hot_spots;  // --details
+  std::string memory_trace;           // what is in its file; empty: there is none
   EngineCounts engine;                // of all processes
   bool show_engine = false;
 

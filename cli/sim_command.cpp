@@ -12,6 +12,7 @@
 #include "cli/command_line.h"
 #include "cli/empty_selection.h"
 #include "cli/hot_spots.h"
+#include "cli/memory_trace.h"
 #include "cli/phases/replay_region.h"
 #include "cli/phases/stored_state.h"
 #include "cli/print_error.h"
@@ -45,6 +46,7 @@ struct SimOptions {
   uint64_t interval = 0;
   bool details = false, check = false;
   size_t top = 20;
+  MemoryTraceOptions memory_trace;
   bool quiet = false;
   traces::ReplaySelection selection;
 };
@@ -63,6 +65,7 @@ void add_model_options(CLI::App& app, SimOptions& o) {
   app.add_option("--interval", o.interval, "Counts over time, in the result files: for each N instructions of all threads")
       ->transform(instruction_count(kShortestInterval, kLongestInterval))
       ->type_name("N");
+  add_memory_trace_options(app, o.memory_trace);
   app.add_flag("--check", o.check, "Check the model's state and balances at the end");
 }
 
@@ -73,6 +76,7 @@ void check_model_options(const CommandLine& line, const SimOptions& o) {
   const bool in_one_thread = o.sweeps.empty() && o.miss_curve.empty() && o.sim_threads <= 1;
   if (!in_one_thread && (o.details || from_elsewhere))
     line.usage_error("--sim-threads, --sweep and --miss-curve go without --details, --state and --warm-up");
+  check_memory_trace_options(line, o.memory_trace, in_one_thread && !o.details);
   if (!o.miss_curve.empty() && (!o.sweeps.empty() || o.sim_threads > 1))
     line.usage_error("--miss-curve is of one machine, made by one thread");
   if (o.interval != 0 && !(o.sweeps.empty() && o.miss_curve.empty()))
@@ -164,6 +168,7 @@ struct Memory {
   TraceMemory& of;
   bool is_there;
   LinePlaces* places = nullptr;  // with --details: which lines the model's are
+  MemoryTrace* trace = nullptr;  // what reaches the model's memory; null: nobody wants it
 };
 
 // Of each line that misses, who has it where: names of shared memory do not say.
@@ -206,6 +211,7 @@ template <class Inner, class Model>
 void replay_into(const SimOptions& o, const traces::Reader& trace, const Span& span, Model& model, Memory memory,
                  Progress& progress, RunResult* result) {
   Inner model_sink(model, memory.of.names());
+  if constexpr (std::is_same_v<Inner, MemoryTraceSink>) model_sink.write_to(*memory.trace);
   TraceModelSink<Inner> sink(model_sink, trace, model.cores(), model.line_bytes(), memory.of, memory.is_there);
   traces::Replay<TraceModelSink<Inner>> replay(trace, sink, model.line_bytes(), o.selection);
   std::optional<PlacesOfLines> places;
@@ -236,8 +242,10 @@ void replay_into(const SimOptions& o, const traces::Reader& trace, const Span& s
 template <class Model>
 void simulate_span(const SimOptions& o, const traces::Reader& trace, const Span& span, Model& model, Memory memory,
                    Progress& progress, RunResult* result) {
-  if constexpr (std::is_same_v<Model, sim::Hierarchy>)
+  if constexpr (std::is_same_v<Model, sim::Hierarchy>) {
     if (o.details) return replay_into<DetailedModelSink>(o, trace, span, model, memory, progress, result);
+    if (memory.trace != nullptr) return replay_into<MemoryTraceSink>(o, trace, span, model, memory, progress, result);
+  }
   if constexpr (std::is_same_v<Model, sim::SlicedModel>)
     replay_into<SlicesSink>(o, trace, span, model, memory, progress, result);
   else if (model.wants_pc())
@@ -350,7 +358,10 @@ void simulate_one(const SimOptions& o, const traces::Reader& trace, const Spans&
     model.set_state(before.state());
   }
   LinePlaces places;
-  simulate_span(o, trace, spans.counted, model, {memory, warms_up, &places}, progress, &result);
+  std::optional<MemoryTrace> memory_trace;
+  if (!o.memory_trace.file.empty()) model.tell_of_memory(&memory_trace.emplace(o.memory_trace, machine));
+  simulate_span(o, trace, spans.counted, model, {memory, warms_up, &places, memory_trace ? &*memory_trace : nullptr}, progress, &result);
+  if (memory_trace) memory_trace->finish(result);
   progress.clear();
   check_model(o, model, result);
   if (o.details) {
@@ -400,7 +411,7 @@ RunResult simulate(const SimOptions& o) {
 
 int sim_command(const Words& words) {
   const SimOptions options = parse(words);
-  ResultFiles files({options.json_file, options.hdf5_file, options.csv_file, options.trace, options.config});
+  ResultFiles files({options.json_file, options.hdf5_file, options.csv_file, options.trace, options.config, options.memory_trace.file});
   const RunResult result = simulate(options);
   const auto print = [&] {
     for (const std::string& warning : result.warnings) print_error("simrun: warning: {}\n", warning);

@@ -1,10 +1,12 @@
 #include "cli/simulate.h"
 
 #include <algorithm>
+#include <optional>
 #include <thread>
 #include <type_traits>
 
 #include "cli/hot_spots.h"
+#include "cli/memory_trace.h"
 #include "cli/model_sink.h"
 #include "cli/run_program.h"
 #include "cli/run_watch.h"
@@ -22,13 +24,20 @@ namespace simrun::cli {
 
 namespace {
 
-// Runs the program into `model`; null: nothing is watched.
+// Runs the program into `model`. Null: nothing is watched, or written of its memory.
 template <class Model>
-RunResult run_into(Model& model, RunWatch* watch, const RunOptions& options) {
+RunResult run_into(Model& model, RunWatch* watch, MemoryTrace* memory_trace, const RunOptions& options) {
   ProgramOptions program = options.program;
   program.name_memory = true;
   ProgramRun run(program, border::Mode::kTrace);
   RunResult result;
+  if constexpr (std::is_same_v<Model, sim::Hierarchy>) {
+    if (memory_trace != nullptr) {
+      MemoryTraceSink sink(model, watch, &run.family());
+      sink.write_to(*memory_trace);
+      return run.into(sink, model.line_bytes(), model.cores());
+    }
+  }
   if constexpr (std::is_same_v<Model, sim::SlicedModel>) {
     SlicesSink sink(model, watch, &run.family());
     result = run.into(sink, model.line_bytes(), model.cores());
@@ -53,11 +62,11 @@ void finish(RunWatch& watch, RunResult& result) {
 }
 
 template <class Model>
-RunResult simulate_one(Model& model, const sim::MachineConfig& machine, const RunOptions& options) {
+RunResult simulate_one(Model& model, const sim::MachineConfig& machine, const RunOptions& options, MemoryTrace* memory_trace = nullptr) {
   RunWatch watch(machine,
                  {[&] { return model.statistics(); }, [&](std::string* why) { return model.check_invariants(why); }},
                  options.interval, options.check);
-  RunResult result = run_into(model, &watch, options);
+  RunResult result = run_into(model, &watch, memory_trace, options);
   finish(watch, result);
   result.machine = machine;
   result.caches = model.statistics();
@@ -89,7 +98,7 @@ RunResult simulate_sweep(const RunOptions& options) {
   check_pins(options.program, machines[0].cores);
   const uint32_t threads = options.sim_threads != 0 ? options.sim_threads : std::thread::hardware_concurrency();
   sim::ModelSweep model(machines, std::max(threads, 1u));
-  RunResult result = run_into(model, nullptr, options);
+  RunResult result = run_into(model, nullptr, nullptr, options);
   const std::vector<sim::Statistics> statistics = model.statistics();
   for (size_t i = 0; i < swept.size(); ++i) result.sweep.push_back({swept[i].settings, machines[i], statistics[i]});
   if (std::string why; options.check && !model.check_invariants(&why) && result.error.empty())
@@ -122,7 +131,10 @@ RunResult simulate(const RunOptions& options) {
     }
   }
   sim::Hierarchy model(machine);
-  RunResult result = simulate_one(model, machine, options);
+  std::optional<MemoryTrace> memory_trace;
+  if (!options.memory_trace.file.empty()) model.tell_of_memory(&memory_trace.emplace(options.memory_trace, machine));
+  RunResult result = simulate_one(model, machine, options, memory_trace ? &*memory_trace : nullptr);
+  if (memory_trace) memory_trace->finish(result);
   if (!obstacle.empty()) result.warnings.push_back("simulated by one thread: " + obstacle);
   return result;
 }

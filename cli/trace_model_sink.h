@@ -80,6 +80,9 @@ class TraceModelSink {
     counts_.put(thread, core, is_new_there, instructions_(thread));
     return sink_.run_on(report);
   }
+  void begin_path(uint32_t handle, uint64_t instructions) requires channel::HearsOfBeginnings<Inner> {
+    sink_.begin_path(handle, instructions);
+  }
   // `pc`: one, if kWantsPc.
   void fetch(uint32_t handle, uint64_t line, auto... pc) { sink_.fetch(handle, line, pc...); }
   void data(uint32_t handle, traces::ReferenceKind kind, uint64_t address, uint32_t bytes, auto... pc) {

@@ -151,6 +151,11 @@ class Hierarchy {
     tree_.tell_of_requests(observer);
     choose_lru();
   }
+  // From now on; null: no longer. Makes misses slower.
+  void tell_of_memory(MemoryObserver* observer) {
+    tree_.tell_of_memory(observer);
+    choose_lru();
+  }
 
   // From now on, tables per line, instruction and thread, misses by class: only of references made by
   // access_detailed(), so call it before the first reference. Costs some 70 ns for each.

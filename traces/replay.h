@@ -9,6 +9,7 @@
 //       process, selected or not; `started`: behind the start of what is replayed. May be left out
 //   void fetch(uint32_t handle, uint64_t line);
 //   void data(uint32_t handle, ReferenceKind kind, uint64_t address, uint32_t bytes);
+//   void begin_path(uint32_t handle, uint64_t instructions);   before the references of a path. May be left out
 // with what start_thread returned as the handle. With a constant kWantsPc = true, fetch() and data() get the address of
 // the instruction too, as their last argument. A sink with a loop of its own over paths has
 //   bool take_paths(PathRun&)   takes some of them, or returns false: it wants the references of the next one
@@ -206,6 +207,7 @@ class Replay {
     size_t at = path.first_line == thread.last_line ? 1 : 0;
     thread.counts.fetch_lines -= at;
     thread.last_line = path.last_line;
+    if constexpr (requires { sink_.begin_path(0u, uint64_t{}); }) sink_.begin_path(thread.handle, path.counts.instructions);
     if (path.specials.empty()) [[likely]]
       return plain(path, at, path.plain.size(), words, thread.handle);
     const ReferenceContext context{thread.bases, xsave_};

@@ -140,6 +140,10 @@ template <class Sink>
   if constexpr (Sink::kWantsReferences) replay_plain(path, from, path.reference_count, words, thread.handle, sink);
 }
 
+//   void begin_path(uint32_t handle, uint64_t instructions)   before the references of a path, or of what was executed of one
+template <class Sink>
+concept HearsOfBeginnings = requires(Sink& s) { s.begin_path(0u, uint64_t{}); };
+
 // One execution of a path whose first `skip` references are left out. Instructions are counted apart.
 inline void count_path(ThreadStatistics& s, const DecodedPath& path, uint32_t skip) {
   ++s.paths;
@@ -158,6 +162,7 @@ inline void replay(const DecodedPath& path, const uint64_t* words, ReplayState& 
   thread.last_line = path.last_line;
   thread.statistics.instructions += path.instructions;
   count_path(thread.statistics, path, skip);
+  if constexpr (HearsOfBeginnings<Sink>) sink.begin_path(thread.handle, path.instructions);
   if (path.special_count != 0) [[unlikely]]
     replay_special(path, skip, words, thread, sink);
   else if constexpr (TakesPaths<Sink>)

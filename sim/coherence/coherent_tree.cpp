@@ -75,7 +75,7 @@ void CoherentTree::flush(uint64_t line) {
     remove_from_children(memory_directory_, kMemory, slot, kNobody, Loss::kFlush, Data::kMerge);
     memory_directory_.close(slot);
   } else if (entry_of(roots_[0], line) != kNoSlot) {
-    if (remove_domain(roots_[0], line, Loss::kFlush)) write_back(roots_[0], kNoSlot);
+    if (remove_domain(roots_[0], line, Loss::kFlush)) write_back(roots_[0], kNoSlot, line);
   }
 }
 
@@ -157,7 +157,7 @@ CoherentTree::Grant CoherentTree::serve(NodeId parent, uint32_t child_number, co
 CoherentTree::Grant CoherentTree::serve_from_memory(uint32_t child_number, const Request& request) {
   service_ = {static_cast<uint32_t>(levels_), kMemory};
   if (!directory_at_memory()) {
-    ++memory_.reads;
+    read_memory(request);
     return {!nodes_[roots_[0]].write_through, false, kNoSlot};
   }
   memory_.snoops_sent += snoops_at_memory_;
@@ -176,7 +176,7 @@ CoherentTree::Grant CoherentTree::serve_from_memory(uint32_t child_number, const
     directory.set_forwarder(slot, is_write(request.kind) ? LineDirectory::kNoChild : child_number);
   }
   const Sharing sharing = add_sharer(directory, kMemory, slot, child_number, is_write(request.kind));
-  memory_.reads += !sharing.supplied && !forwarded;
+  if (!sharing.supplied && !forwarded) read_memory(request);
   return {sharing.exclusive, false, slot};
 }
 
@@ -258,7 +258,7 @@ void CoherentTree::write_back_and_keep(NodeId node, Slot entry) {
   const Slot above = directories_[node].parent_slot(entry);
   if (!is_domain_dirty(node, entry) && (nodes_[node].parent != kMemory || directory_at_memory()))
     with_directory(nodes_[node].parent, [&](auto& parent) { parent.set_dirty_child(above, false); });
-  write_back(node, above);
+  write_back(node, above, directories_[node].line(entry));
 }
 
 void CoherentTree::obtain_exclusive(NodeId node, Slot entry) {

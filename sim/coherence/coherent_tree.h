@@ -42,6 +42,16 @@ class RequestObserver {
   virtual void request(uint32_t level, Side side, uint32_t core, Access kind, uint64_t line) = 0;
 };
 
+// What the caches ask of memory. kPrefetch: a read for a prefetcher or a prefetch instruction.
+enum class MemoryAccess : uint8_t { kRead, kPrefetch, kWrite };
+
+class MemoryObserver {
+ public:
+  virtual ~MemoryObserver() = default;
+  // `line`: a frame's where addresses are translated. Reads come before the write-backs of what leaves for them.
+  virtual void memory_access(MemoryAccess access, uint64_t line) = 0;
+};
+
 class CoherentTree {
  public:
   // `config` must have passed find_problem() (sim/build/validate_machine.h).
@@ -148,7 +158,7 @@ class CoherentTree {
   static void count_answered(const LruWay& way, Access access, uint32_t level, uint64_t misses);
   static void count_write_backs(const LruWay& way);
   const Way& way(uint32_t core, Side side) const { return ways_[2 * core + (side != Side::kInstruction)]; }
-  bool nobody_watches() const { return details_ == nullptr && request_observer_ == nullptr; }
+  bool nobody_watches() const { return details_ == nullptr && request_observer_ == nullptr && memory_observer_ == nullptr; }
   const Service& service() const { return service_; }
   // The level that had the permission which the last upgrade asked for; size of the machine's levels: memory.
   uint32_t permission_level() const { return permission_level_; }
@@ -177,6 +187,8 @@ class CoherentTree {
   void tell(Details* details) { details_ = details; }
   // Null, or who wants to know of the requests that reach the levels behind level 1; must outlive this.
   void tell_of_requests(RequestObserver* observer) { request_observer_ = observer; }
+  // Null, or who wants to know of what reaches memory; must outlive this. Not of a slice.
+  void tell_of_memory(MemoryObserver* observer) { memory_observer_ = observer; }
   bool check_invariants(std::string* why) const;
 
   // The contents of all caches, directories and prefetchers.
@@ -310,14 +322,25 @@ class CoherentTree {
   void evict_tracked(NodeId node, Slot slot);
   // The last copy has left the domain of `node`; `above` is its entry at the parent.
   void leave_domain(NodeId node, Slot above, uint64_t line, bool dirty);
-  void leave_to_memory(NodeId node, Slot above, bool dirty);
+  void leave_to_memory(NodeId node, Slot above, uint64_t line, bool dirty);
   void leave_to_tracked(NodeId node, Slot above, uint64_t line, bool dirty);
   // Modified data of `child` goes to its parent, which has the line in `slot`.
-  void write_back(NodeId child, Slot slot) {
+  void write_back(NodeId child, Slot slot, uint64_t line) {
     ++caches_[child].events.write_backs_out;
-    put_dirty(nodes_[child].parent, slot);
+    put_dirty(nodes_[child].parent, slot, line);
   }
-  void put_dirty(NodeId node, Slot slot);
+  void put_dirty(NodeId node, Slot slot, uint64_t line);
+  void read_memory(const Request& r) {
+    ++memory_.reads;
+    if (memory_observer_ == nullptr) [[likely]]
+      return;
+    memory_observer_->memory_access(r.kind == Access::kPrefetch ? MemoryAccess::kPrefetch : MemoryAccess::kRead, r.line);
+  }
+  void write_memory(uint64_t line) {
+    ++memory_.writes;
+    if (memory_observer_ != nullptr) [[unlikely]]
+      memory_observer_->memory_access(MemoryAccess::kWrite, line);
+  }
   void count_loss(NodeId node, Loss reason, bool exclusive, bool dirty);
   void forget_array_line(NodeId node, Slot slot, Loss reason);
   void count_invalidation_sent(NodeId parent) {
@@ -351,6 +374,7 @@ class CoherentTree {
   uint64_t pc_ = 0, clock_ = 0;
   Details* details_ = nullptr;
   RequestObserver* request_observer_ = nullptr;
+  MemoryObserver* memory_observer_ = nullptr;
 };
 
 }  // namespace simrun::sim

@@ -112,20 +112,20 @@ void CoherentTree::evict_tracked(NodeId node, Slot slot) {
 
 void CoherentTree::leave_domain(NodeId node, Slot above, uint64_t line, bool dirty) {
   const Node& n = nodes_[node];
-  if (n.parent == kMemory) return leave_to_memory(node, above, dirty);
+  if (n.parent == kMemory) return leave_to_memory(node, above, line, dirty);
   if (!nodes_[n.parent].holds_directory()) [[unlikely]]
     return leave_to_tracked(node, above, line, dirty);
   Cache& parent = caches_[n.parent];
   if (dirty) {
-    write_back(node, above);
+    write_back(node, above, line);
     parent.set_dirty_child(above, false);
   }
   parent.remove_sharer(above, n.child_number);
   parent.set_owned_by_child(above, false);
 }
 
-void CoherentTree::leave_to_memory(NodeId node, Slot above, bool dirty) {
-  if (dirty) write_back(node, above);
+void CoherentTree::leave_to_memory(NodeId node, Slot above, uint64_t line, bool dirty) {
+  if (dirty) write_back(node, above, line);
   if (!directory_at_memory()) return;
   LineDirectory& directory = memory_directory_;
   const uint32_t child = nodes_[node].child_number;
@@ -155,7 +155,7 @@ void CoherentTree::leave_to_tracked(NodeId node, Slot above, uint64_t line, bool
     else if (dirty)  // only without coherence
       cache.set_dirty(directory.data(above), true);
   } else if (dirty) {
-    write_back(node, above);
+    write_back(node, above, line);
   }
   if (has_sharers(directory, above) || directory.data(above) != kNoSlot) return;
   const Slot further = directory.parent_slot(above);
@@ -163,11 +163,8 @@ void CoherentTree::leave_to_tracked(NodeId node, Slot above, uint64_t line, bool
   leave_domain(parent, further, line, false);
 }
 
-void CoherentTree::put_dirty(NodeId node, Slot slot) {
-  if (node == kMemory) {
-    ++memory_.writes;
-    return;
-  }
+void CoherentTree::put_dirty(NodeId node, Slot slot, uint64_t line) {
+  if (node == kMemory) return write_memory(line);
   Cache& cache = caches_[node];
   ++cache.events.write_backs_in;
   if (nodes_[node].holds_directory()) return cache.set_dirty(slot, true);

@@ -18,7 +18,7 @@ bool CoherentTree::remove_from_children(Directory& directory, NodeId parent, Slo
     any_modified = true;
     last_modified_ = child;
     if (data == Data::kMerge) {
-      write_back(child, slot);
+      write_back(child, slot, line);
     } else if (data == Data::kPassThrough) {
       ++caches_[child].events.write_backs_out;
       ++caches_[parent].events.write_backs_in;
@@ -33,13 +33,14 @@ bool CoherentTree::downgrade_owner(Directory& directory, NodeId parent, Slot slo
   bool modified = false;
   for_each_sharer(directory, slot, kNobody, [&](uint32_t child_number) {
     const NodeId child = children_of(parent)[child_number];
-    if (!downgrade_domain(child, directory.line(slot))) return;
+    const uint64_t line = directory.line(slot);
+    if (!downgrade_domain(child, line)) return;
     modified = true;
     last_modified_ = child;
     if (coherence_ == Coherence::kMoesi) {
       directory.set_dirty_child(slot, true);
     } else if (data == Data::kMerge) {
-      write_back(child, slot);
+      write_back(child, slot, line);
     } else {
       ++caches_[child].events.write_backs_out;
       ++caches_[parent].events.write_backs_in;

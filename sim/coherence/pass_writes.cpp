@@ -63,7 +63,7 @@ Slot CoherentTree::take_passed_write(NodeId node, Slot slot, const Request& requ
 
 Slot CoherentTree::pass_write_to_memory(uint32_t child_number, const Request& request, bool keeps) {
   service_ = {static_cast<uint32_t>(levels_), kMemory};
-  ++memory_.writes;
+  write_memory(request.line);
   if (!directory_at_memory()) return kNoSlot;
   memory_.snoops_sent += snoops_at_memory_;
   LineDirectory& directory = memory_directory_;

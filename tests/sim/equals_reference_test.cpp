@@ -1,9 +1,11 @@
 // The fast model equals the reference model to the last counter, over random machines and streams.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <sstream>
+#include <utility>
 
 #include "tests/sim/machines.h"
 #include "tests/sim/reference_model.h"
@@ -49,6 +51,24 @@ void expect_equal(const Statistics& fast, const Statistics& reference) {
   EXPECT_TRUE(fast == reference);
 }
 
+// What a model says that reaches memory.
+class Memory final : public MemoryObserver {
+ public:
+  void memory_access(MemoryAccess access, uint64_t line) override { accesses_.emplace_back(access, line); }
+  // Since the last call.
+  ReferenceModel::MemoryAccesses take() { return std::exchange(accesses_, {}); }
+
+ private:
+  ReferenceModel::MemoryAccesses accesses_;
+};
+
+// Of one reference, whose victims leave in an order of the model's own.
+void expect_same_accesses(ReferenceModel::MemoryAccesses fast, ReferenceModel::MemoryAccesses reference) {
+  std::sort(fast.begin(), fast.end());
+  std::sort(reference.begin(), reference.end());
+  EXPECT_EQ(fast, reference) << "what reached memory";
+}
+
 using MoveLines = void (*)(std::mt19937_64&, const MachineConfig&, std::vector<Reference>&);
 
 void compare(MachineConfig (*make_machine)(std::mt19937_64&), MoveLines move_lines = nullptr) {
@@ -59,8 +79,11 @@ void compare(MachineConfig (*make_machine)(std::mt19937_64&), MoveLines move_lin
     std::mt19937_64 random(seed);
     const MachineConfig machine = make_machine(random);
     SCOPED_TRACE("SIMRUN_TEST_SEED=" + std::to_string(seed) + ", " + describe(machine));
-    Hierarchy fast(machine);
+    Hierarchy fast(machine), watched(machine);
     ReferenceModel reference(machine);
+    Memory memory;
+    const bool watches = everywhere || seed % 4 == 0;
+    watched.tell_of_memory(&memory);
     std::vector<Reference> stream = random_stream(random, machine, 200 + random() % 1500);
     if (move_lines != nullptr) move_lines(random, machine, stream);
     for (size_t i = 0; i < stream.size(); ++i) {
@@ -69,6 +92,12 @@ void compare(MachineConfig (*make_machine)(std::mt19937_64&), MoveLines move_lin
       reference.set_pc(r.address % 7);
       fast.access(r.core, r.kind, r.address, r.bytes);
       reference.access(r.core, r.kind, r.address, r.bytes);
+      if (watches) {
+        watched.set_pc(r.address % 7);
+        watched.access(r.core, r.kind, r.address, r.bytes);
+        expect_same_accesses(memory.take(), reference.take_memory_accesses());
+        if (testing::Test::HasFailure()) return;
+      }
       std::string why;
       if (i % 257 == 0 || everywhere) {
         ASSERT_TRUE(fast.check_invariants(&why)) << why << " after " << i;
@@ -83,6 +112,7 @@ void compare(MachineConfig (*make_machine)(std::mt19937_64&), MoveLines move_lin
     std::string why;
     ASSERT_TRUE(fast.check_invariants(&why)) << why;
     expect_equal(fast.statistics(), reference.statistics());
+    if (watches) expect_equal(watched.statistics(), reference.statistics());
     if (testing::Test::HasFailure()) return;
   }
 }

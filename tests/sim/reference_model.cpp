@@ -226,10 +226,20 @@ ReferenceModel::Grant ReferenceModel::get(Cache* parent, Cache* child, uint32_t 
   return {settle(parent, child, is_write(kind), line).exclusive, false};
 }
 
+void ReferenceModel::read_memory(Access kind, uint64_t line) {
+  ++memory_.reads;
+  memory_accesses_.emplace_back(kind == Access::kPrefetch ? MemoryAccess::kPrefetch : MemoryAccess::kRead, line);
+}
+
+void ReferenceModel::write_memory(uint64_t line) {
+  ++memory_.writes;
+  memory_accesses_.emplace_back(MemoryAccess::kWrite, line);
+}
+
 ReferenceModel::Grant ReferenceModel::get_from_memory(Cache* child, Access kind, uint64_t line) {
   service_level_ = static_cast<uint32_t>(config_.levels.size()), supplier_ = nullptr;
   if (last_level_.size() == 1) {
-    ++memory_.reads;
+    read_memory(kind, line);
     return {!child->write_through, false};
   }
   bool forwarded = false;
@@ -245,7 +255,7 @@ ReferenceModel::Grant ReferenceModel::get_from_memory(Cache* child, Access kind,
     forwarder = is_write(kind) ? nullptr : child;
   }
   const Settled settled = settle(nullptr, child, is_write(kind), line);
-  if (!settled.supplied && !forwarded) ++memory_.reads;
+  if (!settled.supplied && !forwarded) read_memory(kind, line);
   return {settled.exclusive, false};
 }
 
@@ -417,7 +427,7 @@ void ReferenceModel::pass_write(Cache* child, uint32_t core, Access kind, uint64
   snoop(parent);
   if (parent == nullptr) {
     service_level_ = static_cast<uint32_t>(config_.levels.size()), supplier_ = nullptr;
-    ++memory_.writes;
+    write_memory(line);
     if (last_level_.size() > 1 && config_.coherence != Coherence::kNone) {
       take_from_others(nullptr, child, line, true);
       forwarder_[line] = nullptr;
@@ -521,7 +531,7 @@ void ReferenceModel::write_back(Cache* cache, uint64_t line) {
 
 void ReferenceModel::put_dirty(Cache* cache, uint64_t line) {
   if (cache == nullptr) {
-    ++memory_.writes;
+    write_memory(line);
     return;
   }
   ++cache->total().write_backs_in;

@@ -6,9 +6,11 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "sim/build/machine_config.h"
+#include "sim/coherence/coherent_tree.h"
 #include "sim/prefetch/prefetch_unit.h"
 #include "sim/stats/statistics.h"
 #include "tests/sim/reference_replacement.h"
@@ -22,6 +24,9 @@ class ReferenceModel {
   void set_pc(uint64_t pc) { pc_ = pc; }
   void access_line(uint32_t core, Access kind, uint64_t line);
   Statistics statistics() const;
+  using MemoryAccesses = std::vector<std::pair<MemoryAccess, uint64_t>>;
+  // What has reached memory since the last call.
+  MemoryAccesses take_memory_accesses() { return std::exchange(memory_accesses_, {}); }
 
  private:
   struct Cache {
@@ -64,6 +69,8 @@ class ReferenceModel {
   void reference(Cache* cache, uint32_t core, Access kind, uint64_t line);
   // `child` wants the line. Afterwards its parent's domain holds it, exclusively for a write.
   Grant get(Cache* parent, Cache* child, uint32_t core, Access kind, uint64_t line);
+  void read_memory(Access kind, uint64_t line);
+  void write_memory(uint64_t line);
   Grant get_from_memory(Cache* child, Access kind, uint64_t line);
   Grant get_from_not_inclusive(Cache* parent, Cache* child, uint32_t core, Access kind, uint64_t line);
   // What `child`'s wish means for the other children. `exclusive`: what the child may have.
@@ -117,6 +124,7 @@ class ReferenceModel {
   std::map<uint64_t, Cache*> forwarder_;  // MESIF, at memory
   std::vector<CoreStatistics> cores_;
   MemoryStatistics memory_;
+  MemoryAccesses memory_accesses_;
   // The request under way: the level that answered; a cache that handed the line over, or null.
   uint32_t service_level_ = 0, permission_level_ = 0;
   const Cache *supplier_ = nullptr, *last_modified_ = nullptr;

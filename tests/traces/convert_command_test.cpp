@@ -391,6 +391,24 @@ TEST_F(ConvertCommand, RamulatorO3) {
   EXPECT_GE(bubbles + 64, without);  // those behind the last line
 }
 
+TEST_F(ConvertCommand, DramSim3) {
+  std::istringstream in(convert("dramsim3", "s"));
+  // As its Transaction reads itself: a hexadecimal address, a word, a decimal cycle.
+  for (size_t number = 0; number < instructions_.size(); ++number)
+    for (const Reference& r : instructions_[number].references)
+      for (const char* word : {reads(r) ? "READ" : nullptr, writes(r) ? "WRITE" : nullptr}) {
+        if (word == nullptr) continue;
+        uint64_t address, cycle;
+        std::string op;
+        ASSERT_TRUE(in >> std::hex >> address >> op >> std::dec >> cycle);
+        ASSERT_EQ(op, word);
+        ASSERT_EQ(address, r.address);
+        ASSERT_EQ(cycle, number);
+      }
+  std::string rest;
+  EXPECT_FALSE(in >> rest);
+}
+
 // The protobuf wire format by hand: varints and length-delimited fields, as src/proto/packet.proto of gem5 names them.
 TEST_F(ConvertCommand, Gem5) {
   const std::string bytes = convert("gem5", "g.trc");

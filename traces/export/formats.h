@@ -16,6 +16,10 @@ class Exporter : public Visitor {
   virtual void finish() {}
   // References that the format has no room for.
   uint64_t left_out() const { return left_out_; }
+  // Of a format that takes references alone, which come as those of begun strings: how many instructions without any lie between
+  // them; whether prefetches have a word of their own.
+  virtual void pass_instructions(uint64_t /*count*/) {}
+  virtual bool tells_prefetches() const { return false; }
   bool on_begun_string(const InstructionRecord& i) override {
     left_out_ += i.references.size();
     return true;
@@ -28,6 +32,7 @@ class Exporter : public Visitor {
 struct ExportOptions {
   bool count_iterations = false;  // champsim: a record for each iteration of a repeated string instruction
   bool all_code_is_known = true;  // drmemtrace: its type promises encodings
+  bool behind_caches = false;     // references are what caches ask of memory: a line that is written need not be read
 };
 
 struct ExportFormat {
@@ -35,6 +40,7 @@ struct ExportFormat {
   const char* ending;  // of a file that nobody named
   const char* summary;
   bool single_thread;  // the format knows no threads: one has to be chosen when there are several
+  bool takes_references_alone;
   std::unique_ptr<Exporter> (*make)(CompressedOutput& out, const ExportOptions& options);
 };
 std::span<const ExportFormat> export_formats();
@@ -47,6 +53,7 @@ std::unique_ptr<Exporter> make_din_exporter(CompressedOutput& out, const ExportO
 std::unique_ptr<Exporter> make_drmemtrace_exporter(CompressedOutput& out, const ExportOptions& options);
 std::unique_ptr<Exporter> make_ramulator_load_store_exporter(CompressedOutput& out, const ExportOptions& options);
 std::unique_ptr<Exporter> make_ramulator_o3_exporter(CompressedOutput& out, const ExportOptions& options);
+std::unique_ptr<Exporter> make_dramsim3_exporter(CompressedOutput& out, const ExportOptions& options);
 std::unique_ptr<Exporter> make_gem5_exporter(CompressedOutput& out, const ExportOptions& options);
 std::unique_ptr<Exporter> make_csv_exporter(CompressedOutput& out, const ExportOptions& options);
 std::unique_ptr<Exporter> make_text_exporter(CompressedOutput& out, const ExportOptions& options);

@@ -1,6 +1,7 @@
-// Formats that list references: DineroIV's din, and the two of Ramulator 2.
+// Formats that list references: DineroIV's din, the two of Ramulator 2, and DRAMSim3's.
 #include <fmt/format.h>
 
+#include <deque>
 #include <iterator>
 #include <string_view>
 
@@ -47,22 +48,29 @@ class ListExporter final : public Exporter {
 };
 
 // BUBBLES LOAD [STORE], decimal: instructions without references, then a load, then what is written. A store that follows
-// no load brings its line in first, as a cache that allocates on writes does: it is load and store of one line.
+// no load brings its line in first, as a cache that allocates on writes does: it is load and store of one line. Behind caches it
+// waits for the next load.
 class O3Exporter final : public Exporter {
  public:
-  explicit O3Exporter(CompressedOutput& out) : out_(out) {}
+  O3Exporter(CompressedOutput& out, bool behind_caches) : out_(out), behind_caches_(behind_caches) {}
   bool on_instruction(const InstructionRecord& i) override {
-    if (!references(i)) {
-      put();
-      ++bubbles_;
-    }
+    if (!references(i)) pass_instructions(1);
     return true;
+  }
+  void pass_instructions(uint64_t count) override {
+    if (count == 0) return;
+    put();
+    bubbles_ += count;
   }
   bool on_begun_string(const InstructionRecord& i) override {
     references(i);
     return true;
   }
-  void finish() override { put(); }
+  void finish() override {
+    put();
+    left_out_ += waiting_.size();
+    waiting_.clear();
+  }
 
  private:
   // Whether there are any.
@@ -81,6 +89,7 @@ class O3Exporter final : public Exporter {
     load_ = address;
   }
   void store(uint64_t address) {
+    if (!pending_ && behind_caches_) return waiting_.push_back(address);
     if (!pending_) load_ = address;
     out_.write(fmt::format("{} {} {}\n", bubbles_, load_, address));
     pending_ = false;
@@ -88,14 +97,41 @@ class O3Exporter final : public Exporter {
   }
   void put() {
     if (!pending_) return;
+    if (!waiting_.empty()) {
+      const uint64_t address = waiting_.front();
+      waiting_.pop_front();
+      return store(address);
+    }
     out_.write(fmt::format("{} {}\n", bubbles_, load_));
     pending_ = false;
     bubbles_ = 0;
   }
 
   CompressedOutput& out_;
+  const bool behind_caches_;
   uint64_t bubbles_ = 0, load_ = 0;
   bool pending_ = false;
+  std::deque<uint64_t> waiting_;  // stores without a load
+};
+
+// ADDRESS READ|WRITE CYCLE. A trace has no time: instruction N is in cycle N.
+class DramSim3Exporter final : public Exporter {
+ public:
+  explicit DramSim3Exporter(CompressedOutput& out) : out_(out) {}
+  bool on_instruction(const InstructionRecord& i) override { return on_begun_string(i); }
+  bool on_begun_string(const InstructionRecord& i) override {
+    for (const MemoryReference& r : i.references) {
+      if (reads(r.kind)) put(r.address, "READ", i.number);
+      if (writes(r.kind)) put(r.address, "WRITE", i.number);
+      left_out_ += !reads(r.kind) && !writes(r.kind);
+    }
+    return true;
+  }
+
+ private:
+  void put(uint64_t address, std::string_view what, uint64_t cycle) { out_.write(fmt::format("{:#x} {} {}\n", address, what, cycle)); }
+
+  CompressedOutput& out_;
 };
 
 }  // namespace
@@ -106,8 +142,11 @@ std::unique_ptr<Exporter> make_din_exporter(CompressedOutput& out, const ExportO
 std::unique_ptr<Exporter> make_ramulator_load_store_exporter(CompressedOutput& out, const ExportOptions&) {
   return std::make_unique<ListExporter>(out, kRamulatorLoadStore);
 }
-std::unique_ptr<Exporter> make_ramulator_o3_exporter(CompressedOutput& out, const ExportOptions&) {
-  return std::make_unique<O3Exporter>(out);
+std::unique_ptr<Exporter> make_ramulator_o3_exporter(CompressedOutput& out, const ExportOptions& options) {
+  return std::make_unique<O3Exporter>(out, options.behind_caches);
+}
+std::unique_ptr<Exporter> make_dramsim3_exporter(CompressedOutput& out, const ExportOptions&) {
+  return std::make_unique<DramSim3Exporter>(out);
 }
 
 }  // namespace simrun::traces

@@ -24,6 +24,7 @@ class CsvExporter final : public Exporter {
     rows_.clear();
     return true;
   }
+  bool tells_prefetches() const override { return true; }
 
  private:
   void row(const InstructionRecord& i, std::string_view kind, uint64_t address, uint32_t bytes) {
