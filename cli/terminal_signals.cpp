@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <ctime>
 #include <initializer_list>
 
 namespace simrun::cli {
@@ -24,16 +25,24 @@ void wake() {
   if (channel::Doorbell* bell = watched_bell.load()) bell->ring();
 }
 
-// Not from the terminal, whose signals reach the program without us.
+bool is_terminals(int signal) {
+  return signal == SIGINT || signal == SIGQUIT || signal == SIGHUP || signal == SIGWINCH || signal == SIGCONT;
+}
+
+// Not from the terminal, whose signals reach the program without us, but for a hang-up: that one is for the leader of the session, which
+// natively the program is. An alarm may have been set before the exec of simrun.
 void pass_on(int signal, siginfo_t* info, void*) {
   const int saved = errno;
-  // SI_USER: kill(2); the terminal's own come from the kernel (SI_KERNEL) and reach the whole group.
-  const bool for_us_only = info->si_code == SI_USER || info->si_code == SI_QUEUE || info->si_code == SI_TKILL;
-  if (for_us_only) {
-    if (host::Family* family = watched_family.load())
-      family->forward_signal(signal);
-    else
+  const bool sent = info->si_code == SI_USER || info->si_code == SI_QUEUE || info->si_code == SI_TKILL;   // by kill(2) and the like
+  const bool own = sent && info->si_pid == getpid();                                                     // abort()
+  const bool hung_up = signal == SIGHUP && info->si_code == SI_KERNEL && getsid(0) == getpid();
+  if (!own && (sent || hung_up || !is_terminals(signal))) {
+    if (host::Family* family = watched_family.load()) {
+      const sigval* const value = info->si_code == SI_QUEUE ? &info->si_value : nullptr;
+      if (!family->main_has_signal(signal, sent ? info->si_pid : 0)) family->forward_signal(signal, value);
+    } else {
       held_back = signal;
+    }
   }
   wake();
   errno = saved;
@@ -44,7 +53,18 @@ void on_end_request(int signal, siginfo_t* info, void* context) {
   pass_on(signal, info, context);
 }
 
-void on_child(int, siginfo_t*, void*) { wake(); }
+void on_child(int, siginfo_t* info, void*) {
+  const int saved = errno;
+  wake();
+  host::Family* const family = watched_family.load();
+  if (family != nullptr && info->si_code == CLD_STOPPED && family->main_stopped_by() != 0) {
+    // Who waits for us waits for the program. What stopped our whole group has been, or is about to be, continued.
+    const timespec moment{0, 2'000'000};
+    nanosleep(&moment, nullptr);
+    if (const int signal = family->main_stopped_by()) kill(getpid(), signal);
+  }
+  errno = saved;
+}
 
 void install(int signal, void (*handler)(int, siginfo_t*, void*)) {
   struct sigaction action {};
@@ -62,7 +82,9 @@ void install_signal_handlers() {
     // What is ignored (by nohup, or in the background of a script) ends nothing of ours; the program may handle it.
     install(signal, before.sa_handler == SIG_IGN ? pass_on : on_end_request);
   }
-  for (int signal : {SIGUSR1, SIGUSR2, SIGWINCH}) install(signal, pass_on);
+  for (int signal : {SIGUSR1, SIGUSR2, SIGWINCH, SIGALRM, SIGVTALRM, SIGPROF, SIGIO, SIGURG, SIGPWR, SIGSTKFLT, SIGABRT, SIGCONT})
+    install(signal, pass_on);
+  for (int signal = SIGRTMIN; signal <= SIGRTMAX; ++signal) install(signal, pass_on);
 }
 
 void watch(host::Family& family, channel::Doorbell& bell) {

@@ -1,7 +1,8 @@
-// What signals at simrun mean. From the terminal (Ctrl-C, Ctrl-\, hang-up) they reach the program too, which is in the
+// What signals at simrun mean. From the terminal (Ctrl-C, Ctrl-\) they reach the program too, which is in the
 // same process group: nothing to do but to survive and report. Sent to simrun by someone's kill(2), they are passed on
-// to the program, as are SIGUSR1, SIGUSR2 and SIGWINCH; a signal that simrun found ignored (nohup, `&` in a script) too,
-// and does nothing else. SIGCHLD wakes the consumer, so that the end of the program is noticed at once.
+// to the program, as are all others but faults', those that stop, SIGPIPE, SIGXCPU and SIGXFSZ, unless they were sent to the group and it has them
+// already; a signal that simrun found ignored (nohup, `&` in a script) too, and does nothing else; and a hang-up, if simrun leads the
+// session. When the program is stopped, simrun stops too, for who waits for it to see. SIGCHLD wakes the consumer, so that the end of the program is noticed at once.
 #pragma once
 
 #include <sys/types.h>

@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <climits>
 #include <cstdlib>
@@ -23,6 +24,7 @@
 #include <fstream>
 #include <map>
 #include <set>
+#include <string_view>
 
 #include "base/user_error.h"
 #include "instr/host/attach.h"
@@ -115,9 +117,11 @@ std::optional<int> wait_for_stop(pid_t pid, bool keeps_end) {
 Family::Family(LaunchOptions options) : options_(std::move(options)) {
   Launched first = launch(options_);
   main_pid_ = first.pid;
+  main_status_file_ = FileDescriptor(open(fmt::format("/proc/{}/status", main_pid_).c_str(), O_RDONLY | O_CLOEXEC));
   warnings_ = first.warnings;
   std::vector<border::MappedFile> files = std::move(first.files);
   add(std::make_unique<Target>(std::move(first)), {}, std::move(files));
+  main_header_ = &(*this)[main_].header();
 }
 
 Family::Family(LaunchOptions options, const std::vector<pid_t>& processes, Guardian* guardian) : options_(std::move(options)), attached_(true) {
@@ -446,7 +450,7 @@ bool Family::take_image(Watched& w) {
       add(std::make_unique<Target>(pid, std::move(image.mapping), was_main ? Target::Relation::kChild : Target::Relation::kStranger,
                                    std::move(process)),
           birth, std::move(image.files));
-      if (was_main) main_ = size() - 1;
+      if (was_main) main_ = size() - 1, main_header_ = &(*this)[main_].header();
       taken = true;
     } catch (const UserError& error) {
       if (!is_going(pid)) warnings_.push_back(fmt::format("process {} ({}) is not followed: {}", pid, base_name(link_of(fmt::format("/proc/{}/exe", pid))), error.what()));
@@ -530,8 +534,37 @@ bool Family::main_runs() {
   return false;
 }
 
-void Family::forward_signal(int signal) {
-  if (!main_ended_ && !attached_) kill(main_pid_, signal);
+void Family::forward_signal(int signal, const sigval* value) {
+  if (main_ended_ || attached_) return;
+  if (value == nullptr || sigqueue(main_pid_, signal, *value) != 0) kill(main_pid_, signal);
+}
+
+int Family::main_stopped_by() const {
+  if (main_ended_ || attached_) return 0;
+  siginfo_t info{};
+  const bool stopped = waitid(P_PID, static_cast<id_t>(main_pid_), &info, WSTOPPED | WNOHANG | WNOWAIT) == 0 && info.si_pid == main_pid_;
+  return stopped && info.si_code == CLD_STOPPED ? info.si_status : 0;
+}
+
+bool Family::main_has_signal(int signal, pid_t sender) const {
+  if (sender == main_pid_) return true;
+  const timespec millisecond{0, 1'000'000};   // whoever signals a group is not through with it when the first in it hears of it
+  nanosleep(&millisecond, nullptr);
+  char text[4096];
+  const ssize_t bytes = pread(main_status_file_.get(), text, sizeof text - 1, 0);
+  text[std::max<ssize_t>(bytes, 0)] = 0;
+  constexpr std::string_view kPending = "\nShdPnd:\t";   // proc_pid_status(5): of the process, hexadecimal
+  uint64_t pending = 0;
+  if (const char* const at = strstr(text, kPending.data())) std::from_chars(at + kPending.size(), text + sizeof text, pending, 16);
+  if ((pending >> (signal - 1) & 1) != 0) return true;
+  const border::ProcessHeader* const header = main_header_.load();
+  if (header == nullptr || static_cast<uint32_t>(signal) >= border::kSignalArrivals) return false;
+  constexpr int64_t kTogether = 200'000'000;
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  const border::SignalArrival& arrival = header->arrivals[signal];
+  const int64_t time = arrival.time.load(std::memory_order_acquire);
+  return time != 0 && arrival.sender.load(std::memory_order_relaxed) == sender && now.tv_sec * 1'000'000'000 + now.tv_nsec - time < kTogether;
 }
 
 }  // namespace simrun::host

@@ -2,6 +2,7 @@
 // through their headers; images on their way are watched by ptrace until their exec. One thread owns it: the one that launched.
 #pragma once
 
+#include <signal.h>
 #include <sys/types.h>
 
 #include <atomic>
@@ -15,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "instr/host/file_descriptor.h"
 #include "instr/host/launch.h"
 #include "instr/host/target.h"
 
@@ -73,7 +75,13 @@ class Family {
   // The launched process, whatever it executes: its end is the end of the run. Attached: any of them.
   bool main_runs();
   int wait_status() const { return main_status_; }
-  void forward_signal(int signal);   // async-signal-safe; nothing when attached
+  // Async-signal-safe; nothing when attached. `value`: of a signal that was queued with one.
+  void forward_signal(int signal, const sigval* value = nullptr);
+  // Async-signal-safe, takes a millisecond. The launched process has got this signal by itself from `sender` (0: the kernel), or will; or sent
+  // it itself, to its process group.
+  bool main_has_signal(int signal, pid_t sender) const;
+  // Async-signal-safe. The signal by which the launched process has been stopped, as its parent is to hear; 0: it has not.
+  int main_stopped_by() const;
 
   const std::vector<std::string>& warnings() const { return warnings_; }
   // Programs that processes of ours executed and that run natively, and processes that left the engine to be traced.
@@ -132,6 +140,8 @@ class Family {
   std::set<pid_t> stays_;   // could not leave
   std::map<pid_t, int64_t> missing_since_;                         // milliseconds, of announced children that nobody has seen
   pid_t main_pid_ = 0;
+  FileDescriptor main_status_file_;   // in /proc
+  std::atomic<const border::ProcessHeader*> main_header_ = nullptr;
   uint32_t main_ = 0;
   int main_status_ = 0;
   bool main_ended_ = false;

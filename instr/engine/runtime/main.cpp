@@ -30,6 +30,7 @@
 #include "instr/engine/syscalls/resource_limits.h"
 #include "instr/engine/syscalls/watch_mappings.h"
 #include "instr/engine/translate/address_space.h"
+#include "instr/engine/translate/code_access.h"
 #include "instr/engine/translate/superblock.h"
 #include "instr/engine/threads/attached.h"
 #include "instr/engine/threads/identity.h"
@@ -184,6 +185,7 @@ void remove_blanket() {
     return g_routines.copy(&byte, reinterpret_cast<const void*>(raw(at)), 1) != 0;
   };
   g_narrow_branches = !is_intel();
+  g_has_protection_keys = has_feature(7, 'c', 4);
   start_descriptor_tables();
   start_code_table({h.mode, h.elide_words != 0, std::clamp(h.max_superblock_instructions, 1u, kMaxSuperblockInstructions),
                     has_feature(7, 'b', 30), has_feature(7, 'b', 8), g_routines.leave, h.watch_calls == 1 ? &h.watched : nullptr,

@@ -16,6 +16,7 @@
 #include "instr/engine/runtime/single_step.h"
 #include "instr/engine/signals/signals.h"
 #include "instr/engine/translate/address_space.h"
+#include "instr/engine/translate/code_access.h"
 
 namespace simrun::engine {
 namespace {
@@ -246,7 +247,11 @@ bool do_uncopied_instruction(ThreadContext* c) {
   ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
   ZydisDecoderEnableMode(&decoder, ZYDIS_DECODER_MODE_AMD_BRANCHES, g_narrow_branches);
   Uncopied u;
-  if (available == 0 || !read_app(code, c->app.pc, available) ||
+  const auto read = [&] {
+    const CodeAccess access;
+    return available != 0 && read_app(code, c->app.pc, available);
+  };
+  if (!read() ||
       !ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, code, available, &u.insn, u.operands)))
     return false;   // it has changed meanwhile: translated again
   if (u.insn.meta.branch_type != ZYDIS_BRANCH_TYPE_NONE && !u.is_far() && u.insn.mnemonic != ZYDIS_MNEMONIC_XBEGIN) return narrow_branch(c, u);

@@ -17,6 +17,7 @@
 #include "instr/engine/signals/actions.h"
 #include "instr/engine/signals/vector_frame.h"
 #include "instr/engine/translate/address_space.h"
+#include "instr/engine/translate/code_access.h"
 
 namespace simrun::engine {
 namespace {
@@ -392,6 +393,7 @@ void raise_general_protection(ThreadContext* c, uint64_t error) {
 }
 
 void raise_not_executable(ThreadContext* c) {
+  const CodeAccess access;
   uint32_t executable, readable;
   bool mapped;   // the first byte that is not executable
   {

@@ -2,7 +2,9 @@
 // records, and arranges that the thread comes to the dispatcher.
 #include <linux/perf_event.h>
 
+#include <csignal>
 #include <cstring>
+#include <ctime>
 #include <mutex>
 
 #include "base/check.h"
@@ -19,6 +21,7 @@
 #include "instr/engine/instrument/log.h"
 #include "instr/engine/instrument/ring_writer.h"
 #include "instr/engine/signals/actions.h"
+#include "instr/engine/translate/code_access.h"
 #include "instr/engine/translate/superblock.h"
 
 namespace simrun::engine {
@@ -47,9 +50,22 @@ void describe(PendingSignal& p, const siginfo_t& info, const KernelUcontext& u, 
   p.cr2 = u.cr2;
 }
 
+// For simrun not to pass on what came here too (cli/terminal_signals.h).
+void note_arrival(int number, const siginfo_t& info) {
+  const bool sent = info.si_code == SI_USER || info.si_code == SI_QUEUE || info.si_code == SI_TKILL;
+  const bool hung_up = number == SIGHUP && info.si_code == SI_KERNEL;
+  if (!sent && !hung_up) return;
+  timespec now{};
+  raw_syscall(SYS_clock_gettime, CLOCK_MONOTONIC, word(&now));
+  border::SignalArrival& arrival = g_process.header->arrivals[number];
+  arrival.sender.store(sent ? info.si_pid : 0, std::memory_order_relaxed);
+  arrival.time.store(now.tv_sec * 1'000'000'000 + now.tv_nsec, std::memory_order_release);
+}
+
 // One signal at a time: the kernel blocks all others until this one is delivered (deliver_signal sets the mask).
 void record(ThreadContext* c, int number, const siginfo_t* info, KernelUcontext* u, bool fault) {
   CHECK(c->pending.number.load() == 0);
+  note_arrival(number, *info);
   describe(c->pending, *info, *u, fault);
   c->app_mask = own_mask(u->mask);
   if (c->open_to_faults != 0) c->app_mask |= 1ull << (SIGSEGV - 1);
@@ -211,6 +227,7 @@ bool has_lost_stack_segment(int number, const siginfo_t& info, const KernelUcont
 }  // namespace
 
 uint64_t handle_signal(int number, siginfo_t* info, KernelUcontext* u) {
+  const CodeAccess access;   // a read that fails here would be the end: its signal is blocked
   ThreadContext* c = current_context();
   const bool lost_stack_segment = has_lost_stack_segment(number, *info, *u);
   if (lost_stack_segment) u->ss = kUserData;

@@ -37,17 +37,11 @@ Halt halted_by(const ThreadContext* c, uint64_t number) {
   return {static_cast<uint64_t>(whom), signal == SIGSTOP};
 }
 
-// By /proc, without allocating. Where that says nothing, too.
+// Where /proc says nothing, too.
 bool has_stopped(uint64_t tid) {
-  char text[512];
-  std::snprintf(text, sizeof text, "/proc/%lu/stat", tid);
-  const int64_t file = raw_syscall(SYS_openat, static_cast<uint64_t>(AT_FDCWD), word(text), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return true;
-  const int64_t bytes = raw_syscall(SYS_read, static_cast<uint64_t>(file), word(text), sizeof text);
-  raw_syscall(SYS_close, static_cast<uint64_t>(file));
-  const std::string_view stat(text, static_cast<size_t>(std::max<int64_t>(bytes, 0)));
-  const size_t state = stat.rfind(')') + 2;  // behind the name
-  return state >= stat.size() || stat[state] == 'T' || stat[state] == 't';
+  char text[kStatBytes];
+  const std::string_view stat = read_stat(tid, text);
+  return stat.empty() || stat[0] == 'T' || stat[0] == 't';
 }
 
 // A signal takes a moment to reach who runs on another processor. Bounded: a tracer can keep the dying from it, and
@@ -59,6 +53,18 @@ void wait_for_halt(uint64_t tid, bool stops) {
 }
 
 }  // namespace
+
+std::string_view read_stat(uint64_t tid, std::span<char, kStatBytes> memory) {
+  char path[32];
+  std::snprintf(path, sizeof path, "/proc/%lu/stat", tid);
+  const int64_t file = raw_syscall(SYS_openat, static_cast<uint64_t>(AT_FDCWD), word(path), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return {};
+  const int64_t bytes = raw_syscall(SYS_read, static_cast<uint64_t>(file), word(memory.data()), memory.size());
+  raw_syscall(SYS_close, static_cast<uint64_t>(file));
+  const std::string_view stat(memory.data(), static_cast<size_t>(std::max<int64_t>(bytes, 0)));
+  const size_t state = stat.rfind(')') + 2;
+  return state < stat.size() ? stat.substr(state) : std::string_view();
+}
 
 ThreadContext* sharer(const ThreadContext* caller, uint64_t tid) {
   const uint32_t slots = g_process.header->slots_used.load();

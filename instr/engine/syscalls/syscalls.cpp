@@ -31,6 +31,7 @@
 #include "instr/engine/syscalls/process_files.h"
 #include "instr/engine/syscalls/resource_limits.h"
 #include "instr/engine/syscalls/seccomp.h"
+#include "instr/engine/syscalls/signal_to_parent.h"
 #include "instr/engine/syscalls/traced_registers.h"
 #include "instr/engine/syscalls/user_dispatch.h"
 #include "instr/engine/syscalls/watch_mappings.h"
@@ -133,6 +134,7 @@ bool watched_call(ThreadContext* c, uint64_t number) {
   const uint64_t arguments[] = {c->app.gpr[kRdi], c->app.gpr[kRsi], c->app.gpr[kRdx], c->app.gpr[kR10], c->app.gpr[kR8], c->app.gpr[kR9]};
   int64_t result;
   if (answer_mapping_call(c, number, result) || answer_limit_call(c, number, result) || answer_halting_call(c, number, result) ||
+      answer_signal_to_parent(c, number, result) ||
       refuse_fork_events(number, arguments, result)) {
     set_result(c, result);
     report_change(c, number, arguments);

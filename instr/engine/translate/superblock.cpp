@@ -3,16 +3,19 @@
 #include <emmintrin.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "instr/border/shared_memory.h"
 #include "instr/engine/decode/form_cache.h"
 #include "instr/engine/decode/known_forms.h"
 #include "instr/engine/translate/address_space.h"
+#include "instr/engine/translate/code_access.h"
 
 namespace simrun::engine {
 
 bool g_traps_tsc;
 bool (*g_can_read)(AppAddress at);
+bool g_has_protection_keys;
 
 namespace {
 
@@ -89,11 +92,17 @@ void form_superblock(AppAddress pc, uint32_t max_instructions, DecodedSuperblock
   AppAddress at = pc;
   const AppAddress end = pc + executable_bytes(pc, 15 * kMaxSuperblockInstructions);
   AppAddress read_to = pc;
+  std::optional<CodeAccess> access;
   while (out.count < max_instructions && at < end) {
     Instruction& i = out.instructions[out.count];
     auto available = static_cast<uint32_t>(end - at < 15 ? end - at : 15);
     if (read_to < at + available) {
-      available = readable_bytes(at, available);
+      const uint32_t wanted = available;
+      available = readable_bytes(at, wanted);
+      if (available < wanted && !access) {
+        access.emplace();
+        available = readable_bytes(at, wanted);
+      }
       if (available == 0) break;
       read_to = next_page(at + (available - 1));
     }

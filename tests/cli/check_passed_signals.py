@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+"""check_passed_signals.py SIMRUN: signals that reach simrun's process mean what they would mean natively.
+
+Each program runs natively and under simrun, in a session of its own: a signal to its process group comes to it once, whoever sends it; one to
+simrun alone is passed on, whichever, with its value; one that it sends to its parent comes to who started simrun; an alarm set before the exec comes;
+who waits for it sees it stop, and lets it go on; a terminal that hangs up ends the leader of its session."""
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+
+simrun = sys.argv[1]
+SIGNALS = [signal.SIGUSR1, signal.SIGUSR2, signal.SIGHUP, signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGWINCH]
+WAYS = {'natively': [], 'null': [simrun, '-q', '--mode', 'null', '--'], 'trace': [simrun, '-q', '--mode', 'trace', '--']}
+PYTHON = '/usr/bin/python3'
+COUNTING = '''
+import os, signal, sys, time
+seen = []
+for s in map(int, sys.argv[1:]):
+    signal.signal(s, lambda s, f: seen.append(s))
+def pause():
+    end = time.time() + 0.1
+    while time.time() < end:
+        time.sleep(0.01)
+'''
+TO_GROUP = COUNTING + '''
+for s in map(int, sys.argv[1:]):
+    os.kill(0, s)
+    pause()
+    if os.fork() == 0:
+        signal.signal(s, signal.SIG_IGN)
+        os.kill(0, s)
+        os._exit(0)
+    os.wait()
+    pause()
+print(sorted(seen))
+'''
+FROM_OUTSIDE = COUNTING + '''
+print('ready', flush=True)
+sys.stdin.readline()
+pause()
+print(sorted(seen))
+'''
+OTHERS = [signal.SIGALRM, signal.SIGVTALRM, signal.SIGPROF, signal.SIGIO, signal.SIGURG, signal.SIGPWR, signal.SIGABRT, signal.SIGCONT,
+          signal.SIGRTMIN, signal.SIGRTMIN + 3, signal.SIGRTMAX]
+STOPS = """
+import os, signal
+signal.signal(signal.SIGCONT, lambda s, f: None)
+print('before', flush=True)
+os.kill(os.getpid(), signal.SIGSTOP)
+print('after', flush=True)
+os.kill(os.getpid(), signal.SIGTSTP)
+print('end', flush=True)
+"""
+# Natively the second signal would end it.
+ONCE = '''
+import os, signal, time
+told = []
+def handler(s, f):
+    signal.signal(s, signal.SIG_DFL)
+    told.append(s)
+signal.signal(signal.SIGTERM, handler)
+os.kill(0, signal.SIGTERM)
+end = time.time() + 0.1
+while time.time() < end:
+    time.sleep(0.01)
+print(told)
+'''
+HANGS_UP = '''
+import os, signal, time
+signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+child = os.fork()
+if child == 0:
+    os.setpgid(0, 0)
+    os.tcsetpgrp(0, os.getpgrp())
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    os.write(1, b'READY')
+    time.sleep(20)
+    os._exit(0)
+os.waitpid(child, 0)
+'''
+
+
+def start(way, program, *arguments):
+    return subprocess.Popen(WAYS[way] + [PYTHON, '-c', program, *map(str, arguments)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                            start_new_session=True)
+
+
+def check(what, way, got, expected):
+    assert got == expected, (what, way, got, expected)
+
+
+def numbers():
+    return [int(s) for s in SIGNALS]
+
+
+for way in WAYS:
+    twice = sorted(numbers() * 2)
+    program = start(way, TO_GROUP, *numbers())
+    check('to the group', way, (program.communicate(timeout=100)[0], program.returncode), (f'{twice}\n', 0))
+
+    for send in os.kill, os.killpg:
+        program = start(way, FROM_OUTSIDE, *numbers())
+        check(send.__name__, way, program.stdout.readline(), 'ready\n')
+        for s in numbers():
+            send(program.pid, s)
+            time.sleep(0.1)
+        check(send.__name__, way, (program.communicate('\n', timeout=100)[0], program.returncode), (f'{sorted(numbers())}\n', 0))
+
+    program = start(way, FROM_OUTSIDE, *map(int, OTHERS))
+    check('others', way, program.stdout.readline(), 'ready\n')
+    for s in OTHERS:
+        os.kill(program.pid, s)
+        time.sleep(0.05)
+    check('others', way, (program.communicate('\n', timeout=100)[0], program.returncode), (f'{sorted(map(int, OTHERS))}\n', 0))
+
+    program = subprocess.Popen(['/usr/bin/perl', '-e', 'alarm 1; exec @ARGV', *WAYS[way], '/bin/sleep', '30'], start_new_session=True)
+    check('alarm', way, program.wait(timeout=20), -signal.SIGALRM)
+
+    program = start(way, STOPS)
+    for expected in signal.SIGSTOP, signal.SIGTSTP:
+        status = os.waitpid(program.pid, os.WUNTRACED)[1]
+        # Of a session without a terminal, whose group is orphaned, SIGTSTP stops nobody.
+        if expected == signal.SIGSTOP:
+            check('stop', way, os.WIFSTOPPED(status) and os.WSTOPSIG(status), expected)
+            os.kill(program.pid, signal.SIGCONT)
+        else:
+            check('end', way, (os.waitstatus_to_exitcode(status), program.stdout.read()), (0, 'before\nafter\nend\n'))
+    program.returncode = 0
+
+    for _ in range(5):
+        program = start(way, ONCE)
+        check('once', way, (program.communicate(timeout=100)[0], program.returncode), ('[15]\n', 0))
+
+    # A script that ends its children, and the same that means its parent.
+    heard = []
+    signal.signal(signal.SIGUSR1, lambda s, f: heard.append(s))
+    signal.signal(signal.SIGTERM, lambda s, f: heard.append(s))
+    program = subprocess.run(WAYS[way] + ['/bin/sh', '-c', 'trap "" TERM; kill 0; sleep 0.1; echo survived'], stdout=subprocess.PIPE, text=True,
+                             start_new_session=True, timeout=100)
+    check('kill 0', way, (program.stdout, program.returncode, heard), ('survived\n', 0, []))
+    program = subprocess.run(WAYS[way] + [PYTHON, '-c', f'import os; os.kill(os.getppid(), {int(signal.SIGUSR1)}); print("on")'],
+                             stdout=subprocess.PIPE, text=True, start_new_session=True, timeout=100)
+    check('to the parent', way, (program.stdout, program.returncode, heard), ('on\n', 0, [signal.SIGUSR1]))
+
+    pid, terminal = pty.fork()
+    if pid == 0:
+        words = WAYS[way] + [PYTHON, '-c', HANGS_UP]
+        os.execv(words[0], words)
+    text = b''
+    while b'READY' not in text:
+        text += os.read(terminal, 100)
+    time.sleep(0.3)
+    os.close(terminal)
+    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    check('hang-up', way, status, -signal.SIGHUP)
+    print(f'{way}: as natively')
