@@ -102,7 +102,7 @@ StreamConsumer::StreamConsumer(host::Family& family, Progress& progress, const P
       wait_for_children_(options.wait_for_children),
       limits_(options.attach),
       diagnosis_(options.engine_log, options.perf_map) {
-  watch(family_, bell_);
+  watch(family_, bell_, guardian_);
 }
 
 bool StreamConsumer::ended() {

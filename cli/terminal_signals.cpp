@@ -18,6 +18,7 @@ namespace {
 // All are read by signal handlers. The pointers are set and cleared by the main thread only.
 std::atomic<host::Family*> watched_family{nullptr};
 std::atomic<channel::Doorbell*> watched_bell{nullptr};
+std::atomic<host::Guardian*> watched_guardian{nullptr};
 std::atomic<int> seen{0};
 std::atomic<int> held_back{0};  // a signal to pass on that came before there was a program
 
@@ -34,7 +35,8 @@ bool is_terminals(int signal) {
 void pass_on(int signal, siginfo_t* info, void*) {
   const int saved = errno;
   const bool sent = info->si_code == SI_USER || info->si_code == SI_QUEUE || info->si_code == SI_TKILL;   // by kill(2) and the like
-  const bool own = sent && info->si_pid == getpid();                                                     // abort()
+  const host::Guardian* const guardian = watched_guardian.load();
+  const bool own = sent && (info->si_pid == getpid() || (guardian != nullptr && info->si_pid == guardian->pid()));   // abort(); to go on
   const bool hung_up = signal == SIGHUP && info->si_code == SI_KERNEL && getsid(0) == getpid();
   if (!own && (sent || hung_up || !is_terminals(signal))) {
     if (host::Family* family = watched_family.load()) {
@@ -61,7 +63,9 @@ void on_child(int, siginfo_t* info, void*) {
     // Who waits for us waits for the program. What stopped our whole group has been, or is about to be, continued.
     const timespec moment{0, 2'000'000};
     nanosleep(&moment, nullptr);
-    if (const int signal = family->main_stopped_by()) kill(getpid(), signal);
+    host::Guardian* const guardian = watched_guardian.load();
+    const int signal = family->main_stopped_by();
+    if (signal != 0 && guardian != nullptr && guardian->continue_with(family->main_pid())) kill(getpid(), signal);
   }
   errno = saved;
 }
@@ -87,7 +91,8 @@ void install_signal_handlers() {
   for (int signal = SIGRTMIN; signal <= SIGRTMAX; ++signal) install(signal, pass_on);
 }
 
-void watch(host::Family& family, channel::Doorbell& bell) {
+void watch(host::Family& family, channel::Doorbell& bell, host::Guardian* guardian) {
+  watched_guardian = guardian;
   watched_bell = &bell;
   watched_family = &family;
   install(SIGCHLD, on_child);
@@ -96,6 +101,7 @@ void watch(host::Family& family, channel::Doorbell& bell) {
 
 void watch_nothing() {
   watched_family = nullptr;
+  watched_guardian = nullptr;
   watched_bell = nullptr;
 }
 

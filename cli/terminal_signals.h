@@ -9,6 +9,7 @@
 
 #include "instr/channel/doorbell.h"
 #include "instr/host/family.h"
+#include "instr/host/guardian.h"
 
 namespace simrun::cli {
 
@@ -17,7 +18,8 @@ void install_signal_handlers();
 
 // After the launch: where signals go, and who is woken. Signals that came in between are passed on now. Both must
 // outlive the call of watch_nothing().
-void watch(host::Family& family, channel::Doorbell& bell);
+// `guardian`: who continues simrun when the program that it has stopped with goes on; null: it does not stop.
+void watch(host::Family& family, channel::Doorbell& bell, host::Guardian* guardian);
 void watch_nothing();
 
 // How many of the first four came that were not ignored; the second after the program's end means: do not finish the

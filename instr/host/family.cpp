@@ -150,6 +150,7 @@ Family::~Family() {
 
 void Family::add(std::unique_ptr<Target> target, const Birth& birth, std::vector<border::MappedFile> files) {
   members_.push_back({std::move(target), birth, std::move(files)});
+  main_is_first_ = members_.size() == 1;
   if (birth.kind == Birth::Kind::kForked && birth.token != 0) children_[{birth.parent, birth.token}] = ChildState::kFollowed;
 }
 
@@ -540,7 +541,7 @@ void Family::forward_signal(int signal, const sigval* value) {
 }
 
 int Family::main_stopped_by() const {
-  if (main_ended_ || attached_) return 0;
+  if (main_ended_ || attached_ || !main_is_first_ || main_header_.load()->last_token != 0) return 0;
   siginfo_t info{};
   const bool stopped = waitid(P_PID, static_cast<id_t>(main_pid_), &info, WSTOPPED | WNOHANG | WNOWAIT) == 0 && info.si_pid == main_pid_;
   return stopped && info.si_code == CLD_STOPPED ? info.si_status : 0;
@@ -556,7 +557,7 @@ bool Family::main_has_signal(int signal, pid_t sender) const {
   constexpr std::string_view kPending = "\nShdPnd:\t";   // proc_pid_status(5): of the process, hexadecimal
   uint64_t pending = 0;
   if (const char* const at = strstr(text, kPending.data())) std::from_chars(at + kPending.size(), text + sizeof text, pending, 16);
-  if ((pending >> (signal - 1) & 1) != 0) return true;
+  if (signal < SIGRTMIN && (pending >> (signal - 1) & 1) != 0) return true;   // of the others each counts
   const border::ProcessHeader* const header = main_header_.load();
   if (header == nullptr || static_cast<uint32_t>(signal) >= border::kSignalArrivals) return false;
   constexpr int64_t kTogether = 200'000'000;

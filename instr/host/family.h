@@ -80,8 +80,10 @@ class Family {
   // Async-signal-safe, takes a millisecond. The launched process has got this signal by itself from `sender` (0: the kernel), or will; or sent
   // it itself, to its process group.
   bool main_has_signal(int signal, pid_t sender) const;
-  // Async-signal-safe. The signal by which the launched process has been stopped, as its parent is to hear; 0: it has not.
+  // Async-signal-safe. The signal by which the launched process has been stopped, as its parent is to hear; 0: it has not, or others have come
+  // from it, which need simrun.
   int main_stopped_by() const;
+  pid_t main_pid() const { return main_pid_; }
 
   const std::vector<std::string>& warnings() const { return warnings_; }
   // Programs that processes of ours executed and that run natively, and processes that left the engine to be traced.
@@ -142,6 +144,7 @@ class Family {
   pid_t main_pid_ = 0;
   FileDescriptor main_status_file_;   // in /proc
   std::atomic<const border::ProcessHeader*> main_header_ = nullptr;
+  std::atomic<bool> main_is_first_ = true;   // and only: no other image or process has been followed
   uint32_t main_ = 0;
   int main_status_ = 0;
   bool main_ended_ = false;

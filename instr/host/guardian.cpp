@@ -1,8 +1,14 @@
 #include "instr/host/guardian.h"
 
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
+#include <fstream>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -12,14 +18,33 @@ namespace simrun::host {
 
 namespace {
 
-constexpr pid_t kGoHome = 0, kForgetAll = -1;  // or the pid of a process
+constexpr pid_t kGoHome = 0, kForgetAll = -1;  // or the pid of a process; below: -pid, of one that has stopped
 
 struct Guarded {
   pid_t pid;
   FileDescriptor process, file;  // a pidfd: the number may be another process's by the time that it matters
 };
 
+bool is_stopped(pid_t pid) {
+  std::ifstream file(fmt::format("/proc/{}/stat", pid));
+  std::string stat;
+  std::getline(file, stat);
+  const size_t behind_name = stat.rfind(')');
+  return behind_name != std::string::npos && stat.compare(behind_name, 3, ") T") == 0;
+}
+
+// simrun is about to stop with `pid`, which it does at once or not at all: until one of them goes on, or has ended.
+void continue_with(pid_t pid, pid_t simrun, int socket) {
+  pollfd heard{socket, POLLIN, 0};
+  for (int k = 0; k < 1000 && !is_stopped(simrun); ++k)
+    if (poll(&heard, 1, 1) != 0) return;
+  pollfd hung_up{socket, 0, 0};
+  while (is_stopped(pid) && is_stopped(simrun)) poll(&hung_up, 1, 10);
+  if (is_stopped(simrun)) kill(simrun, SIGCONT);
+}
+
 [[noreturn]] void run(int socket) {
+  const pid_t simrun = getppid();
   outlive("simrun-guardian");
   std::vector<Guarded> all;
   pid_t message;
@@ -27,6 +52,10 @@ struct Guarded {
     if (message == kGoHome) _exit(0);
     if (message == kForgetAll) {
       all.clear();
+      continue;
+    }
+    if (message < kForgetAll) {
+      continue_with(-message, simrun, socket);
       continue;
     }
     std::erase_if(all, [](const Guarded& guarded) { return has_ended(guarded.process); });
@@ -60,8 +89,10 @@ void Guardian::guard(pid_t pid, FileDescriptor file) {
 
 void Guardian::forget_all() { tell(kForgetAll, -1); }
 
-void Guardian::tell(pid_t message, int descriptor) {
-  if (pid_ > 0) send(socket_.get(), &message, sizeof message, descriptor);
+bool Guardian::continue_with(pid_t pid) { return tell(-pid, -1); }
+
+bool Guardian::tell(pid_t message, int descriptor) {
+  return pid_ > 0 && send(socket_.get(), &message, sizeof message, descriptor);
 }
 
 }  // namespace simrun::host

@@ -25,9 +25,12 @@ class Guardian {
   void guard(pid_t pid, FileDescriptor file);
   // None of them is its affair any more.
   void forget_all();
+  // This process is about to stop because `pid` has: it is to be continued (SIGCONT) when that goes on, or has ended. Async-signal-safe. False: nobody would.
+  bool continue_with(pid_t pid);
+  pid_t pid() const { return pid_; }   // -1: there is none
 
  private:
-  void tell(pid_t message, int descriptor);
+  bool tell(pid_t message, int descriptor);
 
   FileDescriptor socket_;
   pid_t pid_ = -1;

@@ -54,6 +54,28 @@ print('after', flush=True)
 os.kill(os.getpid(), signal.SIGTSTP)
 print('end', flush=True)
 """
+GOES_ON = """
+import os, signal, time
+print(os.getpid(), flush=True)
+for _ in range(3):
+    os.kill(os.getpid(), signal.SIGSTOP)
+    time.sleep(0.2)
+print('end', flush=True)
+os._exit(3)
+"""
+CHILD_LETS_GO_ON = """
+import os, signal, time
+for _ in range(3):
+    child = os.fork()
+    if child == 0:
+        time.sleep(0.2)
+        os.kill(os.getppid(), signal.SIGCONT)
+        os._exit(0)
+    os.kill(os.getpid(), signal.SIGSTOP)
+    os.waitpid(child, 0)
+print('end', flush=True)
+os._exit(3)
+"""
 # Natively the second signal would end it.
 ONCE = '''
 import os, signal, time
@@ -129,6 +151,23 @@ for way in WAYS:
         else:
             check('end', way, (os.waitstatus_to_exitcode(status), program.stdout.read()), (0, 'before\nafter\nend\n'))
     program.returncode = 0
+
+    # Somebody who knows its number lets it go on: who waits for it sees that, too, and its end.
+    program = start(way, GOES_ON)
+    number = int(program.stdout.readline())
+    seen = []
+    while not seen or not os.WIFEXITED(seen[-1]):
+        seen.append(os.waitpid(program.pid, os.WUNTRACED | os.WCONTINUED)[1])
+        if os.WIFSTOPPED(seen[-1]):
+            time.sleep(0.2)
+            os.kill(number, signal.SIGCONT)
+    words = ['stopped' if os.WIFSTOPPED(s) else 'continued' if os.WIFCONTINUED(s) else os.WEXITSTATUS(s) for s in seen]
+    check('goes on', way, (words, program.stdout.read()), (['stopped', 'continued'] * 3 + [3], 'end\n'))
+    program.returncode = 3
+
+    # Its child does.
+    program = start(way, CHILD_LETS_GO_ON)
+    check('by its child', way, (program.communicate(timeout=100)[0], program.returncode), ('end\n', 3))
 
     for _ in range(5):
         program = start(way, ONCE)
