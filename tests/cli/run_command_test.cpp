@@ -335,6 +335,15 @@ TEST_F(RunCommand, SignalToTheGroupEndsBothWithAReport) {
   EXPECT_EQ(results().at("signal"), SIGINT);
 }
 
+// It fills its ring some four thousand times, and was to wait 100 ms each time for somebody who had gone.
+TEST_F(RunCommand, WhoOutlivesTheProgramGoesOnAtItsPace) {
+  const std::string result = directory_ / "sum";
+  const std::string child = "perl -e '$i += $_ for 1 .. 1e7; print $i' > " + result + ".part; mv " + result + ".part " + result;
+  EXPECT_EXIT(run({"--mode", "trace", "-q", "--", "/bin/sh", "-c", "(" + child + ") & exit 0"}), 0);
+  for (int k = 0; k < 6000 && !fs::exists(result); ++k) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_EQ(read_file(result), "50000005000000");
+}
+
 TEST_F(RunCommand, MissingThingsAreOneMessageAndAStatus) {
   EXPECT_EXIT(run({"--mode", "trace", "--", "/nonexistent/program"}), 127);
   EXPECT_EXIT(run({"--mode", "trace", "--", "/etc/passwd"}), 126);

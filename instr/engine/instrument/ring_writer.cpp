@@ -4,6 +4,7 @@
 #include <linux/futex.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #include "base/check.h"
@@ -28,11 +29,16 @@ uint64_t chunk_base(const ThreadContext* c) {
 }
 uint64_t chunk_end(const ThreadContext* c) { return chunk_base(c) + g_process.header->ring_chunk_bytes; }
 
+int32_t simulator() { return __atomic_load_n(&g_process.header->simulator_pid, __ATOMIC_RELAXED); }
+
+std::atomic<int32_t> g_gone_simulator{0};   // found to be gone; whom another takes the place of (instr/host/guardian.cpp) has another number
+
 // Blocks until the next chunk is free. The time-out only serves to notice a dead simulator.
 void wait_for_space(ThreadContext* c) {
   const border::ProcessHeader& h = *g_process.header;
   const uint64_t next = c->ring.produced.load(std::memory_order_relaxed) + 1;
   if (next - c->ring.consumed.load(std::memory_order_acquire) < h.ring_chunks) return;
+  if (g_gone_simulator.load(std::memory_order_relaxed) == simulator()) return c->ring.consumed.store(next - 1);
   const auto before = static_cast<border::ThreadState>(c->ring.state.load());
   set_thread_state(c, border::ThreadState::kWaitingForSpace);
   for (;;) {
@@ -42,7 +48,10 @@ void wait_for_space(ThreadContext* c) {
     const timespec timeout{0, 100'000'000};
     raw_syscall(SYS_futex, word(&c->ring.producer_sleeps), FUTEX_WAIT, 1, word(&timeout));
     // Nobody reads any more: the application goes on.
-    if (h.engine_state.load(std::memory_order_acquire) >= 2 || simulator_is_gone()) c->ring.consumed.store(next - 1);
+    const int32_t reader = simulator();
+    const bool gone = is_gone(static_cast<uint64_t>(reader));
+    if (gone) g_gone_simulator.store(reader, std::memory_order_relaxed);
+    if (gone || h.engine_state.load(std::memory_order_acquire) >= 2) c->ring.consumed.store(next - 1);
   }
   c->ring.producer_sleeps.store(0, std::memory_order_relaxed);
   set_thread_state(c, before);
@@ -99,7 +108,7 @@ void switch_chunk(ThreadContext* c) {
 }  // namespace
 
 // Another process may have taken the place of a simulator that was killed (instr/host/guardian.cpp), so the number is read anew.
-bool simulator_is_gone() { return is_gone(static_cast<uint64_t>(__atomic_load_n(&g_process.header->simulator_pid, __ATOMIC_RELAXED))); }
+bool simulator_is_gone() { return is_gone(static_cast<uint64_t>(simulator())); }
 
 uint32_t most_unchecked_words() { return std::min(g_process.header->ring_chunk_bytes / 8 / 16, 512u); }
 
