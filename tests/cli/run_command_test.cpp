@@ -338,8 +338,10 @@ TEST_F(RunCommand, SignalToTheGroupEndsBothWithAReport) {
 // It fills its ring some four thousand times, and was to wait 100 ms each time for somebody who had gone.
 TEST_F(RunCommand, WhoOutlivesTheProgramGoesOnAtItsPace) {
   const std::string result = directory_ / "sum";
-  const std::string child = "perl -e '$i += $_ for 1 .. 1e7; print $i' > " + result + ".part; mv " + result + ".part " + result;
-  EXPECT_EXIT(run({"--mode", "trace", "-q", "--", "/bin/sh", "-c", "(" + child + ") & exit 0"}), 0);
+  const std::string program =
+      "if (fork) { select(undef, undef, undef, 0.3); exit 0 } $i += $_ for 1 .. 1e7;"
+      "open F, '>', \"$ARGV[0].part\"; print F $i; close F; rename \"$ARGV[0].part\", $ARGV[0]";
+  EXPECT_EXIT(run({"--mode", "trace", "-q", "--", "/usr/bin/perl", "-e", program, result}), 0);
   for (int k = 0; k < 6000 && !fs::exists(result); ++k) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   EXPECT_EQ(read_file(result), "50000005000000");
 }
