@@ -221,7 +221,10 @@ void StreamConsumer::finish(RunResult& result) {
     nap(std::chrono::milliseconds(1));
   }
   for (const uint32_t index : living_) {
-    if (!family_.is_attached() && family_[index].running()) ++result.left_running;
+    if (!family_.is_attached() && family_[index].running()) {
+      ++result.left_running;
+      __atomic_store_n(&family_[index].header().simulator_pid, 0, __ATOMIC_RELAXED);
+    }
     take_leave(index, result);
   }
   living_.clear();

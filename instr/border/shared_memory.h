@@ -196,7 +196,7 @@ struct ProcessHeader {
   uint32_t attached_threads;           // 0: launched
   uint64_t app_robust_list, app_robust_list_bytes, app_tid_address;
   uint32_t follow_children;            // 0: children, and programs executed, go on natively
-  int32_t simulator_pid;               // of who empties the rings; who takes over from one that was killed writes its own
+  int32_t simulator_pid;               // of who empties the rings; who takes over from one that was killed writes its own; 0: nobody any more
   uint64_t app_pc, app_sp;             // the application's first instruction (its dynamic loader, if it has one) and stack pointer
   uint64_t app_flags;                  // rflags at start
   uint32_t added_personality;          // bits of personality(2) that the launcher set and the application should not see; 0 when it has set them itself

@@ -4,7 +4,6 @@
 #include <linux/futex.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 
 #include "base/check.h"
@@ -31,14 +30,12 @@ uint64_t chunk_end(const ThreadContext* c) { return chunk_base(c) + g_process.he
 
 int32_t simulator() { return __atomic_load_n(&g_process.header->simulator_pid, __ATOMIC_RELAXED); }
 
-std::atomic<int32_t> g_gone_simulator{0};   // found to be gone; whom another takes the place of (instr/host/guardian.cpp) has another number
-
-// Blocks until the next chunk is free. The time-out only serves to notice a dead simulator.
+// Blocks until the next chunk is free. The time-out only serves to notice a dead simulator, whose number says something in its own namespace only.
 void wait_for_space(ThreadContext* c) {
   const border::ProcessHeader& h = *g_process.header;
   const uint64_t next = c->ring.produced.load(std::memory_order_relaxed) + 1;
   if (next - c->ring.consumed.load(std::memory_order_acquire) < h.ring_chunks) return;
-  if (g_gone_simulator.load(std::memory_order_relaxed) == simulator()) return c->ring.consumed.store(next - 1);
+  if (simulator() == 0) return c->ring.consumed.store(next - 1);   // it has taken its leave
   const auto before = static_cast<border::ThreadState>(c->ring.state.load());
   set_thread_state(c, border::ThreadState::kWaitingForSpace);
   for (;;) {
@@ -48,9 +45,7 @@ void wait_for_space(ThreadContext* c) {
     const timespec timeout{0, 100'000'000};
     raw_syscall(SYS_futex, word(&c->ring.producer_sleeps), FUTEX_WAIT, 1, word(&timeout));
     // Nobody reads any more: the application goes on.
-    const int32_t reader = simulator();
-    const bool gone = is_gone(static_cast<uint64_t>(reader));
-    if (gone) g_gone_simulator.store(reader, std::memory_order_relaxed);
+    const bool gone = simulator() == 0 || (c->pid_namespace == 0 && simulator_is_gone());
     if (gone || h.engine_state.load(std::memory_order_acquire) >= 2) c->ring.consumed.store(next - 1);
   }
   c->ring.producer_sleeps.store(0, std::memory_order_relaxed);

@@ -25,7 +25,7 @@ bool answer_signal_to_parent(const ThreadContext* c, uint64_t number, int64_t& r
   if (number != SYS_kill && number != SYS_rt_sigqueueinfo) return false;
   const uint64_t* g = c->app.gpr;
   const int32_t simulator = __atomic_load_n(&g_process.header->simulator_pid, __ATOMIC_RELAXED);
-  if (static_cast<int32_t>(g[kRdi]) != simulator || raw_syscall(SYS_getppid) != simulator) return false;
+  if (simulator <= 0 || static_cast<int32_t>(g[kRdi]) != simulator || raw_syscall(SYS_getppid) != simulator) return false;
   const uint64_t parent = parent_of(static_cast<uint64_t>(simulator));
   if (parent == 0) return false;
   result = raw_syscall(static_cast<int64_t>(number), parent, g[kRsi], g[kRdx]);
