@@ -145,12 +145,17 @@ int64_t for_each_own_part(uint64_t from, uint64_t bytes, Part&& part) {
   return result;
 }
 
-// The end of user space (TASK_SIZE), or more.
+// The end of user space (TASK_SIZE), or more. A processor that has five levels of page tables may run a kernel that uses four: only then
+// nothing can be mapped where those end.
 uint64_t end_of_user_space() {
   constexpr uint32_t kFiveLevels = 1 << 16;   // CPUID 7, ECX: LA57
+  constexpr uint64_t kFourLevels = 1ull << 47;
   uint32_t a, b, c = 0, d;
   __get_cpuid_count(7, 0, &a, &b, &c, &d);
-  return (1ull << ((c & kFiveLevels) != 0 ? 56 : 47)) - 4096;
+  if ((c & kFiveLevels) == 0) return kFourLevels - 4096;
+  const int64_t page = raw_syscall(SYS_mmap, kFourLevels, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, ~0ull, 0);
+  if (page > 0) raw_syscall(SYS_munmap, static_cast<uint64_t>(page), 4096);
+  return (page > 0 || page == -EEXIST ? 1ull << 56 : kFourLevels) - 4096;
 }
 
 int64_t unmap_around(ThreadContext* c, uint64_t from, uint64_t bytes) {
