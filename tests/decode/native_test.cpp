@@ -210,6 +210,8 @@ bool has_faults_of_its_own(const Sample& s) {
     case ZYDIS_MNEMONIC_VMASKMOVDQU:
     case ZYDIS_MNEMONIC_MASKMOVQ:  // its mask is not part of MachineState
       return true;
+    case ZYDIS_MNEMONIC_MOVSXD:  // to 16 bits: AMD's reads four bytes, as claimed, Intel's two
+      return s.instruction.bytes[0] == 0x66;
     default:
       return s.instruction.memory_operands && s.instruction.memory[0].form == OperandForm::kXsave;
   }

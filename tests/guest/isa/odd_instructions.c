@@ -125,12 +125,22 @@ static void try(const struct Case* c) {
   printf("returned\n");
 }
 
+// docs/signals.md, "Not exact": Intel's sysenter enters the kernel, which comes back in 32-bit code; transactions may be there though CPUID hides them; a
+// hypervisor on it may write its own call over AMD's, where that is.
+static int is_left_out(const char* name) {
+  unsigned a, b = 0, c, d;
+  __get_cpuid_count(7, 0, &a, &b, &c, &d);
+  const int hidden = (b >> 11 & 1) == 0 && (strcmp(name, "xbegin") == 0 || strcmp(name, "xabort") == 0);
+  return is_intel() && (hidden || strcmp(name, "sysenter") == 0 || strcmp(name, "vmmcall") == 0);
+}
+
 int main(void) {
   struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_NODEFER};
   const int signals[] = {SIGILL, SIGTRAP, SIGBUS, SIGFPE, SIGSEGV};
   for (unsigned k = 0; k < sizeof signals / sizeof *signals; ++k) CHECK_EQUAL(sigaction(signals[k], &action, NULL), 0);
   page = mmap((void*)0x200000000, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
   CHECK(page != MAP_FAILED && munmap(page + kPage, kPage) == 0);
-  for (unsigned k = 0; k < sizeof kCases / sizeof *kCases; ++k) try(&kCases[k]);
+  for (unsigned k = 0; k < sizeof kCases / sizeof *kCases; ++k)
+    if (!is_left_out(kCases[k].name)) try(&kCases[k]);
   return finish();
 }
