@@ -335,7 +335,7 @@ TEST_F(RunCommand, SignalToTheGroupEndsBothWithAReport) {
   EXPECT_EQ(results().at("signal"), SIGINT);
 }
 
-// It fills its ring some four thousand times, and was to wait 100 ms each time for somebody who had gone.
+// It fills its ring again and again, and was to wait 100 ms each time for somebody who had gone (more than 90 s in all; now 4).
 TEST_F(RunCommand, WhoOutlivesTheProgramGoesOnAtItsPace) {
   const std::string result = directory_ / "sum";
   const std::string program =
