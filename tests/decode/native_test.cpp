@@ -211,7 +211,7 @@ bool has_faults_of_its_own(const Sample& s) {
     case ZYDIS_MNEMONIC_MASKMOVQ:  // its mask is not part of MachineState
       return true;
     case ZYDIS_MNEMONIC_MOVSXD:  // to 16 bits: AMD's reads four bytes, as claimed, Intel's two
-      return __builtin_cpu_is("intel") && std::find(s.instruction.bytes, s.instruction.bytes + s.instruction.length, 0x66) != s.instruction.bytes + s.instruction.length;
+      return __builtin_cpu_is("intel") && s.instruction.bytes[0] == 0x66;
     default:
       return s.instruction.memory_operands && s.instruction.memory[0].form == OperandForm::kXsave;
   }
