@@ -226,6 +226,7 @@ void end_stream(Target& target, pid_t tid) {
 
 // A child that was just made is known to nobody but the kernel. So all are stopped first, until there is no new one.
 void Family::end_all() {
+  ending_all_ = true;
   stop_following();
   std::set<pid_t> doomed;
   for (Member& m : members_)
@@ -541,7 +542,7 @@ void Family::forward_signal(int signal, const sigval* value) {
 }
 
 int Family::main_stopped_by() const {
-  if (main_ended_ || attached_ || !main_is_first_ || main_header_.load()->last_token != 0) return 0;
+  if (main_ended_ || attached_ || ending_all_ || !main_is_first_ || main_header_.load()->last_token != 0) return 0;
   siginfo_t info{};
   const bool stopped = waitid(P_PID, static_cast<id_t>(main_pid_), &info, WSTOPPED | WNOHANG | WNOWAIT) == 0 && info.si_pid == main_pid_;
   return stopped && info.si_code == CLD_STOPPED ? info.si_status : 0;

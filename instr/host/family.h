@@ -145,6 +145,7 @@ class Family {
   FileDescriptor main_status_file_;   // in /proc
   std::atomic<const border::ProcessHeader*> main_header_ = nullptr;
   std::atomic<bool> main_is_first_ = true;   // and only: no other image or process has been followed
+  std::atomic<bool> ending_all_ = false;   // whoever stops was stopped by end_all()
   uint32_t main_ = 0;
   int main_status_ = 0;
   bool main_ended_ = false;
