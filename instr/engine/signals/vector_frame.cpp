@@ -21,13 +21,16 @@ struct SoftwareBytes {
 };
 static_assert(sizeof(SoftwareBytes) == 48);
 
-// All components in their initial state. Standard-form xrstor takes MXCSR from the image even so (Intel SDM vol. 1, 13.8.1).
+// All components in their initial state. In compacted form (Intel SDM vol. 1, 13.8.2), for this is then the whole of it: of an image in the
+// standard form a Sapphire Rapids touched the places of all components that were asked for, in use or not.
 struct alignas(64) InitialImage {
-  uint8_t before_mxcsr[24];
-  uint32_t mxcsr;
-  uint8_t rest[576 - 28];
+  uint8_t legacy[512];
+  uint64_t xstate_bv;
+  uint64_t xcomp_bv;
+  uint8_t reserved[48];
 };
-constexpr InitialImage kInitial{{}, 0x1f80, {}};
+static_assert(sizeof(InitialImage) == 576);
+constexpr InitialImage kInitial{{}, 0, 1ull << 63, {}};
 const InitialImage* const kInitialImage = &kInitial;
 
 // The registers become `from`, then are stored at `to`, then are as the C++ around here expects them (clean).
