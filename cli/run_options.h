@@ -4,11 +4,16 @@
 #include <string>
 #include <vector>
 
-#include "cli/command_line.h"
 #include "cli/memory_trace_options.h"
 #include "cli/program_options.h"
 
+namespace CLI {
+class App;
+}
+
 namespace simrun::cli {
+
+class CommandLine;
 
 enum class RunMode {
   kNull,   // translation only: nothing is traced

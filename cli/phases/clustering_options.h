@@ -1,13 +1,16 @@
 // The options of the analysis: of `simpoint` and `pinpoints`, under SimPoint 3.2's names where it has them.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
 #include "simpoint/choose_clustering.h"
 #include "simpoint/profile.h"
 #include "simpoint/simulation_points.h"
+
+namespace CLI {
+class App;
+}
 
 namespace simrun::cli {
 

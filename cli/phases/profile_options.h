@@ -1,9 +1,11 @@
 // The options that say how a run is cut into intervals: of `bbv` and `pinpoints`.
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 #include "cli/phases/block_profiler.h"
+
+namespace CLI {
+class App;
+}
 
 namespace simrun::cli {
 

@@ -1,7 +1,6 @@
 // The files of SimPoint 3.2 that few need: vectors, weights, centres and projection matrices, there and back.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
@@ -9,6 +8,10 @@
 #include "cli/phases/clustering_options.h"
 #include "simpoint/projection.h"
 #include "simpoint/write_matrix.h"
+
+namespace CLI {
+class App;
+}
 
 namespace simrun::cli {
 

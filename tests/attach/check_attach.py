@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """check_attach.py SIMRUN PROGRAM CASE: attaches to a running program; it must end as if nobody had (README.md)."""
+import contextlib
 import json
 import os
 import random
@@ -79,7 +80,11 @@ def in_engine(pid):
 
 
 def is_traced(pid):
-    return any('TracerPid:\t0\n' not in open(f'/proc/{pid}/task/{tid}/status').read() for tid in os.listdir(f'/proc/{pid}/task'))
+    for tid in os.listdir(f'/proc/{pid}/task'):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):   # a thread that has ended meanwhile
+            if 'TracerPid:\t0\n' not in open(f'/proc/{pid}/task/{tid}/status').read():
+                return True
+    return False
 
 
 def wait_for(what, condition, period=0.01):
