@@ -111,7 +111,6 @@ void fill_frame(ThreadContext* c, KernelUcontext& u, uint64_t fpstate) {
   const uint64_t* g = c->app.gpr;
   u.flags = kUcFlags;
   u.stack = c->app_altstack;
-  u.stack.ss_flags = static_cast<int>(altstack_state(c, g[kRsp])) | (c->app_altstack.ss_flags & kAutoDisarm);
   u.r8 = g[8], u.r9 = g[9], u.r10 = g[10], u.r11 = g[11], u.r12 = g[12], u.r13 = g[13], u.r14 = g[14], u.r15 = g[15];
   u.rdi = g[kRdi], u.rsi = g[kRsi], u.rbp = g[kRbp], u.rbx = g[kRbx], u.rdx = g[kRdx], u.rax = g[kRax], u.rcx = g[kRcx], u.rsp = g[kRsp];
   u.rip = c->app.pc;
@@ -276,6 +275,18 @@ void refuse_selector(ThreadContext* c, uint64_t error) {
   raise_signal_first(c, info, {13 /* X86_TRAP_GP */, error, 0});
 }
 
+// kernel/signal.c, do_sigaltstack. The flags stay as they were given.
+int64_t set_altstack(ThreadContext* c, const stack_t& s, uint64_t sp) {
+  const int mode = s.ss_flags & ~kAutoDisarm;
+  stack_t& now = c->app_altstack;
+  if (on_altstack(c, sp)) return -EPERM;
+  if (mode != SS_DISABLE && mode != SS_ONSTACK && mode != 0) return -EINVAL;
+  if (s.ss_sp == now.ss_sp && s.ss_size == now.ss_size && s.ss_flags == now.ss_flags) return 0;
+  if (mode != SS_DISABLE && s.ss_size < 2048) return -ENOMEM;
+  now = mode == SS_DISABLE ? stack_t{nullptr, s.ss_flags, 0} : s;
+  return 0;
+}
+
 }  // namespace
 
 // The frame lies where the handler's `ret` to the restorer left rsp.
@@ -293,35 +304,20 @@ bool do_sigreturn(ThreadContext* c) {
   if (!restore_vector_state(c, u.fpstate)) return refuse_frame(c, u.mask);
   if ((u.cs | 3) == kUserCode32 || is_local_code(u.cs))
     fail("a signal handler returns to code of segment %#x at %#lx; simrun runs 64-bit code of segment %#x only", u.cs, u.rip, kUserCode);
-  if (!(u.stack.ss_flags & SS_ONSTACK) || !on_altstack(c, g[kRsp])) {
-    if (u.stack.ss_flags & SS_DISABLE)
-      c->app_altstack = stack_t{nullptr, SS_DISABLE, 0};
-    else
-      c->app_altstack = stack_t{u.stack.ss_sp, u.stack.ss_flags & kAutoDisarm, u.stack.ss_size};
-  }
+  set_altstack(c, u.stack, g[kRsp]);   // as in the kernel, what cannot be is ignored
   set_signal_mask(u.mask);
   if (const auto error = bad_selector(u)) refuse_selector(c, *error);
   return true;
 }
 
-// sigaltstack(ss, old_ss): kernel/signal.c, do_sigaltstack
 int64_t do_sigaltstack(ThreadContext* c) {
   const uint64_t wanted = c->app.gpr[kRdi], old = c->app.gpr[kRsi], sp = c->app.gpr[kRsp];
   stack_t s{};
   if (wanted != 0 && !read_app(&s, wanted, sizeof s)) return -EFAULT;
   stack_t previous = c->app_altstack;
   previous.ss_flags = altstack_state(c, sp) | (c->app_altstack.ss_flags & kAutoDisarm);
-  if (wanted != 0) {
-    const int mode = s.ss_flags & ~kAutoDisarm;
-    if (on_altstack(c, sp)) return -EPERM;
-    if (mode != SS_DISABLE && mode != SS_ONSTACK && mode != 0) return -EINVAL;
-    const bool is_set_already = s.ss_sp == c->app_altstack.ss_sp && s.ss_size == c->app_altstack.ss_size && s.ss_flags == c->app_altstack.ss_flags;
-    if (mode == SS_DISABLE)
-      s = stack_t{nullptr, s.ss_flags, 0};
-    else if (s.ss_size < 2048 && !is_set_already)
-      return -ENOMEM;
-    c->app_altstack = stack_t{s.ss_sp, s.ss_flags & (kAutoDisarm | SS_DISABLE), s.ss_size};
-  }
+  if (wanted != 0)
+    if (const int64_t error = set_altstack(c, s, sp); error != 0) return error;
   if (old != 0 && !write_app(old, &previous, sizeof previous)) return -EFAULT;
   return 0;
 }
