@@ -150,8 +150,8 @@ void wait_for_engine(pid_t pid, const border::ProcessHeader& h) {
   throw UserError(fmt::format("the engine does not start in process {}", pid));
 }
 
-// A thread that waited for the engine goes on in it.
-void let_go(pid_t tid, uint64_t pc, uint64_t context) {
+// A thread that waited for the engine goes on in it. False: it has been killed.
+bool let_go(pid_t tid, uint64_t pc, uint64_t context) {
   user_regs_struct r{};
   const uint64_t all = ~uint64_t{0};
   bool good = ptrace(PTRACE_GETREGS, tid, nullptr, &r) == 0;
@@ -160,8 +160,9 @@ void let_go(pid_t tid, uint64_t pc, uint64_t context) {
   r.rip = pc;
   r.r12 = context;
   good = good && ptrace(PTRACE_SETREGS, tid, nullptr, &r) == 0 && ptrace(PTRACE_SETSIGMASK, tid, sizeof all, &all) == 0;
-  if (!good || ptrace(PTRACE_DETACH, tid, nullptr, nullptr) != 0)
-    if (errno != ESRCH) throw UserError(fmt::format("cannot send thread {} on its way: {}", tid, std::strerror(errno)));
+  if (good && ptrace(PTRACE_DETACH, tid, nullptr, nullptr) == 0) return true;
+  if (errno != ESRCH) throw UserError(fmt::format("cannot send thread {} on its way: {}", tid, std::strerror(errno)));
+  return false;
 }
 
 }  // namespace
@@ -199,10 +200,8 @@ TakenOver attach(pid_t pid, const LaunchOptions& options) {
     threads.release(threads.all()[0]);
     start_engine(first, injected, true);
     wait_for_engine(pid, h);
-    for (size_t k = 1; k < states.size(); ++k) {
-      threads.release(threads.all()[k]);
-      let_go(threads.all()[k], h.thread_start, table[k].context);
-    }
+    for (size_t k = 1; k < states.size(); ++k)
+      if (let_go(threads.all()[k], h.thread_start, table[k].context)) threads.release(threads.all()[k]);
     return {std::move(injected.mapping), std::move(files)};
   } catch (...) {
     first.give_back();

@@ -100,7 +100,7 @@ class Detacher {
       r.rip = h_.gate_abort;
       ptrace(PTRACE_SETREGS, tid, nullptr, &r);
     }
-    ptrace(PTRACE_DETACH, tid, nullptr, nullptr);
+    reaper_.let_go(tid);
     return true;
   }
 

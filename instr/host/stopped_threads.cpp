@@ -131,6 +131,13 @@ void Reaper::add(pid_t tid) {
   held_.insert(tid);
 }
 
+void Reaper::let_go(pid_t tid, int signal) {
+  siginfo_t info{};
+  if (ptrace(PTRACE_DETACH, tid, nullptr, signal) == 0) return;
+  int waited = 0;
+  while (waitid(P_PID, static_cast<id_t>(tid), &info, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0 && ++waited < kPatienceMilliseconds) usleep(1000);
+}
+
 void Reaper::run() {
   std::unique_lock lock(mutex_);
   while (!changed_.wait_for(lock, std::chrono::milliseconds(5), [&] { return done_; })) reap(held_);
@@ -177,7 +184,8 @@ StoppedThreads::~StoppedThreads() {
     const bool known = ptrace(PTRACE_GETREGS, tid, nullptr, &r) == 0;
     const bool ended = known && static_cast<long>(r.orig_rax) >= 0 && static_cast<long>(r.rax) == -EINTR && !is_about_to_handle(tid);
     if (ended && restart_call(r)) ptrace(PTRACE_SETREGS, tid, nullptr, &r);
-    ptrace(PTRACE_DETACH, tid, nullptr, nullptr);
+    if (std::find(all_.begin(), all_.end(), tid) != all_.end()) reaper_.let_go(tid);
+    else ptrace(PTRACE_DETACH, tid, nullptr, nullptr);   // in vain unless it has stopped meanwhile
   }
 }
 
@@ -205,7 +213,7 @@ void StoppedThreads::enter_calls() {
     if (who == tid && WIFSTOPPED(status)) {
       if (status >> 16 != 0) continue;   // stopped, as others are
       if (WSTOPSIG(status) & 0x80) ptrace(PTRACE_CONT, tid, nullptr, nullptr);
-      else ptrace(PTRACE_DETACH, tid, nullptr, WSTOPSIG(status));
+      else reaper_.let_go(tid, WSTOPSIG(status));
     }
     held_.erase(tid);
   }

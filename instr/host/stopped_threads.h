@@ -26,6 +26,8 @@ class Reaper {
   Reaper() : thread_([this] { run(); }) {}
   ~Reaper();
   void add(pid_t tid);
+  // PTRACE_DETACH of a thread that is stopped. One that has been killed meanwhile cannot be detached: it is waited for, for afterwards nobody would.
+  void let_go(pid_t tid, int signal = 0);
 
  private:
   void run();
