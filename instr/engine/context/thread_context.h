@@ -26,6 +26,11 @@ enum FixedExit : uint32_t {
 
 // One signal taken from the kernel and not yet given to the application. All signals are blocked in the kernel while `number` != 0
 // so there is never a second one (docs/signals.md).
+// What the kernel shows of a fault in the frames of its signal and of all that follow (arch/x86/include/asm/processor.h, thread_struct).
+struct Trap {
+  uint64_t number, error, cr2;
+};
+
 struct PendingSignal {
   std::atomic<uint32_t> number;
   siginfo_t info;
@@ -77,6 +82,7 @@ struct ThreadContext : border::ThreadSlot {
 
   // Read by the engine's C++ only.
   PendingSignal pending;
+  Trap last_trap;   // as natively: not those of the engine's own faults
   PendingSignal fault_behind;  // the SIGSEGV of the instruction before which `pending` came to be delivered; number 0: none
   uint64_t app_mask;           // the application's signal mask
   uint64_t call_mask;          // the mask for the time of a sigsuspend-like call that a signal has interrupted

@@ -157,7 +157,7 @@ int64_t install_action(int number, const KernelAction& action) {
 KernelAction take_action(int number) {
   const Locked locked;
   const KernelAction action = mine()[number];
-  if (action.flags & SA_RESETHAND) {
+  if (action.handler > kSigIgnore && (action.flags & SA_RESETHAND)) {
     KernelAction reset = action;
     reset.handler = kSigDefault;
     install(mine(), number, reset);

@@ -65,8 +65,7 @@ void default_action(ThreadContext* c, int number, const siginfo_t& info, uint64_
 // (Intel SDM vol. 3, 18.3.1.1). What the kernel forces on a thread, as for a bad frame, has no trap number here.
 bool is_of_fault(const PendingSignal& p) {
   constexpr uint64_t kDebugTrap = 1, kBreakpointTrap = 3, kOverflowTrap = 4;   // arch/x86/include/asm/trapnr.h
-  if (!p.fault || !is_fault_signal(p.info.si_signo)) return false;
-  if (p.trapno == 0) return p.info.si_signo == SIGFPE;   // X86_TRAP_DE
+  if (!p.fault || !is_fault_signal(p.info.si_signo) || p.trapno == kNoTrap.number) return false;
   return p.trapno != kDebugTrap && p.trapno != kBreakpointTrap && p.trapno != kOverflowTrap;
 }
 
@@ -107,6 +106,12 @@ void end_by_signal(ThreadContext* c, int number) {
   fail("signal %d did not end the process", number);
 }
 
+void note_trap(ThreadContext* c, const Trap& trap) {
+  constexpr uint64_t kPageFault = 14;   // arch/x86/include/asm/trapnr.h
+  if (trap.number == kNoTrap.number) return;
+  c->last_trap = {trap.number, trap.error, trap.number == kPageFault ? trap.cr2 : c->last_trap.cr2};
+}
+
 void fill_frame(ThreadContext* c, KernelUcontext& u, uint64_t fpstate) {
   const uint64_t* g = c->app.gpr;
   u.flags = kUcFlags;
@@ -119,9 +124,10 @@ void fill_frame(ThreadContext* c, KernelUcontext& u, uint64_t fpstate) {
   u.ss = kUserData;
   u.fpstate = fpstate;
   u.mask = c->app_mask;
-  u.error = c->pending.error;
-  u.trapno = c->pending.trapno;
-  u.cr2 = c->pending.cr2;
+  u.oldmask = c->app_mask;
+  u.error = c->last_trap.error;
+  u.trapno = c->last_trap.number;
+  u.cr2 = c->last_trap.cr2;
 }
 
 namespace {
@@ -132,6 +138,7 @@ void set_pending(ThreadContext* c, const siginfo_t& info, const Trap& trap) {
   c->pending.trapno = trap.number;
   c->pending.error = trap.error;
   c->pending.cr2 = trap.cr2;
+  note_trap(c, trap);
   c->pending.number.store(static_cast<uint32_t>(info.si_signo), std::memory_order_seq_cst);
 }
 
@@ -153,7 +160,7 @@ void raise_for_frame(ThreadContext* c, int number) {
   siginfo_t info{};
   info.si_signo = SIGSEGV;
   info.si_code = SI_KERNEL;
-  set_pending(c, info, {0, 0, 0});
+  set_pending(c, info, kNoTrap);
 }
 
 // Before the call in which the thread was attached is made again: it ends as the kernel would have had it end (arch/x86/kernel/signal.c,
@@ -244,7 +251,7 @@ bool refuse_frame(ThreadContext* c, uint64_t mask) {
   info.si_signo = SIGSEGV;
   info.si_code = SI_KERNEL;
   set_signal_mask(mask);
-  raise_signal_first(c, info, {0, 0, 0});
+  raise_signal_first(c, info, kNoTrap);
   return true;
 }
 

@@ -63,6 +63,9 @@ struct CopyFault {
 };
 CopyFault last_copy_fault();
 
+// From here on frames show this one.
+void note_trap(ThreadContext* context, const Trap& trap);
+
 // Gives the pending signal to the application: frame, handler, mask; or its default action.
 void deliver_signal(ThreadContext* context);
 
@@ -74,9 +77,8 @@ bool do_sigreturn(ThreadContext* context);
 
 // A signal for what the application just did, forced upon it as the kernel does (kernel/signal.c, force_sig_info): pending afterwards. False:
 // another one is pending and comes first; the application must do again what it did when that one's handler has returned.
-struct Trap {
-  uint64_t number, error, cr2;   // as in the kernel's frame
-};
+// `trap`: kNoTrap when it does not come from the processor.
+inline constexpr Trap kNoTrap{~uint64_t{0}, 0, 0};
 bool raise_signal(ThreadContext* context, const siginfo_t& info, const Trap& trap);
 // The same, but first: another one that is pending goes back to the kernel.
 void raise_signal_first(ThreadContext* context, const siginfo_t& info, const Trap& trap);

@@ -42,11 +42,18 @@ uint64_t register_value(const KernelUcontext& u, uint8_t r) {
   return by_number[r];
 }
 
+// Of a performance counter (perf_event_attr::sigtrap); its si_addr is the counter's.
+bool is_counter_trap(int number, const siginfo_t& info) {
+  constexpr int kTrapPerf = 6;   // include/uapi/asm-generic/siginfo.h: TRAP_PERF
+  return number == SIGTRAP && info.si_code == kTrapPerf;
+}
+
 void describe(PendingSignal& p, const siginfo_t& info, const KernelUcontext& u, bool fault) {
   p.info = info;
   p.fault = fault;
   p.error = u.error;
-  p.trapno = u.trapno;
+  const bool by_processor = fault && info.si_signo != SIGSYS && !is_counter_trap(info.si_signo, info);
+  p.trapno = by_processor ? u.trapno : kNoTrap.number;   // else that of the thread's last fault, which may be the engine's own
   p.cr2 = u.cr2;
 }
 
@@ -67,6 +74,7 @@ void record(ThreadContext* c, int number, const siginfo_t* info, KernelUcontext*
   CHECK(c->pending.number.load() == 0);
   note_arrival(number, *info);
   describe(c->pending, *info, *u, fault);
+  note_trap(c, {c->pending.trapno, c->pending.error, c->pending.cr2});
   c->app_mask = own_mask(u->mask);
   if (c->open_to_faults != 0) c->app_mask |= 1ull << (SIGSEGV - 1);
   u->mask |= kAllSignals;
@@ -80,12 +88,6 @@ void go_back_to_trap(Recovery& r) {
   r.pc = AppAddress{raw(r.pc) - 1};
   r.instructions = static_cast<uint16_t>(r.instructions - 1);
   r.whole = false;
-}
-
-// Of a performance counter (perf_event_attr::sigtrap); its si_addr is the counter's.
-bool is_counter_trap(int number, const siginfo_t& info) {
-  constexpr int kTrapPerf = 6;   // include/uapi/asm-generic/siginfo.h: TRAP_PERF
-  return number == SIGTRAP && info.si_code == kTrapPerf;
 }
 
 // Then it is behind the instruction that did it; other counters stop wherever they overflow.

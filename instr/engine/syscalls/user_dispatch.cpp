@@ -64,7 +64,7 @@ bool dispatch_to_user(ThreadContext* c, uint64_t number) {
     if (read && state == SYSCALL_DISPATCH_FILTER_ALLOW) return false;
     if (!read || state != SYSCALL_DISPATCH_FILTER_BLOCK) end_by_signal(c, read ? SIGSYS : SIGSEGV);
   }
-  if (raise_signal(c, signal_info(c, number), {})) {
+  if (raise_signal(c, signal_info(c, number), kNoTrap)) {
     c->app.gpr[kRcx] = c->app.pc;
     c->app.gpr[kR11] = c->app.flags;
   } else {

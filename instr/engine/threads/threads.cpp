@@ -48,6 +48,7 @@ void reset_context(ThreadContext* c, uint32_t slot) {
   c->actions = first_actions();
   c->filters = nullptr;
   c->strict = 0;
+  c->last_trap = {};
   c->tsc_refused = 0;
   c->comparisons_left = g_process.header->protect_code_after;
   c->call_in_progress.store(0);
@@ -142,6 +143,7 @@ int64_t clone_thread(ThreadContext* c, CloneRequest& request, uint64_t mask) {
   child->app_mask = mask;
   child->filters = c->filters;
   child->strict = c->strict;
+  child->last_trap = c->last_trap;
   child->tsc_refused = c->tsc_refused;
   append_event(c, border::Event::kThreadCreate, {child->slot});
   child->parent_slot = c->slot;
@@ -179,6 +181,7 @@ void prepare_child(ThreadContext* c, const CloneRequest& request, uint64_t mask,
   copy.parent_slot = ~0u;
   copy.in_cache = 0;
   copy.waited_in_vain = 0;
+  copy.user_dispatch = {};
   start_ring(&copy);
   copy.ring.state = static_cast<uint32_t>(border::ThreadState::kStarting);
   fill_native_state(&copy, child.native);
@@ -245,7 +248,8 @@ ThreadContext* take_slot() {
 
 bool do_clone(ThreadContext* c) {
   const uint64_t* g = c->app.gpr;
-  CloneRequest request{{SYS_clone, g[kRdi], g[kRsi], g[kRdx], g[kR10], g[kR8], 0}, {}, g[kRdi], g[kRsi], g[kR8]};
+  const uint64_t flags = g[kRdi] & 0xffffffff;   // of the rest the kernel takes no notice (kernel/fork.c)
+  CloneRequest request{{SYS_clone, flags, g[kRsi], g[kRdx], g[kR10], g[kR8], 0}, {}, flags, g[kRsi], g[kR8]};
   return finish_clone(c, request);
 }
 

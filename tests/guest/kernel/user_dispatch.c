@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <ucontext.h>
 
 #include "tests/guest/guest.h"
@@ -51,6 +52,14 @@ int main(void) {
   selector = 0;
   CHECK_EQUAL(inside, getpid());
   CHECK_EQUAL(caught, 1);
+  // A child begins without.
+  const pid_t parent = getpid(), child = fork();
+  if (child == 0) {
+    selector = 1;
+    _exit(getppid() == parent ? 7 : 8);
+  }
+  int status;
+  CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 7);
   CHECK(prctl(PR_SET_SYSCALL_USER_DISPATCH, 0, 0, 0, 0) == 0);
   selector = 1;
   CHECK(getppid() > 0);

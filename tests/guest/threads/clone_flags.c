@@ -208,6 +208,20 @@ static void errors(void) {
   CHECK(syscall(SYS_clone3, (void*)8, sizeof arguments) == -1 && errno == EFAULT);
 }
 
+// clone takes no notice of the upper half, as where CLONE_IO was an int: nothing is cleared by what is CLONE_CLEAR_SIGHAND for clone3.
+static void upper_half(void) {
+  struct sigaction action = {.sa_handler = handler}, old;
+  int status;
+  CHECK(sigaction(SIGUSR2, &action, &old) == 0);
+  const pid_t child = syscall(SYS_clone, (long)(int)(CLONE_IO | SIGCHLD), 0, 0, 0, 0);
+  if (child == 0) {
+    raise(SIGUSR2);
+    _exit(seen == SIGUSR2 ? 3 : 4);
+  }
+  CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 3);
+  CHECK(sigaction(SIGUSR2, &old, NULL) == 0);
+}
+
 int main(void) {
   parent = getpid();
   sharing();
@@ -215,5 +229,6 @@ int main(void) {
   exit_signals();
   with_clone3();
   errors();
+  upper_half();
   return finish();
 }
