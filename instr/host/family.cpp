@@ -357,10 +357,7 @@ void Family::unwatch_failed_exec(pid_t tid) {
   ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr);
   while (const std::optional<int> status = wait_for_stop(tid, tid == main_pid_)) {
     const int event = *status >> 8;
-    if (event == PTRACE_EVENT_STOP) {
-      ptrace(PTRACE_DETACH, tid, nullptr, nullptr);
-      break;
-    }
+    if (event == PTRACE_EVENT_STOP && ptrace(PTRACE_DETACH, tid, nullptr, nullptr) == 0) break;   // else it has been killed
     ptrace(PTRACE_CONT, tid, nullptr, event ? 0 : *status & 0x7f);
   }
   watched_.erase(w);
@@ -411,9 +408,9 @@ bool Family::handle_stop(Watched& w, pid_t who, int status) {
       found_.push_back({static_cast<pid_t>(child), static_cast<pid_t>(child), w.birth, true});
     ptrace(go_on, who, nullptr, nullptr);
   } else if (w.by_call && signal & 0x80 && asks_to_be_traced(who)) {
+    if (ptrace(PTRACE_DETACH, who, nullptr, nullptr) != 0) return true;   // killed: watched until its end
     set_aside(w);
     ++native_images_;
-    ptrace(PTRACE_DETACH, who, nullptr, nullptr);
     return false;
   } else {
     ptrace(go_on, who, nullptr, signal & 0x80 ? 0 : signal);

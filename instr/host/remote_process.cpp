@@ -80,14 +80,19 @@ void RemoteProcess::put_instruction() {
   if (ptrace(PTRACE_POKETEXT, pid_, instruction_, syscall_instruction) != 0) throw_access_error("PTRACE_POKETEXT");
 }
 
+// Its end is left for who waits for it: of the launched process that is the status with which simrun ends.
 int RemoteProcess::wait_for_stop() {
-  int status = 0;
-  while (waitpid(pid_, &status, __WALL) < 0) {
-    if (errno == ECHILD) break;   // killed, and a Reaper has waited for it
-    if (errno != EINTR) throw_access_error("waitpid");
+  siginfo_t info{};
+  for (;;) {
+    const int looked = waitid(P_PID, static_cast<id_t>(pid_), &info, WSTOPPED | WEXITED | WNOWAIT | __WALL);
+    if (looked != 0 && errno == EINTR) continue;
+    if (looked != 0 && errno != ECHILD) throw_access_error("waitid");
+    if (looked != 0 || (info.si_code != CLD_TRAPPED && info.si_code != CLD_STOPPED))
+      throw UserError(fmt::format("the program (process {}) was killed before it started", pid_));
+    info.si_pid = 0;
+    const int taken = waitid(P_PID, static_cast<id_t>(pid_), &info, WSTOPPED | WNOHANG | __WALL);
+    if (taken == 0 && info.si_pid != 0) return info.si_status << 8 | 0x7f;   // as waitpid has it
   }
-  if (!WIFSTOPPED(status)) throw UserError(fmt::format("the program (process {}) was killed before it started", pid_));
-  return status;
 }
 
 void RemoteProcess::run_to_syscall_stop() {

@@ -60,7 +60,9 @@ bool Target::child_runs() {
   if (result == 0 && (info.si_pid == 0 || info.si_code == CLD_TRAPPED || info.si_code == CLD_STOPPED)) return true;
   if (result != 0 && errno == EINTR) return true;
   ended_ = true;
-  while (waitpid(pid_, &status_, 0) < 0 && errno == EINTR) continue;
+  pid_t who = 0;
+  while ((who = waitpid(pid_, &status_, 0)) < 0 && errno == EINTR) continue;
+  if (who < 0) status_ = SIGKILL;   // somebody else has waited for it: at least no success
   return false;
 }
 

@@ -193,6 +193,7 @@ void deliver_signal(ThreadContext* c) {
   const siginfo_t info = c->pending.info;
   const bool fault = c->pending.fault;
   const bool blocked = (c->app_mask >> (number - 1) & 1) != 0;
+  if (action.handler <= kSigIgnore) c->has_call_mask = 0;   // the call has ended, and its mask with it
   if (action.handler == kSigDefault || (fault && (blocked || action.handler == kSigIgnore))) {
     end_pending(c);
     return default_action(c, number, info, fault ? c->app_mask & ~(1ull << (number - 1)) : c->app_mask);
@@ -241,7 +242,9 @@ bool restore_vector_state(ThreadContext* c, uint64_t fpstate) {
   uint32_t second_mark = 0;
   const uint32_t size = g_process.xsave_standard_bytes;
   const bool whole = read_app(image, fpstate, size) && read_app(&second_mark, fpstate + size, sizeof second_mark);
-  return read_vector_frame(c, image, whole ? components_of_frame(image, second_mark) : 0);
+  const std::optional<uint64_t> components = whole ? components_of_frame(image, second_mark) : std::nullopt;
+  if (fpstate % (components ? 64 : 16) != 0) return false;   // XRSTOR's and FXRSTOR's alignment (Intel SDM vol. 2)
+  return read_vector_frame(c, image, components);
 }
 
 // SIGSEGV, with what has been restored so far (arch/x86/kernel/signal.c, signal_fault).
@@ -280,6 +283,7 @@ void refuse_selector(ThreadContext* c, uint64_t error) {
   info.si_signo = SIGSEGV;
   info.si_code = SI_KERNEL;
   raise_signal_first(c, info, {13 /* X86_TRAP_GP */, error, 0});
+  c->pending.trapno = kNoTrap.number;   // it is the kernel's return that faults: no resume flag
 }
 
 // kernel/signal.c, do_sigaltstack. The flags stay as they were given.
@@ -361,8 +365,8 @@ bool raise_bad_read(ThreadContext* c, uint64_t address) {
 
 namespace {
 
-// The kernel says of them all that something is mapped there (arch/x86/mm/fault.c, sanitize_error_code).
-bool is_kernel_address(uint64_t address) { return address >> 47 == 0x1ffff; }
+// The kernel says of them all that something is mapped there (arch/x86/mm/fault.c, sanitize_error_code), of the last user page too.
+bool is_kernel_address(uint64_t address) { return address >> 47 == 0x1ffff || address >> 12 == 0x7ffffffff; }
 
 // Whether there is a page that only may not be executed, not one that may not be touched. One that never was comes first, as for a read
 // (arch/x86/mm/fault.c, access_error).

@@ -76,16 +76,19 @@ void write_vector_frame(ThreadContext* c, uint8_t* out) {
   std::memcpy(out + g_process.xsave_standard_bytes, &kMagic2, 4);
 }
 
-bool read_vector_frame(ThreadContext* c, uint8_t* image, uint64_t components) {
+bool read_vector_frame(ThreadContext* c, uint8_t* image, std::optional<uint64_t> components) {
   const uint64_t mask = g_process.xsave_mask;
   uint32_t mxcsr;
   std::memcpy(&mxcsr, image + 24, sizeof mxcsr);
   if (mxcsr & ~mxcsr_mask()) return false;
   uint64_t header[8] = {3};   // fxsave format: x87 and SSE only
-  if (components != 0) {
+  if (components) {
     std::memcpy(header, image + 512, sizeof header);
     if ((header[0] & ~enabled_components()) != 0 || header[1] != 0 || header[2] != 0) return false;   // SDM vol. 1, 13.8.1
-    header[0] &= components;
+    header[0] &= *components;
+    constexpr uint64_t kSseAndAvx = 6;
+    constexpr uint32_t kInitialMxcsr = 0x1f80;
+    if ((*components & kSseAndAvx) == 0) std::memcpy(image + 24, &kInitialMxcsr, sizeof kInitialMxcsr);   // nor is that then looked at
   }
   std::memcpy(image + 512, header, sizeof header);
   asm volatile("xrstor64 (%0)\n xsavec64 (%1)\n xrstor64 (%2)"
@@ -99,11 +102,12 @@ void reset_vector_state(ThreadContext* c) {
   asm volatile("xsavec64 (%0)" : : "r"(c->vector_state), SIMRUN_MASKS : "memory");
 }
 
-uint64_t components_of_frame(const uint8_t* image, uint32_t second_mark) {
+std::optional<uint64_t> components_of_frame(const uint8_t* image, uint32_t second_mark) {
   SoftwareBytes marks;
   std::memcpy(&marks, image + 464, sizeof marks);
-  const bool marked = marks.magic1 == kMagic1 && marks.xstate_size == g_process.xsave_standard_bytes && second_mark == kMagic2;
-  return marked ? marks.xfeatures : 0;
+  const bool marked = marks.magic1 == kMagic1 && marks.xstate_size == g_process.xsave_standard_bytes &&
+                      marks.xstate_size <= marks.extended_size && second_mark == kMagic2;
+  return marked ? std::optional(marks.xfeatures) : std::nullopt;
 }
 
 }  // namespace simrun::engine

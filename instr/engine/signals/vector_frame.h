@@ -1,16 +1,19 @@
 // Further parts of the vector state's conversion (vector_frame.cpp). Dispatcher only.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+
 #include "instr/engine/context/thread_context.h"
 
 namespace simrun::engine {
 
 // The thread's vector state becomes what the image (64-byte aligned; changed for it) says of these components; others are as at the start.
-// No components: the image is FXSAVE's. False: no processor accepts it; nothing has changed for the thread.
-bool read_vector_frame(ThreadContext* context, uint8_t* image, uint64_t components);
-// What a signal frame's image holds: none unless both marks stand around an XSAVE image. `image` has the legacy region, `second_mark` the four
-// bytes behind the whole.
-uint64_t components_of_frame(const uint8_t* image, uint32_t second_mark);
+// Without a value the image is FXSAVE's. False: no processor accepts it; nothing has changed for the thread.
+bool read_vector_frame(ThreadContext* context, uint8_t* image, std::optional<uint64_t> components);
+// What a signal frame's image holds: no value unless both marks stand around an XSAVE image (arch/x86/kernel/fpu/signal.c,
+// check_xstate_in_sigframe). `image` has the legacy region, `second_mark` the four bytes behind the whole.
+std::optional<uint64_t> components_of_frame(const uint8_t* image, uint32_t second_mark);
 // As at the start of a program and of a signal handler.
 void reset_vector_state(ThreadContext* context);
 

@@ -1,4 +1,5 @@
-// A signal that the program sends to its parent is for who started it: natively that is its parent, here simrun is, and its parent is meant.
+// A signal that the program, or a child of it that knows its parent's number, sends to its parent is for who started it: natively that is its
+// parent, here simrun is, and its parent is meant.
 #pragma once
 
 #include "instr/engine/context/thread_context.h"

@@ -1,6 +1,7 @@
 #include "instr/engine/syscalls/syscalls.h"
 
 #include <asm/prctl.h>
+#include <linux/audit.h>
 #include <linux/io_uring.h>
 #include <linux/prctl.h>
 #include <linux/ptrace.h>
@@ -284,7 +285,7 @@ void do_syscall(ThreadContext* c) {
     return;
   }
   const CallInProgress in_progress(c, number);
-  if (c->user_dispatch.on != 0 && dispatch_to_user(c, number)) return;
+  if (c->user_dispatch.on != 0 && dispatch_to_user(c, number, AUDIT_ARCH_X86_64)) return;
   const Verdict verdict = judge_call(c, number);
   if (verdict == Verdict::kKilled) kill_thread(c);
   c->call_allowed = verdict == Verdict::kAllowed;

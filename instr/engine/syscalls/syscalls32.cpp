@@ -1,6 +1,8 @@
 // System calls by `int 0x80` in 64-bit code: the kernel's 32-bit entry, with numbers of its own
 // (arch/x86/entry/syscalls/syscall_32.tbl). Most go through a gate of their own. Those whose effect the engine must see
 // are few in 64-bit programs: what it cannot do is refused.
+#include <linux/audit.h>
+
 #include <array>
 
 #include "instr/engine/context/fixed_routines.h"
@@ -11,6 +13,7 @@
 #include "instr/engine/signals/signals.h"
 #include "instr/engine/syscalls/mapping_calls.h"
 #include "instr/engine/syscalls/syscalls.h"
+#include "instr/engine/syscalls/user_dispatch.h"
 #include "instr/engine/threads/threads.h"
 
 namespace simrun::engine {
@@ -93,6 +96,9 @@ bool is_beyond_engine(uint64_t number) {
   }
 }
 
+// kernel/seccomp.c, mode1_syscalls_32: exit, read, write, sigreturn.
+bool is_allowed_in_strict_mode(uint64_t number) { return number == 1 || number == 3 || number == 4 || number == 119; }
+
 bool through_gate(ThreadContext* c) {
   const uint64_t outcome = g_routines.gate32(c);
   if (outcome != 2) return outcome != 0;
@@ -142,6 +148,8 @@ void do_syscall32(ThreadContext* c) {
     c->app.pc -= kInstructionBytes;
     return;
   }
+  if (c->user_dispatch.on != 0 && dispatch_to_user(c, number, AUDIT_ARCH_I386)) return;
+  if (c->strict != 0 && !is_allowed_in_strict_mode(number)) kill_thread(c);
   if (is_beyond_engine(number))
     fail(
         "the program makes the 32-bit system call %lu (int 0x80) at %#lx: simrun cannot do this one for 64-bit "

@@ -24,13 +24,13 @@ bool kernel_knows_inclusive() {
   return set(kInclusive, 1, 1) == 0 && set(PR_SYS_DISPATCH_OFF, 0, 0) == 0;
 }
 
-siginfo_t signal_info(const ThreadContext* c, uint64_t number) {
+siginfo_t signal_info(const ThreadContext* c, uint64_t number, uint32_t architecture) {
   siginfo_t info{};
   info.si_signo = SIGSYS;
   info.si_code = kUserDispatchCode;
   info.si_call_addr = reinterpret_cast<void*>(c->app.pc);
   info.si_syscall = static_cast<int>(number);
-  info.si_arch = AUDIT_ARCH_X86_64;
+  info.si_arch = architecture;
   return info;
 }
 
@@ -55,7 +55,7 @@ int64_t set_user_dispatch(ThreadContext* c) {
 }
 
 // kernel/entry/syscall_user_dispatch.c, syscall_user_dispatch
-bool dispatch_to_user(ThreadContext* c, uint64_t number) {
+bool dispatch_to_user(ThreadContext* c, uint64_t number, uint32_t architecture) {
   const UserDispatch& d = c->user_dispatch;
   if (c->app.pc - d.offset < d.bytes) return false;
   if (d.selector != 0) {
@@ -64,11 +64,11 @@ bool dispatch_to_user(ThreadContext* c, uint64_t number) {
     if (read && state == SYSCALL_DISPATCH_FILTER_ALLOW) return false;
     if (!read || state != SYSCALL_DISPATCH_FILTER_BLOCK) end_by_signal(c, read ? SIGSYS : SIGSEGV);
   }
-  if (raise_signal(c, signal_info(c, number), kNoTrap)) {
+  if (!raise_signal(c, signal_info(c, number, architecture), kNoTrap)) {
+    c->app.pc -= 2;  // the instruction
+  } else if (architecture == AUDIT_ARCH_X86_64) {
     c->app.gpr[kRcx] = c->app.pc;
     c->app.gpr[kR11] = c->app.flags;
-  } else {
-    c->app.pc -= 2;  // the syscall instruction
   }
   return true;
 }

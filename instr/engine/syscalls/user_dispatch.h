@@ -12,7 +12,7 @@ namespace simrun::engine {
 int64_t set_user_dispatch(ThreadContext* context);
 
 // True: the call became a signal, which is pending now; or another one is, and app.pc is back at
-// the instruction.
-bool dispatch_to_user(ThreadContext* context, uint64_t number);
+// the instruction. `architecture`: AUDIT_ARCH_X86_64, or AUDIT_ARCH_I386 of int 0x80.
+bool dispatch_to_user(ThreadContext* context, uint64_t number, uint32_t architecture);
 
 }  // namespace simrun::engine

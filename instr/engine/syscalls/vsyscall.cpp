@@ -45,7 +45,9 @@ void raise_bad_call(ThreadContext* c) {
   siginfo_t info{};
   info.si_signo = SIGSEGV;
   info.si_code = SI_KERNEL;
+  const Trap last = c->last_trap;
   raise_signal(c, info, {14 /* X86_TRAP_PF */, 0x15, c->app.pc});
+  c->last_trap = last;
 }
 
 }  // namespace

@@ -144,6 +144,7 @@ int64_t clone_thread(ThreadContext* c, CloneRequest& request, uint64_t mask) {
   child->filters = c->filters;
   child->strict = c->strict;
   child->last_trap = c->last_trap;
+  if (request.flags & CLONE_VFORK) child->app_altstack = c->app_altstack;   // kernel/fork.c, copy_process
   child->tsc_refused = c->tsc_refused;
   append_event(c, border::Event::kThreadCreate, {child->slot});
   child->parent_slot = c->slot;
