@@ -45,7 +45,7 @@ host::LaunchOptions launch_options(const ProgramOptions& o, border::Mode mode, c
 
 // Before the launch.
 host::LaunchOptions prepare(const ProgramOptions& options, border::Mode mode, const CountOptions& count) {
-  prctl(PR_SET_TIMERSLACK, 1000ul);  // naps of tens of microseconds are meant
+  prctl(PR_SET_TIMERSLACK, 0ul);  // our default, which becomes the program's
   install_signal_handlers();
   return launch_options(options, mode, count);
 }
@@ -67,7 +67,9 @@ ProgramRun::ProgramRun(const ProgramOptions& options, border::Mode mode, const C
                   ? host::Family(prepare(options, mode, count))
                   : host::Family(prepare(options, mode, count), options.attach.processes, StreamConsumer::guardian())),
       progress_(!options.quiet),
-      consumer_(family_, progress_, options) {}
+      consumer_(family_, progress_, options) {
+  prctl(PR_SET_TIMERSLACK, 1000ul);  // naps of tens of microseconds are meant
+}
 
 RunResult ProgramRun::discarding() {
   result_.counted = false;

@@ -341,10 +341,10 @@ bool Family::watch(pid_t pid, pid_t tid, const Birth& birth) {
   return true;
 }
 
-// It may ask its parent to trace it, which cannot be as long as we do.
+// It may ask its parent to trace it, which cannot be as long as we do, or execute a program that gets no privileges as long as we do.
 bool Family::watch_vforked(pid_t pid, pid_t tid, const Birth& birth) {
   if (!watch(pid, tid, birth)) return false;
-  if (!may_trace(members_[birth.parent])) return true;
+  if (!may_trace(members_[birth.parent]) && geteuid() == 0) return true;
   watched_.back().by_call = true;
   ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr);
   return true;
@@ -407,7 +407,7 @@ bool Family::handle_stop(Watched& w, pid_t who, int status) {
     if (w.through && ptrace(PTRACE_GETEVENTMSG, who, nullptr, &child) == 0)
       found_.push_back({static_cast<pid_t>(child), static_cast<pid_t>(child), w.birth, true});
     ptrace(go_on, who, nullptr, nullptr);
-  } else if (w.by_call && signal & 0x80 && asks_to_be_traced(who)) {
+  } else if (w.by_call && signal & 0x80 && (asks_to_be_traced(who) || executes_privileged(who))) {
     if (ptrace(PTRACE_DETACH, who, nullptr, nullptr) != 0) return true;   // killed: watched until its end
     set_aside(w);
     ++native_images_;

@@ -101,7 +101,7 @@ class Family {
     pid_t pid, tid;
     Birth birth;
     bool through;   // an image that is not to be followed itself: its children are watched too
-    bool by_call = false;   // stops at each system call: it may ask to be traced by its parent
+    bool by_call = false;   // stops at each system call: it may ask to be traced by its parent, or execute what must not be traced
   };
   // A process that leaves the engine because another one is going to trace it.
   struct Departure {

@@ -8,6 +8,7 @@
 #include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -75,6 +76,25 @@ bool asks_to_be_traced(pid_t tid) {
   const auto size = reinterpret_cast<void*>(sizeof info);
   return ptrace(PTRACE_GET_SYSCALL_INFO, tid, size, &info) > 0 && info.op == PTRACE_SYSCALL_INFO_ENTRY &&
          info.entry.nr == SYS_ptrace && info.entry.args[0] == PTRACE_TRACEME;
+}
+
+bool executes_privileged(pid_t tid) {
+  __ptrace_syscall_info info{};
+  const auto size = reinterpret_cast<void*>(sizeof info);
+  if (geteuid() == 0 || ptrace(PTRACE_GET_SYSCALL_INFO, tid, size, &info) <= 0 || info.op != PTRACE_SYSCALL_INFO_ENTRY) return false;
+  const bool at = info.entry.nr == SYS_execveat;
+  if (!at && info.entry.nr != SYS_execve) return false;
+  const FileDescriptor memory(open(fmt::format("/proc/{}/mem", tid).c_str(), O_RDONLY | O_CLOEXEC));
+  char path[PATH_MAX] = "";
+  const uint64_t place = info.entry.args[at ? 1 : 0];
+  for (size_t n = 0; n + 1 < sizeof path && pread(memory.get(), path + n, 1, static_cast<off_t>(place + n)) == 1 && path[n] != 0;) ++n;
+  const auto directory = at ? static_cast<int>(info.entry.args[0]) : AT_FDCWD;
+  const std::string base = directory == AT_FDCWD ? fmt::format("/proc/{}/cwd", tid) : fmt::format("/proc/{}/fd/{}", tid, directory);
+  const std::string file = path[0] == '/' ? fmt::format("/proc/{}/root{}", tid, path) : path[0] == 0 ? base : base + "/" + path;
+  struct stat s;
+  if (stat(file.c_str(), &s) != 0 || !S_ISREG(s.st_mode)) return false;
+  const bool sets_group = (s.st_mode & S_ISGID) != 0 && (s.st_mode & S_IXGRP) != 0;
+  return (s.st_mode & S_ISUID) != 0 || sets_group || getxattr(file.c_str(), "security.capability", nullptr, 0) > 0;
 }
 
 // A call that its program does not name (a library does, or syscall(2)) is not expected.

@@ -37,6 +37,8 @@ for s in map(int, sys.argv[1:]):
     pause()
 print(sorted(seen))
 '''
+TGKILL = 234
+BY_TGKILL = f'import ctypes, os; ctypes.CDLL(None).syscall({TGKILL}, os.getppid(), os.getppid(), {int(signal.SIGUSR1)}); print("on")'
 FROM_OUTSIDE = COUNTING + '''
 print('ready', flush=True)
 sys.stdin.readline()
@@ -183,6 +185,10 @@ def check_way(way):
     program = subprocess.run(WAYS[way] + [PYTHON, '-c', f'import os; os.kill(os.getppid(), {int(signal.SIGUSR1)}); print("on")'],
                              stdout=subprocess.PIPE, text=True, start_new_session=True, timeout=100)
     check('to the parent', way, (program.stdout, program.returncode, heard), ('on\n', 0, [signal.SIGUSR1]))
+    for words in ['/bin/sh', '-c', '(kill -USR1 $PPID; true); echo on'], [PYTHON, '-c', BY_TGKILL]:
+        heard.clear()
+        program = subprocess.run(WAYS[way] + words, stdout=subprocess.PIPE, text=True, start_new_session=True, timeout=100)
+        check(f'to the parent by {words[0]}', way, (program.stdout, program.returncode, heard), ('on\n', 0, [signal.SIGUSR1]))
 
     pid, terminal = pty.fork()
     if pid == 0:

@@ -5,8 +5,16 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <chrono>
+#include <thread>
+
+#include "base/user_error.h"
+#include "instr/host/remote_process.h"
 
 namespace simrun::host {
 namespace {
@@ -33,6 +41,30 @@ TEST(Target, ChildThatIsStoppedByItsTracerStillRuns) {
   while (target.running()) usleep(1000);
   EXPECT_TRUE(WIFEXITED(target.wait_status()));
   EXPECT_EQ(WEXITSTATUS(target.wait_status()), 7);
+}
+
+// Else simrun would end as if the program had succeeded.
+TEST(Target, StatusOfWhoIsKilledInARemoteCallIsKept) {
+  const pid_t pid = fork();
+  if (pid == 0) {
+    ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
+    raise(SIGSTOP);
+    _exit(7);
+  }
+  ASSERT_EQ(waitpid(pid, nullptr, 0), pid);
+  ptrace(PTRACE_SETOPTIONS, pid, nullptr, PTRACE_O_TRACESYSGOOD);
+  user_regs_struct registers{};
+  ASSERT_EQ(ptrace(PTRACE_GETREGS, pid, nullptr, &registers), 0);
+  std::thread killer([pid] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    kill(pid, SIGKILL);
+  });
+  RemoteProcess process(pid, registers);
+  EXPECT_THROW(process.call(SYS_pause), UserError);
+  killer.join();
+  Target target(pid, some_mapping(), Target::Relation::kChild, FileDescriptor());
+  EXPECT_FALSE(target.running());
+  EXPECT_TRUE(WIFSIGNALED(target.wait_status()) && WTERMSIG(target.wait_status()) == SIGKILL);
 }
 
 }  // namespace

@@ -5,7 +5,10 @@
 #include <sys/stat.h>
 
 #include <atomic>
+#include <charconv>
+#include <cstring>
 #include <ctime>
+#include <iterator>
 
 #include "instr/engine/context/process.h"
 #include "instr/engine/context/raw_syscall.h"
@@ -20,8 +23,18 @@
 namespace simrun::engine {
 namespace {
 
+// By a name that this process can use without a descriptor of its own; execveat's names below a directory are taken to have none.
+bool has_capabilities(uint64_t directory, uint64_t path, uint64_t flags) {
+  const auto get = [](uint64_t name) { return raw_syscall(SYS_getxattr, name, word("security.capability"), 0, 0) > 0; };
+  if (directory == static_cast<uint64_t>(AT_FDCWD)) return get(path);
+  if ((flags & AT_EMPTY_PATH) == 0) return false;
+  char by_descriptor[32] = "/proc/self/fd/";
+  *std::to_chars(by_descriptor + std::strlen(by_descriptor), std::end(by_descriptor) - 1, static_cast<uint32_t>(directory)).ptr = 0;
+  return get(word(by_descriptor));
+}
+
 // Not worth asking when there is no such file (a search along PATH makes such calls). And under a tracer without privileges the kernel
-// ignores set-user-ID bits (security/commoncap.c): such a program runs natively, as it must.
+// ignores set-user-ID bits and file capabilities (security/commoncap.c): such a program runs natively, as it must.
 bool can_be_followed(const ThreadContext* c) {
   const uint64_t* g = c->app.gpr;
   const bool at = (g[kRax] & 0xffffffff) == SYS_execveat;
@@ -29,7 +42,8 @@ bool can_be_followed(const ThreadContext* c) {
   const uint64_t directory = at ? g[kRdi] : static_cast<uint64_t>(AT_FDCWD), path = at ? g[kRsi] : g[kRdi];
   const uint64_t flags = at ? g[kR8] & (AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW) : 0;
   if (raw_syscall(SYS_newfstatat, directory, path, word(&s), flags) != 0 || !S_ISREG(s.st_mode)) return false;
-  return (s.st_mode & (S_ISUID | S_ISGID)) == 0 || raw_syscall(SYS_geteuid) == 0;
+  if (raw_syscall(SYS_geteuid) == 0) return true;
+  return (s.st_mode & (S_ISUID | S_ISGID)) == 0 && !has_capabilities(directory, path, flags);
 }
 
 // One thread of a process at a time is traced for its exec: to seize a second one the kernel would wait for the first one's exec, which waits

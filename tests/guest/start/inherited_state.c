@@ -10,6 +10,8 @@
 int main(void) {
   printf("timer slack %d, subreaper asked %d, dumpable %d, no new privileges %d, keep capabilities %d\n", prctl(PR_GET_TIMERSLACK),
          prctl(PR_GET_PDEATHSIG, (int[]){0}), prctl(PR_GET_DUMPABLE), prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0), prctl(PR_GET_KEEPCAPS));
+  CHECK(prctl(PR_SET_TIMERSLACK, 0) == 0);
+  printf("by default %d\n", prctl(PR_GET_TIMERSLACK));
   int death_signal = -1, subreaper = -1;
   prctl(PR_GET_PDEATHSIG, &death_signal);
   prctl(PR_GET_CHILD_SUBREAPER, &subreaper);
