@@ -55,11 +55,12 @@ void on_end_request(int signal, siginfo_t* info, void* context) {
   pass_on(signal, info, context);
 }
 
-void on_child(int, siginfo_t* info, void*) {
+void on_child(int, siginfo_t*, void*) {
   const int saved = errno;
   wake();
   host::Family* const family = watched_family.load();
-  if (family != nullptr && info->si_code == CLD_STOPPED && family->main_stopped_by() != 0) {
+  // Whatever this one says: of several only one is told.
+  if (family != nullptr && family->main_stopped_by() != 0) {
     // Who waits for us waits for the program. What stopped our whole group has been, or is about to be, continued.
     const timespec moment{0, 2'000'000};
     nanosleep(&moment, nullptr);

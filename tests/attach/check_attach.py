@@ -356,6 +356,23 @@ def killed_amid(simrun, program):
         child.kill()
 
 
+def in_handler(simrun, program):
+    """The handler that it is in returns, while simrun is there and when it has been there."""
+    for stays in True, False:
+        child = start(program)
+        try:
+            tool = subprocess.Popen([simrun, 'attach', '-q', '--mode', 'null', *([] if stays else ['--for', '300ms']), str(child.pid)])
+            wait_for('the engine does not come', lambda: in_engine(child.pid) and not is_traced(child.pid))
+            if not stays:
+                tool.wait(timeout=60)
+            child.communicate('x', timeout=60)
+            if child.returncode != 0 or tool.wait(timeout=60) != 0:
+                fail(f'stays {stays}: the program ended with status {child.returncode}, simrun with {tool.returncode}')
+        finally:
+            child.kill()
+            tool.kill()
+
+
 def crowded(simrun, program):
     """Many more threads than processors: each is simulated, or simrun says that it was not."""
     threads = 51
@@ -393,6 +410,8 @@ def main():
         return computing(simrun, program)
     if case == 'killed_amid':
         return killed_amid(simrun, program)
+    if case == 'in_handler':
+        return in_handler(simrun, program)
     if case == 'crowded':
         return crowded(simrun, program)
     if case == 'limits':

@@ -87,7 +87,7 @@ bool build_frame(ThreadContext* c, const KernelAction& action, uint64_t& frame_a
   if (!(action.flags & kHasRestorer)) return false;
   uint64_t fpstate;
   if (!place_frame(c, action, fpstate, frame_address)) return false;
-  alignas(64) uint8_t image[16 * 1024];
+  alignas(64) uint8_t image[kLongestImage];
   write_vector_frame(c, image);
   SignalFrame frame{};
   frame.restorer = action.restorer;
@@ -237,12 +237,10 @@ bool restore_vector_state(ThreadContext* c, uint64_t fpstate) {
     reset_vector_state(c);
     return true;
   }
-  alignas(64) uint8_t image[16 * 1024] = {};
+  alignas(64) uint8_t image[kLongestImage] = {};
   if (!read_app(image, fpstate, 512)) return false;
-  uint32_t second_mark = 0;
-  const uint32_t size = g_process.xsave_standard_bytes;
-  const bool whole = read_app(image, fpstate, size) && read_app(&second_mark, fpstate + size, sizeof second_mark);
-  const std::optional<uint64_t> components = whole ? components_of_frame(image, second_mark) : std::nullopt;
+  const std::optional<uint64_t> components = components_of_frame(image, fpstate);
+  if (components && !read_app(image, fpstate, g_process.xsave_standard_bytes)) return false;
   if (fpstate % (components ? 64 : 16) != 0) return false;   // XRSTOR's and FXRSTOR's alignment (Intel SDM vol. 2)
   return read_vector_frame(c, image, components);
 }

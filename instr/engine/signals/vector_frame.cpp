@@ -2,6 +2,7 @@
 // from and to the compacted image in the thread context by loading it into the registers and storing it in the other format.
 #include <cstring>
 
+#include "instr/engine/context/app_memory.h"
 #include "instr/engine/context/process.h"
 #include "instr/engine/signals/signals.h"
 #include "instr/engine/signals/vector_frame.h"
@@ -9,6 +10,7 @@
 namespace simrun::engine {
 namespace {
 
+constexpr uint32_t kShortestImage = 576;   // XSAVE's legacy region and header
 constexpr uint32_t kMagic1 = 0x46505853, kMagic2 = 0x46505845;
 
 // struct _fpx_sw_bytes at byte 464 of the legacy region.
@@ -102,11 +104,13 @@ void reset_vector_state(ThreadContext* c) {
   asm volatile("xsavec64 (%0)" : : "r"(c->vector_state), SIMRUN_MASKS : "memory");
 }
 
-std::optional<uint64_t> components_of_frame(const uint8_t* image, uint32_t second_mark) {
+std::optional<uint64_t> components_of_frame(const uint8_t* legacy, uint64_t at) {
   SoftwareBytes marks;
-  std::memcpy(&marks, image + 464, sizeof marks);
-  const bool marked = marks.magic1 == kMagic1 && marks.xstate_size == g_process.xsave_standard_bytes &&
-                      marks.xstate_size <= marks.extended_size && second_mark == kMagic2;
+  std::memcpy(&marks, legacy + 464, sizeof marks);
+  uint32_t second_mark = 0;
+  const bool marked = marks.magic1 == kMagic1 && marks.xstate_size >= kShortestImage && marks.xstate_size <= kLongestImage &&
+                      marks.xstate_size <= marks.extended_size && read_app(&second_mark, at + marks.xstate_size, sizeof second_mark) &&
+                      second_mark == kMagic2;
   return marked ? std::optional(marks.xfeatures) : std::nullopt;
 }
 

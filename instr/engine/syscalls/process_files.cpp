@@ -45,6 +45,7 @@ struct Helper {
   std::string text;             // of the kernel's file if the caller has read it; then the view's
   std::string_view before;      // an earlier view of the same file, when the helper reads it
   std::atomic<uint32_t> stage;  // futex
+  int64_t owner;                // the process that waits
   int64_t descriptor;
   alignas(64) char stack[64 * 1024];
 };
@@ -128,6 +129,9 @@ void keep_effective_capabilities() {
 
 [[noreturn]] void run_helper(Helper* helper) {
   raw_syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL);
+  const int64_t parent = raw_syscall(SYS_getppid);
+  const bool is_orphan = parent != 0 && parent != helper->owner;   // already: no signal will come. 0: in a namespace of its own
+  if (is_orphan) raw_syscall(SYS_exit_group, 0);
   keep_effective_capabilities();
   helper->descriptor = make_file(*helper);
   go_to(helper->stage, kReady);
@@ -138,6 +142,7 @@ void keep_effective_capabilities() {
 
 // clone(CLONE_VM): the child runs the helper on its stack, with our thread-local storage, while we wait.
 int64_t start_helper(Helper* helper) {
+  helper->owner = raw_syscall(SYS_getpid);
   const uint64_t top = word(helper->stack + sizeof helper->stack) & ~63ull;
   register uint64_t no_tid asm("r10") = 0;
   int64_t result = SYS_clone;

@@ -139,7 +139,7 @@ Verdict judge_call(const ThreadContext* c, uint64_t number) {
 bool answer_seccomp_call(ThreadContext* c, uint64_t number, int64_t& result, bool& signalled) {
   const uint64_t* g = c->app.gpr;
   signalled = false;
-  if (number == SYS_prctl && g[kRdi] == PR_SET_SECCOMP) {
+  if (number == SYS_prctl && (g[kRdi] & 0xffffffff) == PR_SET_SECCOMP) {
     if (g[kRsi] == SECCOMP_MODE_STRICT) return result = set_strict(c), true;
     return g[kRsi] == SECCOMP_MODE_FILTER && set_filter(c, number, result, signalled);
   }

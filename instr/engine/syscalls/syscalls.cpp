@@ -308,6 +308,9 @@ void do_syscall(ThreadContext* c) {
   if (!done) {
     // What restart_syscall goes on with is forgotten at the next rt_sigreturn: a handler's, or that of leaving the engine.
     if (number == SYS_restart_syscall && restarted != 0) g[kRax] = restarted;
+    // As if the call had begun.
+    g[kRcx] = c->app.pc;
+    g[kR11] = c->app.flags;
     c->app.pc -= kSyscallInstructionBytes;
     return;
   }

@@ -20,7 +20,9 @@ void give_process_back(bool handlers_cleared) {
 }
 
 void go_native(const NativeState& state) {
-  const stack_t& s = state.frame.context.stack;
+  // The flags of none, as after exec, are refused where another stack, ours, is to go.
+  stack_t s = state.frame.context.stack;
+  if (s.ss_size == 0) s.ss_flags |= SS_DISABLE;
   raw_syscall(SYS_sigaltstack, word(&s), 0);
   asm volatile(
       "wrgsbase %2\n"

@@ -328,10 +328,13 @@ void put_moved(std::vector<TakenOut> parts, AppAddress from, uint64_t old_bytes,
     p.from += raw(to) - raw(from);
     p.to += raw(to) - raw(from);
   }
-  if (old_bytes != new_bytes) {   // then it is one mapping
+  const uint64_t end = raw(to) + new_bytes;
+  if (new_bytes > old_bytes) {   // then it is one mapping
     parts.resize(1);
-    parts[0].to = raw(to) + new_bytes;
+    parts[0].to = end;
   }
+  std::erase_if(parts, [&](const TakenOut& p) { return p.from >= end; });
+  for (TakenOut& p : parts) p.to = std::min(p.to, end);
   put_back(parts);
 }
 
