@@ -25,25 +25,21 @@ struct StateAtStart {
   KernelAction actions[kSignals + 1];
   uint64_t mask;
   int timer_slack;
-  rlimit address_space, data;
-  bool limited;
+  // Soft limits are meant for the program. What simrun itself needs has nothing to do with them.
+  struct Limit {
+    __rlimit_resource resource;
+    rlimit value;
+  } limits[4] = {{RLIMIT_AS, {}}, {RLIMIT_DATA, {}}, {RLIMIT_NOFILE, {}}, {RLIMIT_CPU, {}}};
 
   StateAtStart() noexcept {
     for (int s = 1; s <= kSignals; ++s) syscall(SYS_rt_sigaction, s, nullptr, &actions[s], sizeof mask);
     syscall(SYS_rt_sigprocmask, SIG_BLOCK, nullptr, &mask, sizeof mask);
     timer_slack = prctl(PR_GET_TIMERSLACK);
-    getrlimit(RLIMIT_AS, &address_space);
-    getrlimit(RLIMIT_DATA, &data);
-    limited = address_space.rlim_cur != address_space.rlim_max || data.rlim_cur != data.rlim_max;
-    // Such limits are meant for the program. What simrun itself needs has nothing to do with them.
-    if (!limited) return;
-    raise_to_hard_limit(RLIMIT_AS, address_space);
-    raise_to_hard_limit(RLIMIT_DATA, data);
-  }
-
-  static void raise_to_hard_limit(__rlimit_resource resource, rlimit limit) noexcept {
-    limit.rlim_cur = limit.rlim_max;
-    setrlimit(resource, &limit);
+    for (Limit& l : limits) {
+      getrlimit(l.resource, &l.value);
+      const rlimit hard{l.value.rlim_max, l.value.rlim_max};
+      if (l.value.rlim_cur != l.value.rlim_max) setrlimit(l.resource, &hard);
+    }
   }
 };
 
@@ -58,9 +54,8 @@ void restore_inherited_state() {
   }
   syscall(SYS_rt_sigprocmask, SIG_SETMASK, &g_at_start.mask, nullptr, sizeof g_at_start.mask);
   if (g_at_start.timer_slack > 0) prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(g_at_start.timer_slack));
-  if (!g_at_start.limited) return;
-  setrlimit(RLIMIT_AS, &g_at_start.address_space);
-  setrlimit(RLIMIT_DATA, &g_at_start.data);
+  for (const StateAtStart::Limit& l : g_at_start.limits)
+    if (l.value.rlim_cur != l.value.rlim_max) setrlimit(l.resource, &l.value);
 }
 
 }  // namespace simrun::host

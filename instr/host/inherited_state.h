@@ -1,4 +1,4 @@
-// The signal dispositions, mask, timer slack and soft memory limits with which the simrun process was started: what a
+// The signal dispositions, mask, timer slack and soft limits (of memory, open files, processor time) with which the simrun process was started: what a
 // natively started program would have inherited. Recorded before main, so that whatever simrun installs for itself later
 // does not reach the program.
 #pragma once

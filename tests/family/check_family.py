@@ -89,17 +89,17 @@ def busy(children):
         give_up(children, tool.pid, f'status {tool.returncode}, {output}, {most} descriptors')
 
 
-def few_descriptors(limit, children):
-    """Those for which none is left are not followed, aloud, and run to their ends all the same."""
+def few_descriptors(limit, children, hard=None):
+    """Those for which none is left are not followed, aloud, and run to their ends all the same. A soft limit is the program's affair."""
     def limited():
-        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard or limit))
     tool = subprocess.Popen([simrun, *OPTIONS, '--', program, str(children)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                             start_new_session=True, preexec_fn=limited)
     try:
         output, errors = tool.communicate(timeout=PATIENCE)
     except subprocess.TimeoutExpired:
         give_up(limit, tool.pid, 'does not end')
-    if (tool.returncode, output.splitlines()[:1]) != (0, [b'done']) or b'is not followed: ' not in errors:
+    if (tool.returncode, output.splitlines()[:1]) != (0, [b'done']) or (b'is not followed: ' in errors) != (hard is None):
         give_up(limit, tool.pid, f'status {tool.returncode}, {output}, {errors}')
 
 
@@ -119,6 +119,7 @@ if case == 'busy':
 if case == 'few_descriptors':
     for limit in range(21, 33):
         few_descriptors(limit, 40)
+    few_descriptors(64, 40, 512)
     sys.exit()
 for seed in range(first, first + count):
     (killed if case == 'killed' else ends)(seed)
