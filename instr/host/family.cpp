@@ -265,13 +265,33 @@ void Family::poll() {
     border::ProcessHeader& h = members_[i].target->header();
     if (h.requests_posted.load(std::memory_order_relaxed) == 0) continue;
     h.requests_posted.store(0, std::memory_order_seq_cst);   // before looking: a request that comes now is counted again
-    for (FollowRequest& r : h.requests)
-      if (r.state.load(std::memory_order_seq_cst) == static_cast<uint32_t>(FollowState::kPosted)) answer(i, r);
+    for (FollowRequest& r : h.requests) {
+      if (r.state.load(std::memory_order_seq_cst) != static_cast<uint32_t>(FollowState::kPosted)) continue;
+      const auto pid = static_cast<pid_t>(r.pid);
+      answer(i, r);
+      answered_[{i, static_cast<size_t>(&r - h.requests)}] = {pid, now_milliseconds()};
+    }
   }
+  take_back_requests();
   finish_departures();
   std::erase_if(watched_, [this](Watched& w) { return !handle_stops(w); });
   watched_.insert(watched_.end(), found_.begin(), found_.end());
   found_.clear();
+}
+
+// Only when it has had time enough: of another namespace's process nobody here knows whether it is there.
+void Family::take_back_requests() {
+  constexpr int64_t kEnough = 1000;
+  std::erase_if(answered_, [&](const auto& entry) {
+    const auto& [place, a] = entry;
+    if (members_[place.first].target == nullptr) return true;
+    std::atomic<uint32_t>& state = members_[place.first].target->header().requests[place.second].state;
+    uint32_t value = state.load(std::memory_order_seq_cst);
+    if (value != static_cast<uint32_t>(FollowState::kGranted) && value != static_cast<uint32_t>(FollowState::kRefused)) return true;
+    if (now_milliseconds() - a.since < kEnough || kill(a.pid, 0) == 0 || errno != ESRCH) return false;
+    state.compare_exchange_strong(value, static_cast<uint32_t>(FollowState::kFree));
+    return true;
+  });
 }
 
 void Family::answer(uint32_t parent, FollowRequest& r) {

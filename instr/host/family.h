@@ -115,6 +115,7 @@ class Family {
   void leave(Target& target);
   void leave_unread();
   void answer(uint32_t parent, border::FollowRequest& request);
+  void take_back_requests();
   bool follow_forked(uint32_t parent, const border::FollowRequest& request);
   bool watch(pid_t pid, pid_t tid, const Birth& birth);
   bool watch_vforked(pid_t pid, pid_t tid, const Birth& birth);
@@ -138,6 +139,12 @@ class Family {
   std::vector<Watched> watched_;
   std::vector<Watched> found_;   // children of watched processes, to be added
   std::map<std::pair<uint32_t, uint64_t>, ChildState> children_;   // by parent and token
+  // Entries of requests that have been answered, by member and place: who is killed before it has read the answer does not give its back.
+  struct Answered {
+    pid_t pid;
+    int64_t since;   // milliseconds
+  };
+  std::map<std::pair<uint32_t, size_t>, Answered> answered_;
   std::vector<Departure> departures_;
   std::set<pid_t> stays_;   // could not leave
   std::map<pid_t, int64_t> missing_since_;                         // milliseconds, of announced children that nobody has seen

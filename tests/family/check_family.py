@@ -12,7 +12,7 @@ simrun, program, case = sys.argv[1:4]
 first, count = (int(sys.argv[4]), int(sys.argv[5])) if len(sys.argv) > 5 else (1, 12)
 PATIENCE = 60
 OPTIONS = {'trace': ['--mode', 'trace'], 'sim': ['--config', 'l3_4core', '--check'], 'killed': ['--mode', 'trace'],
-           'killed_early': ['--mode', 'trace', '-q'], 'busy': ['--config', 'l3_4core'], 'few_descriptors': ['--mode', 'trace', '--ring-size', '32KiB']}[case]
+           'killed_early': ['--mode', 'trace', '-q'], 'killed_forks': ['--mode', 'trace', '-q'], 'busy': ['--config', 'l3_4core'], 'few_descriptors': ['--mode', 'trace', '--ring-size', '32KiB']}[case]
 
 
 def processes(session, dead=False):
@@ -110,6 +110,15 @@ def killed_early():
         give_up(0, 0, f'status {tool.returncode}, {tool.stdout}, {tool.stderr}')
 
 
+def killed_forks():
+    tool = subprocess.run([simrun, *OPTIONS, '--', program], capture_output=True, timeout=PATIENCE, check=False)
+    if (tool.returncode, tool.stdout, tool.stderr) != (0, b'done\n', b''):
+        give_up(0, 0, f'status {tool.returncode}, {tool.stdout}, {tool.stderr}')
+
+
+if case == 'killed_forks':
+    killed_forks()
+    sys.exit()
 if case == 'killed_early':
     killed_early()
     sys.exit()
