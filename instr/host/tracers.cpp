@@ -85,9 +85,8 @@ bool executes_privileged(pid_t tid) {
   const bool at = info.entry.nr == SYS_execveat;
   if (!at && info.entry.nr != SYS_execve) return false;
   const FileDescriptor memory(open(fmt::format("/proc/{}/mem", tid).c_str(), O_RDONLY | O_CLOEXEC));
-  char path[PATH_MAX] = "";
-  const uint64_t place = info.entry.args[at ? 1 : 0];
-  for (size_t n = 0; n + 1 < sizeof path && pread(memory.get(), path + n, 1, static_cast<off_t>(place + n)) == 1 && path[n] != 0;) ++n;
+  char path[PATH_MAX];
+  path[std::max<ssize_t>(pread(memory.get(), path, sizeof path - 1, static_cast<off_t>(info.entry.args[at ? 1 : 0])), 0)] = 0;
   const auto directory = at ? static_cast<int>(info.entry.args[0]) : AT_FDCWD;
   const std::string base = directory == AT_FDCWD ? fmt::format("/proc/{}/cwd", tid) : fmt::format("/proc/{}/fd/{}", tid, directory);
   const std::string file = path[0] == '/' ? fmt::format("/proc/{}/root{}", tid, path) : path[0] == 0 ? base : base + "/" + path;
