@@ -18,18 +18,16 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 
 #include "instr/engine/codecache/memory_file.h"
 #include "instr/engine/context/app_memory.h"
-#include "instr/engine/context/fork_locks.h"
 #include "instr/engine/context/raw_syscall.h"
 #include "instr/engine/context/signal_mask.h"
 #include "instr/engine/dispatch/flush.h"
 #include "instr/engine/dispatch/stable_code.h"
+#include "instr/engine/syscalls/open_views.h"
 #include "instr/engine/syscalls/process_views.h"
 
 namespace simrun::engine {
@@ -43,7 +41,8 @@ struct Helper {
   bool is_process = true;
   char path[256];
   std::string text;             // of the kernel's file if the caller has read it; then the view's
-  std::string_view before;      // an earlier view of the same file, when the helper reads it
+  const OpenView* rewritten = nullptr;   // a view whose text is made anew: the helper reads the kernel's
+  int64_t view = -1;            // its descriptor
   std::atomic<uint32_t> stage;  // futex
   int64_t owner;                // the process that waits
   int64_t descriptor;
@@ -72,6 +71,10 @@ int64_t open_with_room(const Helper& helper, Open&& open) {
   return open();
 }
 
+int64_t open_file(const char* path, uint64_t flags) {
+  return raw_syscall(SYS_openat, static_cast<uint64_t>(AT_FDCWD), word(path), flags);
+}
+
 bool read_all(int64_t fd, std::string& text) {
   constexpr size_t kStep = 64 * 1024;
   for (size_t size = 0;;) {
@@ -93,27 +96,45 @@ bool write_all(int64_t fd, std::string_view text) {
   return true;
 }
 
+bool write_text(const Helper& helper, int64_t fd) {
+  const RaisedFileSizeLimit limit(helper.text.size());
+  return write_all(fd, helper.text) && raw_syscall(SYS_ftruncate, static_cast<uint64_t>(fd), helper.text.size()) == 0;
+}
+
+const char* name_of(const Helper& helper) { return std::strrchr(helper.path, '/') + 1; }
+
 // The memory file with the view of `helper->path`, or an error.
 int64_t make_file(Helper& helper) {
-  const char* const name = std::strrchr(helper.path, '/') + 1;
-  if (!helper.before.empty()) {
-    const int64_t source = open_with_room(helper, [&] {
-      return raw_syscall(SYS_openat, static_cast<uint64_t>(AT_FDCWD), word(helper.path), O_RDONLY | O_CLOEXEC);
-    });
-    if (source < 0) return source;
-    const bool read = read_all(source, helper.text);
-    raw_syscall(SYS_close, static_cast<uint64_t>(source));
-    if (!read) return -EIO;
-    keep_state_of_reader(name, helper.before, helper.text);
-  }
+  const char* const name = name_of(helper);
   rewrite_process_file(name, helper.text);
   const int64_t fd = open_with_room(helper, [&] { return raw_syscall(SYS_memfd_create, word(name), MFD_CLOEXEC); });
   if (fd < 0) return fd;
-  const RaisedFileSizeLimit limit(helper.text.size());
-  if (!write_all(fd, helper.text)) return raw_syscall(SYS_close, static_cast<uint64_t>(fd)), -EIO;
-  raw_syscall(SYS_fchmod, static_cast<uint64_t>(fd), 0444);
+  if (!write_text(helper, fd)) return raw_syscall(SYS_close, static_cast<uint64_t>(fd)), -EIO;
+  raw_syscall(SYS_fchmod, static_cast<uint64_t>(fd), 0666);   // for make_anew, whoever the user is then
   return fd;
 }
+
+// What the kernel says now in the same memory file, which may have copies and has a position. An error: it stays as it is.
+int64_t make_anew(Helper& helper) {
+  const int64_t source = open_with_room(helper, [&] { return open_file(helper.path, O_RDONLY | O_CLOEXEC); });
+  if (source < 0) return source;
+  const bool read = read_all(source, helper.text);
+  raw_syscall(SYS_close, static_cast<uint64_t>(source));
+  if (!read) return -EIO;
+  const char* const name = name_of(helper);
+  keep_state_of_reader(name, helper.rewritten->text, helper.text);
+  rewrite_process_file(name, helper.text);
+  if (helper.text == helper.rewritten->text) return 0;
+  char file[64];
+  std::snprintf(file, sizeof file, "/proc/thread-self/fd/%ld", helper.view);
+  const int64_t fd = open_with_room(helper, [&] { return open_file(file, O_WRONLY | O_CLOEXEC); });
+  if (fd < 0) return fd;
+  const bool written = write_text(helper, fd);
+  raw_syscall(SYS_close, static_cast<uint64_t>(fd));
+  return written ? 0 : -EIO;
+}
+
+int64_t do_work(Helper& helper) { return helper.rewritten ? make_anew(helper) : make_file(helper); }
 
 // The thread may look into /proc/HELPER only if it has whatever the helper could have (security/commoncap.c, cap_ptrace_access_check).
 void keep_effective_capabilities() {
@@ -133,7 +154,7 @@ void keep_effective_capabilities() {
   const bool is_orphan = parent != 0 && parent != helper->owner;   // already: no signal will come. 0: in a namespace of its own
   if (is_orphan) raw_syscall(SYS_exit_group, 0);
   keep_effective_capabilities();
-  helper->descriptor = make_file(*helper);
+  helper->descriptor = do_work(*helper);
   go_to(helper->stage, kReady);
   wait_while(helper->stage, kReady);
   raw_syscall(SYS_exit_group, 0);
@@ -191,81 +212,46 @@ bool children_have_another_namespace() {
   return raw_syscall(SYS_newfstatat, here, word("/proc/thread-self/ns/pid_for_children"), word(&children), 0) != 0 || own.st_ino != children.st_ino;
 }
 
-// Lets `take` have the view of `path`: its text, and a path to open it by. False when there is none. `text`: what the
-// kernel says; or empty, and `before` what an earlier view said.
+// Has the work done, and lets `take` have the result while the helper still has its descriptors.
 template <typename Take>
-bool with_view(std::string_view path, std::string text, std::string_view before, Take&& take) {
-  auto helper = std::make_unique<Helper>();
-  helper->text = std::move(text);
-  helper->before = before;
-  path.copy(helper->path, sizeof helper->path - 1);
+void with_help(Helper& helper, std::string_view path, Take&& take) {
+  path.copy(helper.path, sizeof helper.path - 1);
   const uint64_t mask = set_signal_mask(~0ull);  // signals to the process group would find our handlers in the helper
   const Dumpable dumpable;
-  const int64_t pid = children_have_another_namespace() ? 0 : start_helper(helper.get());
-  helper->is_process = pid > 0;
-  if (helper->is_process)
-    wait_while(helper->stage, kPreparing);
+  const int64_t pid = children_have_another_namespace() ? 0 : start_helper(&helper);
+  helper.is_process = pid > 0;
+  if (helper.is_process)
+    wait_while(helper.stage, kPreparing);
   else
-    helper->descriptor = make_file(*helper);
-  char file[64];
-  if (helper->is_process)
-    std::snprintf(file, sizeof file, "/proc/%ld/fd/%ld", pid, helper->descriptor);
-  else
-    std::snprintf(file, sizeof file, "/proc/thread-self/fd/%ld", helper->descriptor);
-  const bool made = helper->descriptor >= 0 && can_be_read(file);
-  if (made) take(std::move(helper->text), file);
-  if (helper->is_process) {
-    go_to(helper->stage, kTaken);
+    helper.descriptor = do_work(helper);
+  if (helper.descriptor >= 0) take(pid);
+  if (helper.is_process) {
+    go_to(helper.stage, kTaken);
     while (raw_syscall(SYS_wait4, static_cast<uint64_t>(pid), 0, __WCLONE, 0) == -EINTR) continue;
-  } else if (helper->descriptor >= 0) {
-    raw_syscall(SYS_close, static_cast<uint64_t>(helper->descriptor));
   }
   set_signal_mask(mask);
-  return made;
 }
 
-int64_t open_file(const char* path, uint64_t flags) {
-  return raw_syscall(SYS_openat, static_cast<uint64_t>(AT_FDCWD), word(path), flags);
-}
-
-// Views that the application has open, as far as is known: the kernel makes the text at the first read, not at the
-// open.
-struct OpenView {
-  uint64_t inode;
-  uint64_t flags;
-  std::string path, text;
-};
-EngineLock g_lock;                    // guards the views; not held in a helper's time
-const ForkLock g_fork_lock{g_lock, LockRank::kViews};
-std::map<int64_t, OpenView> g_views;  // by descriptor
-std::atomic<uint32_t> g_view_count;
-
-uint64_t inode_of(int64_t fd) {
-  struct stat s {};
-  raw_syscall(SYS_fstat, static_cast<uint64_t>(fd), word(&s));
-  return s.st_ino;
-}
-
-void remember(int64_t fd, uint64_t flags, std::string path, std::string text) {
-  const std::lock_guard lock(g_lock);
-  g_views[fd] = {inode_of(fd), flags, std::move(path), std::move(text)};
-  g_view_count = static_cast<uint32_t>(g_views.size());
-}
-
-// The view that `fd` is, if it is one and nothing of it has been read yet.
-bool find_unread_view(int64_t fd, OpenView& view) {
-  {
-    const std::lock_guard lock(g_lock);
-    const auto found = g_views.find(fd);
-    if (found == g_views.end()) return false;
-    view = found->second;
-    if (inode_of(fd) != view.inode) {  // closed long ago
-      g_views.erase(found);
-      g_view_count = static_cast<uint32_t>(g_views.size());
-      return false;
+// The number of the view of `path`, in place of `fd`; or `fd` if there is none.
+int64_t replace_by_view(int64_t fd, const std::string& path, std::string text, uint64_t flags) {
+  const FileFacts facts = facts_of(fd);
+  const auto helper = std::make_unique<Helper>();
+  helper->text = std::move(text);
+  int64_t view = fd;
+  with_help(*helper, path, [&](int64_t pid) {
+    char file[64];
+    if (helper->is_process)
+      std::snprintf(file, sizeof file, "/proc/%ld/fd/%ld", pid, helper->descriptor);
+    else
+      std::snprintf(file, sizeof file, "/proc/thread-self/fd/%ld", helper->descriptor);
+    if (can_be_read(file)) {
+      raw_syscall(SYS_close, static_cast<uint64_t>(fd));
+      view = open_file(file, flags & (O_CLOEXEC | O_NONBLOCK));
+      if (view >= 0) remember_view(view, path, std::move(helper->text), facts);
     }
-  }
-  return raw_syscall(SYS_lseek, static_cast<uint64_t>(fd), 0, SEEK_CUR) == 0;
+    if (!helper->is_process) raw_syscall(SYS_close, static_cast<uint64_t>(helper->descriptor));
+  });
+  return view;
 }
 
 // NAME if the path is "/.../PID/NAME" or "/.../PID/task/TID/NAME" and PID is this process; else nothing.
@@ -330,18 +316,14 @@ void after_open_call(ThreadContext* c, uint64_t number, const uint64_t* a) {
   // Read by the thread itself, while it runs and has its own signal mask.
   std::string original;
   if (!read_all(fd, original) || raw_syscall(SYS_lseek, static_cast<uint64_t>(fd), 0, SEEK_SET) != 0) return;
-  with_view(path, std::move(original), {}, [&](std::string text, const char* file) {
-    raw_syscall(SYS_close, static_cast<uint64_t>(fd));
-    const int64_t view = open_file(file, flags & (O_CLOEXEC | O_NONBLOCK));
-    c->app.gpr[kRax] = static_cast<uint64_t>(view);
-    if (view >= 0) remember(view, flags, path, std::move(text));
-  });
+  c->app.gpr[kRax] = static_cast<uint64_t>(replace_by_view(fd, path, std::move(original), flags));
 }
+
+constexpr uint64_t kAtPosition = ~uint64_t{0};   // as an offset
 
 void after_write_call(ThreadContext* c, uint64_t number, const uint64_t* a) {
   const auto written = static_cast<int64_t>(c->app.gpr[kRax]);
   if (!g_memory_file || written <= 0) return;
-  constexpr uint64_t kAtPosition = ~uint64_t{0};
   const auto fd = static_cast<int64_t>(static_cast<int32_t>(a[0]));
   uint64_t end;
   switch (number) {
@@ -365,10 +347,10 @@ void after_write_call(ThreadContext* c, uint64_t number, const uint64_t* a) {
 
 void before_read_call(ThreadContext* c, uint64_t number) {
   constexpr uint32_t kMostAttempts = 3;
-  if (g_view_count == 0) return;
+  if (!has_views()) return;
   const uint64_t* g = c->app.gpr;
-  const bool at_position = number == SYS_read || number == SYS_readv;
-  const bool at_start = (number == SYS_pread64 || number == SYS_preadv) && g[kR10] == 0;
+  const bool at_position = number == SYS_read || number == SYS_readv || (number == SYS_preadv2 && g[kR10] == kAtPosition);
+  const bool at_start = (number == SYS_pread64 || number == SYS_preadv || number == SYS_preadv2) && g[kR10] == 0;
   const auto fd = static_cast<int64_t>(static_cast<int32_t>(g[kRdi]));
   OpenView view;
   if ((!at_position && !at_start) || !find_unread_view(fd, view)) return;
@@ -378,14 +360,10 @@ void before_read_call(ThreadContext* c, uint64_t number) {
   c->view_descriptor = fd;
   ++c->view_attempts;
   give_all_back(c);
-  with_view(view.path, {}, view.text, [&](std::string text, const char* file) {
-    if (text == view.text) return;
-    const int64_t fresh = open_file(file, view.flags & (O_CLOEXEC | O_NONBLOCK));
-    if (fresh < 0) return;  // no descriptor to spare: it stays as it was at the open
-    raw_syscall(SYS_dup3, static_cast<uint64_t>(fresh), static_cast<uint64_t>(fd), view.flags & O_CLOEXEC);
-    raw_syscall(SYS_close, static_cast<uint64_t>(fresh));
-    remember(fd, view.flags, view.path, std::move(text));
-  });
+  const auto helper = std::make_unique<Helper>();
+  helper->rewritten = &view;
+  helper->view = fd;
+  with_help(*helper, view.path, [&](int64_t) { change_text(fd, std::move(helper->text)); });
 }
 
 void after_read_call(ThreadContext* c, const uint64_t* a) {

@@ -302,7 +302,7 @@ void keep_state_of_reader(std::string_view name, std::string_view before, std::s
       for (int k = 3; k < number; ++k) rest.remove_prefix(std::min(rest.find(' '), rest.size() - 1) + 1);
       return std::string(rest.substr(0, rest.find(' ')));
     };
-    out = with_fields(text, {{3, field(3)}, {32, field(32)}});
+    out = with_fields(text, {{3, field(3)}, {32, field(32)}, {35, field(35)}});
   } else if (name == "status") {
     for_each_line(text, [&](std::string_view line) {
       const std::string_view key = line.substr(0, line.find(':') + 1);

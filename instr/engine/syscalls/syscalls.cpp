@@ -29,6 +29,7 @@
 #include "instr/engine/syscalls/exec.h"
 #include "instr/engine/syscalls/halt_sharer.h"
 #include "instr/engine/syscalls/mapping_calls.h"
+#include "instr/engine/syscalls/open_views.h"
 #include "instr/engine/syscalls/process_files.h"
 #include "instr/engine/syscalls/resource_limits.h"
 #include "instr/engine/syscalls/seccomp.h"
@@ -135,7 +136,7 @@ bool watched_call(ThreadContext* c, uint64_t number) {
   const uint64_t arguments[] = {c->app.gpr[kRdi], c->app.gpr[kRsi], c->app.gpr[kRdx], c->app.gpr[kR10], c->app.gpr[kR8], c->app.gpr[kR9]};
   int64_t result;
   if (answer_mapping_call(c, number, result) || answer_limit_call(c, number, result) || answer_halting_call(c, number, result) ||
-      answer_signal_to_parent(c, number, result) ||
+      answer_signal_to_parent(c, number, result) || answer_view_call(number, arguments, result) ||
       refuse_fork_events(number, arguments, result)) {
     set_result(c, result);
     report_change(c, number, arguments);
@@ -153,6 +154,7 @@ bool watched_call(ThreadContext* c, uint64_t number) {
   after_read_call(c, arguments);
   after_mapping_call(c, number, arguments);
   note_user_faults(c, number, arguments);
+  after_view_call(c, number, arguments);
   after_open_call(c, number, arguments);
   after_write_call(c, number, arguments);
   if (number == SYS_ptrace) after_trace_call(c, arguments);

@@ -1,14 +1,18 @@
 // build: -pthread
 // /proc/self/maps, status, stat, statm and limits say what they say natively: sizes that agree, the program's own signals, no
-// mapping that the program does not have; with lowest descriptor numbers, and with no descriptor to spare.
+// mapping that the program does not have, the facts that are those of the path; with lowest descriptor numbers, and with no descriptor to spare.
 #include <ctype.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 
 #include "tests/guest/guest.h"
@@ -93,9 +97,11 @@ static void at_first_read(void) {
   char wanted[32];
   snprintf(wanted, sizeof wanted, "%lx-", (unsigned long)page);
   // The mapping may have joined a neighbour: then the page lies within one.
-  const ssize_t n = read(fd, text, sizeof text - 1);
-  CHECK(n > 0);
-  text[n] = 0;
+  const int copy = dup(fd);
+  CHECK(read(copy, text, 10) == 10);
+  const ssize_t n = read(fd, text + 10, sizeof text - 11);   // they have one position
+  CHECK(n > 0 && lseek(copy, 0, SEEK_CUR) == 10 + n && close(copy) == 0);
+  text[10 + n] = 0;
   int found = 0;
   for (char* line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
     unsigned long from, to;
@@ -106,6 +112,47 @@ static void at_first_read(void) {
   close(fd);
   CHECK_EQUAL(open("/proc/self/status", O_RDONLY), 3);
   close(3);
+}
+
+static int same_file(const struct stat* a, const struct stat* b) {
+  return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_mode == b->st_mode && a->st_nlink == b->st_nlink && a->st_size == 0 &&
+         a->st_blocks == 0 && a->st_uid == b->st_uid;
+}
+
+// `cp` compares what it opens with what it has seen before.
+static void facts(void) {
+  const char* const names[] = {"maps", "smaps", "status", "stat", "statm", "limits", "personality"};
+  for (size_t k = 0; k < sizeof names / sizeof *names; ++k) {
+    char path[64], link[64], target[64], real[64];
+    snprintf(path, sizeof path, "/proc/self/%s", names[k]);
+    struct stat by_path, by_descriptor;
+    struct statx extended;
+    struct statfs file_system;
+    CHECK(stat(path, &by_path) == 0);
+    int fd = open(path, O_RDONLY);
+    CHECK(fd >= 0 && dup2(fd, 60) == 60);
+    CHECK(lseek(fd, 0, SEEK_END) == -1 && errno == EINVAL);
+    for (int times = 0; times < 2; ++times, fd = 60) {
+      CHECK(fstat(fd, &by_descriptor) == 0 && same_file(&by_descriptor, &by_path));
+      CHECK(fstatat(fd, "", &by_descriptor, AT_EMPTY_PATH) == 0 && same_file(&by_descriptor, &by_path));
+      CHECK(statx(fd, "", AT_EMPTY_PATH, STATX_INO | STATX_SIZE, &extended) == 0 && extended.stx_ino == by_path.st_ino && extended.stx_size == 0);
+      CHECK(extended.stx_mode == by_path.st_mode && makedev(extended.stx_dev_major, extended.stx_dev_minor) == by_path.st_dev);
+      CHECK(fstatfs(fd, &file_system) == 0 && file_system.f_type == PROC_SUPER_MAGIC);
+      snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+      CHECK(stat(link, &by_descriptor) == 0 && same_file(&by_descriptor, &by_path));
+      const ssize_t length = readlink(link, target, sizeof target);
+      const int real_length = snprintf(real, sizeof real, "/proc/%d/%s", getpid(), names[k]);
+      CHECK(length == real_length && memcmp(target, real, (size_t)length) == 0);
+      CHECK(readlink(link, target, 7) == 7 && memcmp(target, real, 7) == 0);
+      if (times == 0) CHECK(read(fd, text, 1) == 1 && close(fd) == 0);
+    }
+    close(60);
+  }
+  const int other = memfd_create("maps", 0);
+  CHECK(write(other, "abc", 3) == 3 && lseek(other, 0, SEEK_END) == 3);
+  struct stat own;
+  CHECK(fstat(other, &own) == 0 && own.st_size == 3);
+  close(other);
 }
 
 static void without_descriptors(void) {
@@ -157,6 +204,7 @@ int main(void) {
   sizes();
   signals();
   at_first_read();
+  facts();
   without_descriptors();
   without_processes();
   of_threads();
