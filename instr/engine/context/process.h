@@ -15,9 +15,10 @@ struct Process {
   int64_t pid;                         // whose memory it is; processes that were made to share it have others
   uint64_t* indirect_table;            // code addresses by indirect_index modulo indirect_places; every slot's window shows it too
   uint32_t indirect_places;            // kAllIndirectPlaces, or kFewIndirectPlaces while one thread has few targets (dispatch/indirect_table.h)
-  uint64_t xsave_mask;                 // components that the engine saves and restores
+  uint64_t xsave_mask;                 // components that the engine saves and restores; others stay in the thread's registers (protection keys, AMX tiles)
   std::atomic<bool> user_faults;       // the program has had a userfaultfd: its threads may wait for pages that others bring
-  uint32_t xsave_standard_bytes;       // size of the standard-format image for signal frames (CPUID.0DH.0:EBX)
+  uint32_t xsave_standard_bytes;       // size of the standard-format image of xsave_mask
+  uint32_t initial_key_rights;         // PKRU at the start of a program and of a handler
   void (*going_native)();              // what `syscalls` has to do in a child that leaves the engine; there it must not lock
 
   ThreadContext* slot(uint32_t index) const {

@@ -128,6 +128,7 @@ struct ThreadContext : border::ThreadSlot {
   uint64_t write_to_code;      // where a write is to be done again, for it met code that is protected; 0: none
   std::atomic<uint32_t> cut_untold;   // 1: a fault has cut a superblock, which is not in the stream yet (signals/signals.h: publish_fault)
   uint32_t has_called;         // a system call other than futex, since it is in the engine
+  uint32_t has_used_tiles;     // AMX's; looked at for frames only
   uint32_t last_event;         // ring of events for fault reports
   struct { uint64_t kind, value; } events[32];
 

@@ -99,23 +99,6 @@ bool pext_is_fast() {
   return family >= 0x19;
 }
 
-// All components that the kernel enabled but the tiles (8 KiB that the engine never touches) and the protection keys (its memory
-// accesses obey the application's).
-void read_vector_layout() {
-  uint32_t low, high;
-  asm volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-  g_process.xsave_mask = (static_cast<uint64_t>(high) << 32 | low) & ~(3ull << 17 | 1ull << 9);
-  uint32_t bytes = 576;
-  for (uint32_t component = 2; component < 63; ++component) {
-    if (!(g_process.xsave_mask >> component & 1)) continue;
-    uint32_t size, offset, c, d;
-    __cpuid_count(0xd, component, size, offset, c, d);
-    if (offset + size > bytes) bytes = offset + size;
-  }
-  g_process.xsave_standard_bytes = bytes;
-  CHECK(bytes + 64 <= sizeof(ThreadContext::vector_state));
-}
-
 void load_initial_state(ThreadContext* c) {
   const border::ProcessHeader& h = *g_process.header;
   c->app = {};

@@ -1,4 +1,5 @@
 // From the pending signal to the application: the frame that the kernel would have built, and back (rt_sigreturn).
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <memory>
@@ -71,12 +72,12 @@ bool is_of_fault(const PendingSignal& p) {
 
 // Where the frame goes, below the red zone or on the alternate stack if that is wanted (arch/x86/kernel/signal.c, get_sigframe). False: it
 // would not fit there.
-bool place_frame(const ThreadContext* c, const KernelAction& action, uint64_t& fpstate, uint64_t& frame_address) {
+bool place_frame(const ThreadContext* c, const FrameLayout& layout, const KernelAction& action, uint64_t& fpstate, uint64_t& frame_address) {
   constexpr uint64_t kRedZone = 128;
   const uint64_t below = c->app.gpr[kRsp] - kRedZone;
   const bool enters = (action.flags & SA_ONSTACK) && altstack_state(c, below) == 0;
   const uint64_t top = enters ? word(static_cast<char*>(c->app_altstack.ss_sp)) + c->app_altstack.ss_size : below;
-  fpstate = (top - vector_frame_bytes()) & ~63ull;
+  fpstate = (top - frame_bytes(layout)) & ~63ull;
   frame_address = ((fpstate - sizeof(SignalFrame)) & ~15ull) - 8;
   return within_altstack(c, frame_address) || !(enters || on_altstack(c, c->app.gpr[kRsp]));
 }
@@ -86,14 +87,16 @@ bool build_frame(ThreadContext* c, const KernelAction& action, uint64_t& frame_a
   constexpr uint64_t kHasRestorer = 0x0400'0000;   // SA_RESTORER
   if (!(action.flags & kHasRestorer)) return false;
   uint64_t fpstate;
-  if (!place_frame(c, action, fpstate, frame_address)) return false;
+  const FrameLayout& layout = frame_layout(c);
+  if (!place_frame(c, layout, action, fpstate, frame_address)) return false;
   alignas(64) uint8_t image[kLongestImage];
-  write_vector_frame(c, image);
+  write_vector_frame(c, layout, image);
   SignalFrame frame{};
   frame.restorer = action.restorer;
   fill_frame(c, frame.context, fpstate);
   frame.info = c->pending.info;
-  return write_app(fpstate, image, vector_frame_bytes()) && write_app(frame_address, &frame, sizeof frame);
+  const CodeAccess any_key;   // as kernels from 6.12 on (arch/x86/kernel/signal.c, handle_signal)
+  return write_app(fpstate, image, frame_bytes(layout)) && write_app(frame_address, &frame, sizeof frame);
 }
 
 }  // namespace
@@ -239,10 +242,10 @@ bool restore_vector_state(ThreadContext* c, uint64_t fpstate) {
   }
   alignas(64) uint8_t image[kLongestImage] = {};
   if (!read_app(image, fpstate, 512)) return false;
-  const std::optional<uint64_t> components = components_of_frame(image, fpstate);
-  if (components && !read_app(image, fpstate, g_process.xsave_standard_bytes)) return false;
-  if (fpstate % (components ? 64 : 16) != 0) return false;   // XRSTOR's and FXRSTOR's alignment (Intel SDM vol. 2)
-  return read_vector_frame(c, image, components);
+  const std::optional<FrameImage> marked = components_of_frame(image, fpstate);
+  if (marked && !read_app(image, fpstate, std::min(marked->bytes, frame_layout(c).bytes))) return false;
+  if (fpstate % (marked ? 64 : 16) != 0) return false;   // XRSTOR's and FXRSTOR's alignment (Intel SDM vol. 2)
+  return read_vector_frame(c, image, marked ? std::optional(marked->components) : std::nullopt);
 }
 
 // SIGSEGV, with what has been restored so far (arch/x86/kernel/signal.c, signal_fault).

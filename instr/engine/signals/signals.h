@@ -98,8 +98,5 @@ void own_faults_again();
 // application's state.
 void restore_native_actions(bool cleared);
 void fill_frame(ThreadContext* context, KernelUcontext& out, uint64_t fpstate);
-// Bytes of the standard-format vector state with its trailing magic; writes it (64-byte aligned).
-uint64_t vector_frame_bytes();
-void write_vector_frame(ThreadContext* context, uint8_t* out);
 
 }  // namespace simrun::engine

@@ -12,7 +12,7 @@
 #include "instr/engine/context/fixed_routines.h"
 #include "instr/engine/context/process.h"
 #include "instr/engine/context/raw_syscall.h"
-#include "instr/engine/signals/signals.h"
+#include "instr/engine/signals/vector_frame.h"
 #include "instr/engine/syscalls/halt_sharer.h"
 
 namespace simrun::engine {
@@ -54,7 +54,7 @@ void show_general(const ThreadContext* thread, uint64_t at, uint64_t bytes) {
 // FXSAVE's image, or XSAVE's in standard format; both have kSoftwareBytesAt.
 void show_vectors(ThreadContext* thread, uint64_t at, uint64_t bytes) {
   alignas(64) uint8_t image[sizeof thread->vector_state];
-  write_vector_frame(thread, image);
+  write_vector_image(thread, image);
   uint64_t present;
   if (bytes >= kFxsaveBytes + sizeof present) {
     if (!read_app(&present, at + kFxsaveBytes, sizeof present)) return;

@@ -32,7 +32,7 @@ void load_attached_state(ThreadContext* c, uint32_t index) {
   c->call_to_restart = from.call_to_restart;
   c->interrupted = from.interrupted;
   c->parent_slot = ~0u;
-  CHECK(read_vector_frame(c, from.vectors, ~0ull));
+  CHECK(read_vector_image(c, from.vectors));
 }
 
 bool adopt_other_threads() {

@@ -3,6 +3,7 @@
 #include "instr/engine/context/process.h"
 #include "instr/engine/context/raw_syscall.h"
 #include "instr/engine/dispatch/fpu_pointers.h"
+#include "instr/engine/signals/vector_frame.h"
 
 namespace simrun::engine {
 
@@ -10,7 +11,7 @@ void fill_native_state(ThreadContext* c, NativeState& state) {
   state.fs_base = c->app_fs_base;
   state.gs_base = c->app_gs_base;
   settle_own_fpu_pointer(c);
-  write_vector_frame(c, state.vectors);
+  write_vector_frame(c, frame_layout(c), state.vectors);
   fill_frame(c, state.frame.context, word(state.vectors));
 }
 

@@ -67,6 +67,7 @@ void reset_context(ThreadContext* c, uint32_t slot) {
   c->call_to_restart = 0;
   c->interrupted = 0;
   c->has_called = 0;
+  c->has_used_tiles = 0;
   c->last_event = 0;
   c->check_countdown = slot * 7919u + 1;
   c->ring.generation.fetch_add(1);
