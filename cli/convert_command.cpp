@@ -164,7 +164,8 @@ void check_thread(const ConvertOptions& o, const traces::ExportFormat& format, c
 
 int export_trace(const ConvertOptions& o) {
   const traces::ExportFormat& format = find_format(traces::export_formats(), o.to);
-  const traces::WalkOptions walk = walk_options(o);
+  traces::WalkOptions walk = walk_options(o);
+  walk.whole_areas = format.whole_areas;
   const traces::Reader trace(o.input);
   check_thread(o, format, trace);
   traces::CompressedOutput out(o.output, o.level);

@@ -114,8 +114,8 @@ void report(const simpoint::ClusteringChoice& choice, const Selection& selection
                analysis.coverage);
   const uint32_t k = choice.clustering.k();
   const uint32_t most = analysis.clustering.max_k;
-  if (k > 1 && k == choice.clustering.labels.size())
-    fmt::print("as many phases as intervals: shorter intervals would tell which are alike\n");
+  if (simpoint::are_few_intervals(choice, analysis.clustering))
+    fmt::print("as many phases as there can be of {} intervals: shorter intervals would tell which are alike\n", choice.clustering.labels.size());
   else if (choice.examined.back().k() == most && most - k <= k / 10 && k > 1 && choice.examined.size() > 1 &&
            analysis.clustering.ks.empty())
     fmt::print("k is close to the most that were tried: try --max-k {}\n", 2 * most);

@@ -192,6 +192,20 @@ void bisect(Chooser& chooser, uint32_t max_k) {
 
 }  // namespace
 
+namespace {
+
+uint32_t most_searched(const ClusteringOptions& options, uint64_t intervals) {
+  const uint64_t most = options.least_gain > 0 ? most_phases(intervals) : intervals;
+  return static_cast<uint32_t>(std::min<uint64_t>(options.max_k, most));
+}
+
+}  // namespace
+
+bool are_few_intervals(const ClusteringChoice& choice, const ClusteringOptions& options) {
+  const uint32_t most = most_searched(options, choice.clustering.labels.size());
+  return options.ks.empty() && most > 1 && most < options.max_k && choice.clustering.k() == most;
+}
+
 bool is_one_phase(std::span<const ScoredClustering> examined, size_t intervals, double least_gain) {
   const ScoredClustering& first = examined[0];
   if (first.k() != 1) return false;
@@ -215,6 +229,7 @@ ClusteringChoice choose_clustering(const Points& points, std::span<const double>
   uint64_t most = weights.size();
   if (options.sample != 0) most = std::min<uint64_t>(most, options.sample);
   const auto lowered = [&](uint32_t k) { return static_cast<uint32_t>(std::min<uint64_t>(k, most)); };
+  const uint32_t max_k = lowered(most_searched(options, weights.size()));
   Chooser chooser(points, weights, options, on_examined);
   if (options.first_centres.rows() != 0) {
     chooser.examine_given();
@@ -223,9 +238,9 @@ ClusteringChoice choose_clustering(const Points& points, std::span<const double>
     for (const uint32_t k : options.ks) ks.push_back(lowered(k));
     chooser.examine(ks);
   } else if (options.search) {
-    bisect(chooser, lowered(options.max_k));
+    bisect(chooser, max_k);
   } else {
-    std::vector<uint32_t> ks(lowered(options.max_k));
+    std::vector<uint32_t> ks(max_k);
     std::iota(ks.begin(), ks.end(), 1u);
     chooser.examine(ks);
   }

@@ -2,6 +2,7 @@
 // comes near the best (SimPoint 3.2's rule; Sherwood et al., ASPLOS 2002, section 4.4).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -13,7 +14,7 @@ namespace simrun::simpoint {
 
 struct ClusteringOptions {
   std::vector<uint32_t> ks = {};  // exactly these; empty: up to max_k
-  uint32_t max_k = 30;
+  uint32_t max_k = 30;            // and no more than most_phases(); with least_gain 0 no more than intervals, as SimPoint
   bool search = true;  // up to max_k: by bisection, else all of them
   Initialisation initialisation = Initialisation::kPlusPlus;
   uint32_t seeds = 5;         // clusterings for each k
@@ -55,6 +56,13 @@ using OnExamined = std::function<void(uint32_t k, double bic)>;
 // points is lowered to it.
 ClusteringChoice choose_clustering(const Points& points, std::span<const double> weights,
                                    const ClusteringOptions& options, const OnExamined& on_examined = {});
+
+// Two intervals for each at least. SimPoint's BIC takes the likeliest variance, which goes to 0 as k comes near the number of points: it would find that
+// each of a few intervals is a phase, however alike they are.
+constexpr uint64_t most_phases(uint64_t intervals) { return std::max<uint64_t>(intervals / 2, 1); }
+
+// Whether more phases were not looked for because there are not enough intervals.
+bool are_few_intervals(const ClusteringChoice& choice, const ClusteringOptions& options);
 
 // True when k = 1 was examined and no other k gains `least_gain` (ClusteringOptions) over it.
 bool is_one_phase(std::span<const ScoredClustering> examined, size_t intervals, double least_gain);

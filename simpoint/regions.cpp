@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "base/user_error.h"
@@ -151,13 +152,16 @@ struct PcCountRow {
   uint64_t interval = 0, start = 0, length = 0;
   double weight = 0, multiplier = 0;
   Marker begin, end;
-  uint64_t end_executions = 0;
+  std::optional<uint64_t> end_executions;   // of the instruction at the end, from the beginning on; none: not known
 };
 
-// Of the instruction at the end since the beginning.
+// The how-many-th execution of the instruction at the end the end is, behind the region's first instruction (pcregions.py of PinPoints' scripts,
+// GetRegionBBV). 0: not known, or the end of the program.
 uint64_t relative_count(const PcCountRow& r) {
-  const bool same = r.begin.place == r.end.place && r.begin.process == r.end.process && r.end.count != 0;
-  return same ? r.end.count - r.begin.count : r.end_executions;
+  if (r.end.count == 0) return 0;
+  const bool same = r.begin.place == r.end.place && r.begin.process == r.end.process;
+  if (same) return r.end.count - r.begin.count;
+  return r.end_executions ? *r.end_executions + 1 : 0;
 }
 
 std::string text_of(const PcCountRow& r, const Profile& profile) {
@@ -197,7 +201,7 @@ std::string pc_count_csv(const RegionPlan& plan, const Profile& profile) {
       text += text_of({fmt::format("Warmup for regionid {}", r.id), fmt::format("warmup:{}", r.id), ++next_id,
                        r.warm_up_interval, r.start - r.warm_up, r.warm_up, 0, 0,
                        profile.intervals[r.warm_up_interval].begin, r.begin,
-                       r.warm_up_interval + 1 == r.interval ? executed_before(profile, r.interval) : 0},
+                       r.warm_up_interval + 1 == r.interval ? std::optional(executed_before(profile, r.interval)) : std::nullopt},
                       profile);
   return text + totals(plan, profile);
 }

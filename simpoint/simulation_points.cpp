@@ -29,27 +29,48 @@ uint64_t representative(const Clustering& clustering, const std::vector<uint64_t
   return members[0];
 }
 
-// Of each cluster, those that may stand for it: all when those that are not avoided are all farther from its centre than
-// the cluster is on average.
+// Of intervals, by weight, those that are not shorter than half of the usual one: what is left at the end of a run can be a thousandth of an
+// interval, and mostly the end.
+std::vector<uint64_t> without_short(std::vector<uint64_t> intervals, std::span<const double> weights) {
+  std::vector<double> sorted;
+  for (const uint64_t i : intervals) sorted.push_back(weights[i]);
+  const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>((sorted.size() - 1) / 2);
+  std::nth_element(sorted.begin(), middle, sorted.end());
+  const double least = *middle / 2;
+  std::erase_if(intervals, [&](uint64_t i) { return weights[i] < least; });
+  return intervals;
+}
+
+// Of each cluster, those that may stand for it: all that are not short when those that are not avoided are all farther from its centre
+// than the cluster is on average.
 std::vector<std::vector<uint64_t>> members_of(const Clustering& clustering, std::span<const double> weights,
                                               const std::vector<bool>& avoided) {
   struct Cluster {
-    std::vector<uint64_t> all, preferred;
-    double weight = 0, spread = 0, nearest = std::numeric_limits<double>::infinity();  // squared distances; of the preferred
+    std::vector<uint64_t> all;
+    double weight = 0, spread = 0;   // squared distances
   };
   std::vector<Cluster> clusters(clustering.k());
   for (size_t i = 0; i < clustering.labels.size(); ++i) {
     Cluster& c = clusters[clustering.labels[i]];
     c.all.push_back(i);
     c.weight += weights[i], c.spread += weights[i] * clustering.distances[i];
-    if (i < avoided.size() && avoided[i]) continue;
-    c.preferred.push_back(i);
-    c.nearest = std::min(c.nearest, double{clustering.distances[i]});
   }
   std::vector<std::vector<uint64_t>> made;
   constexpr double kRounding = 1 + 1e-9;
-  for (Cluster& c : clusters)
-    made.push_back(c.nearest * c.weight <= c.spread * kRounding ? std::move(c.preferred) : std::move(c.all));
+  for (Cluster& c : clusters) {
+    if (c.all.empty()) {
+      made.emplace_back();
+      continue;
+    }
+    std::vector<uint64_t> all = without_short(std::move(c.all), weights), preferred;
+    double nearest = std::numeric_limits<double>::infinity();
+    for (const uint64_t i : all) {
+      if (i < avoided.size() && avoided[i]) continue;
+      preferred.push_back(i);
+      nearest = std::min(nearest, double{clustering.distances[i]});
+    }
+    made.push_back(nearest * c.weight <= c.spread * kRounding ? std::move(preferred) : std::move(all));
+  }
   return made;
 }
 

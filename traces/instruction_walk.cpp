@@ -199,9 +199,11 @@ class InstructionCursor::Walker {
     const Operand& o = operands[k];
     if (o.form == OperandForm::kRepeatString)
       return add_iterations(r, operands.subspan(k, is_string_pair(operands, k) ? 2 : 1), string_run(o, words), words, bases);
-    expand(operands, k, words, {bases, xsave_}, [&](OperandKind kind, uint64_t address, uint32_t bytes) {
-      references_.push_back({address, bytes, kind, o.flags});
-    });
+    const auto add = [&](OperandKind kind, uint64_t address, uint32_t bytes) { references_.push_back({address, bytes, kind, o.flags}); };
+    if (options_.whole_areas && is_one_area(o))
+      whole_area(o, words, {bases, xsave_}, add);
+    else
+      expand(operands, k, words, {bases, xsave_}, add);
   }
 
   void add_iterations(InstructionRecord& r, std::span<const Operand> operands, StringRun run, const uint64_t* words,

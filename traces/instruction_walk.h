@@ -58,6 +58,7 @@ struct WalkOptions {
   int64_t thread = -1;                   // -1: all
   int64_t process = -1;                  // -1: all
   uint64_t most_references = 1u << 20;   // of one instruction that are kept; string instructions can make billions
+  bool whole_areas = false;              // masked and xsave operands are one reference each (references.h: whole_area)
 };
 
 // A place in a trace, from which a visitor is shown one item after the other.

@@ -2,6 +2,7 @@
 // when the descriptions were read: nothing here can read beyond its words.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -87,6 +88,9 @@ inline bool is_string_pair(std::span<const Operand> operands, size_t k) {
          operands[k + 1].form == OperandForm::kRepeatString && operands[k + 1].instruction == operands[k].instruction;
 }
 
+// Forms of one operand in one area, of which several parts or none may be referred to.
+inline bool is_one_area(const Operand& o) { return o.form == OperandForm::kMasked || o.form == OperandForm::kXsave; }
+
 // Everything that expanding needs besides the words.
 struct ReferenceContext {
   SegmentBases bases;
@@ -155,6 +159,20 @@ uint64_t expand(std::span<const Operand> operands, size_t k, const uint64_t* wor
       return 0;
   }
   return 0;
+}
+
+// Calls emit(OperandKind, address, bytes) once, for is_one_area(): all lanes, or from the area's beginning to the end of the last component selected.
+template <class Emit>
+void whole_area(const Operand& o, const uint64_t* words, const ReferenceContext& context, Emit&& emit) {
+  const uint64_t address = address_at(o, words, context.bases, word_or_zero(words, o.word_b) << o.shift);
+  uint32_t bytes = o.lanes * o.size;
+  if (o.form == OperandForm::kXsave) {
+    const uint64_t selected = (words[o.word_c] & 0xffffffff) | words[o.word_c + 1] << 32;
+    bytes = kXsaveLegacyAndHeaderBytes;
+    for (const XsaveComponent& c : context.xsave)
+      if ((selected >> c.number & 1) != 0) bytes = std::max(bytes, c.offset + c.bytes);
+  }
+  emit(o.kind, address, bytes);
 }
 
 }  // namespace simrun::traces

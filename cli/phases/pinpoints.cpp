@@ -323,8 +323,8 @@ void PinPoints::analyse() {
       warm_up);
   if (intervals.size() == 1)
     say("analysis: one interval is the whole run: shorter ones (--interval) would tell phases apart");
-  else if (choice.clustering.k() == intervals.size())
-    say("analysis: as many phases as intervals: shorter ones (--interval) would tell which are alike");
+  else if (simpoint::are_few_intervals(choice, o_.analysis.clustering))
+    say("analysis: as many phases as there can be of so few intervals: shorter ones (--interval) would tell which are alike");
   for (const std::string& remark : found_.plan.remarks) say("{}", remark);
   const std::string lacking = recorded_ ? cores_lacking(recorded_->trace(), found_.machine.cores) : "";
   if (lacking.empty()) return;

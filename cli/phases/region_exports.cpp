@@ -69,6 +69,7 @@ void write(File& file, const traces::ExportFormat& format, std::atomic<uint64_t>
   traces::CompressedOutput out(file.path, quick_level(file.path));
   const auto exporter = format.make(out, {.all_code_is_known = all_code_is_known(trace, -1)});
   traces::WalkOptions walk;
+  walk.whole_areas = format.whole_areas;
   if (file.thread) walk.thread = *file.thread;
   Counting visitor(*exporter, file, warm_up_of_region(trace), all);
   traces::walk(trace, walk, visitor);

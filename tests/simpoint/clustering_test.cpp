@@ -183,6 +183,34 @@ TEST_P(PlantedPhases, AreFound) {
 
 INSTANTIATE_TEST_SUITE_P(K, PlantedPhases, ::testing::Range(1u, 11u));
 
+// A run of few intervals has phases, too.
+TEST(Choice, PhasesOfFewIntervals) {
+  for (const uint32_t phases : {1u, 2u, 4u})
+    // Of fewer that are one phase BIC makes two at times.
+    for (uint32_t intervals = phases == 1 ? 20 : 4; intervals <= 64; intervals += intervals < 20 ? 1 : 11)
+      for (const bool search : {true, false}) {
+        const PlantedProfile profile = plant({.phases = phases, .intervals = intervals, .stretch = 2, .noise = 0.02, .seed = intervals});
+        const std::set<uint32_t> planted(profile.phase.begin(), profile.phase.end());
+        const ProjectedIntervals p = project(profile);
+        const ClusteringChoice choice = choose_clustering(p.points, interval_weights(p.sums, true), {.search = search});
+        SCOPED_TRACE(::testing::Message() << phases << " phases, " << intervals << " intervals, search " << search);
+        ASSERT_EQ(choice.clustering.k(), planted.size());
+        for (size_t i = 1; i < intervals; ++i)
+          ASSERT_EQ(choice.clustering.labels[i] == choice.clustering.labels[0], profile.phase[i] == profile.phase[0]) << "interval " << i;
+        EXPECT_EQ(are_few_intervals(choice, {}), planted.size() > 1 && planted.size() == intervals / 2);
+      }
+}
+
+TEST(Choice, SaysThatThereAreFewIntervals) {
+  const PlantedProfile profile = plant({.phases = 10, .intervals = 10, .stretch = 1, .noise = 0});
+  const ProjectedIntervals p = project(profile);
+  const ClusteringChoice choice = choose_clustering(p.points, interval_weights(p.sums, true), {});
+  EXPECT_LE(choice.examined.back().k(), 5u);
+  EXPECT_EQ(are_few_intervals(choice, {}), choice.clustering.k() == 5);
+  const ClusteringOptions as_simpoint{.least_gain = 0};
+  EXPECT_EQ(choose_clustering(p.points, interval_weights(p.sums, true), as_simpoint).examined.back().k(), 10u);
+}
+
 TEST(Choice, SameAnswerWithAnyNumberOfThreads) {
   const ProjectedIntervals p = project(plant({.phases = 7, .intervals = 5000, .noise = 0.5}));
   const auto weights = interval_weights(p.sums, false);
@@ -405,6 +433,18 @@ TEST(Points, NearestIsTakenAndTheEarliestOfEquals) {
   c.distances = {4, 1, 1, 9, 9, 16};
   const auto points = select_points(c, std::vector<double>{1, 1, 1, 1, 1, 5});
   EXPECT_EQ(points, (std::vector<SimulationPoint>{{1, 0, 0.3}, {3, 2, 0.7}}));
+}
+
+// What is left at the end of a run.
+TEST(Points, AShortIntervalStandsForNoOthers) {
+  Clustering c;
+  c.centres = Points::Zero(2, 1);
+  c.labels = {0, 0, 0, 0, 1};
+  c.distances = {4, 9, 16, 0, 1};
+  const auto points = select_points(c, std::vector<double>{1, 1, 1, 0.4, 0.1});
+  EXPECT_EQ(points[0].interval, 0u);
+  EXPECT_EQ(points[1].interval, 4u) << "alone";
+  EXPECT_EQ(select_points(c, std::vector<double>{1, 1, 1, 0.5, 0.1})[0].interval, 3u);
 }
 
 TEST(Points, EarlyTakesOneThatIsGoodEnough) {

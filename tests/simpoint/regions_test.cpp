@@ -103,9 +103,9 @@ TEST(Regions, FilesOfPinPoints) {
   EXPECT_THAT(csv, HasSubstr("\n# RegionId = 2 Slice = 5 Icount = 501 Length = 100 Weight = 0.75 Multiplier = 7.125\n"
                              "#Start: pc : 0x1050 image: /bin/app offset: 0x50 absolute_count: 6\n"
                              "#End: pc : 0x1060 image: /bin/app offset: 0x60 absolute_count: 7\n"
-                             "cluster 1 from slice 5,0,2,0x1050,/bin/app,0x50,6,0x1060,/bin/app,0x60,7,42,100,0.75,7.125,"
+                             "cluster 1 from slice 5,0,2,0x1050,/bin/app,0x50,6,0x1060,/bin/app,0x60,7,43,100,0.75,7.125,"
                              "simulation\n"));
-  EXPECT_THAT(csv, HasSubstr("\nWarmup for regionid 2,0,3,0x1040,/bin/app,0x40,5,0x1050,/bin/app,0x50,6,17,100,0,0,warmup:2\n"
+  EXPECT_THAT(csv, HasSubstr("\nWarmup for regionid 2,0,3,0x1040,/bin/app,0x40,5,0x1050,/bin/app,0x50,6,18,100,0,0,warmup:2\n"
                              "# Total instructions in 2 regions = 200\n# Total instructions in workload = 950\n"));
 }
 

@@ -110,7 +110,7 @@ TEST(ChampsimRegisters, OfBranchesAndStringInstructions) {
   };
   names({0xff, 0x24, 0xca}, kEndsBlock | kIndirect, {33, 34}, {26});                    // jmp [rdx + rcx * 8]
   names({0xff, 0x14, 0xca}, kEndsBlock | kCall | kIndirect, {6, 26, 33, 34}, {6, 26});  // call [rdx + rcx * 8]
-  names({0xff, 0x24, 0x24}, kEndsBlock | kIndirect, {32}, {26});                        // jmp [rsp]: 6 would make it a return
+  names({0xff, 0x24, 0x24}, kEndsBlock | kIndirect, {63}, {26});                        // jmp [rsp]: 6 would make it a return
   names({0xe2, 0xfe}, kEndsBlock | kConditional, {26, 33}, {26, 33});                   // loop
   names({0xe1, 0xfe}, kEndsBlock | kConditional, {25, 26, 33}, {26, 33});               // loope
   names({0x74, 0xfe}, kEndsBlock | kConditional, {25, 26}, {26});                       // jz

@@ -120,6 +120,28 @@ TEST_F(DrmemtraceCommand, WhatIsWrittenIsRead) {
   EXPECT_EQ(run(fmt::format("cmp {} {}", file("d.trace.gz"), file("again.trace.gz"))), "");
 }
 
+// DynamoRIO's invariant checker counts one for each operand. The dynamic linker saves registers by xsavec, once for each function it looks up.
+TEST_F(DrmemtraceCommand, OneReferenceForASavedArea) {
+  simrun(fmt::format("record -q -o {} -- env -u LD_BIND_NOW {} 1", file("t"), MARKED_PROGRAM));
+  EXPECT_EQ(simrun(fmt::format("convert -q {} --to drmemtrace --process 0 --thread 0 -o {}", file("t"), file("d.trace.gz"))), "");
+  std::istringstream lines(run(fmt::format("python3 {}/tests/traces/read_drmemtrace.py {}", PROJECT_ROOT, file("d.trace.gz"))));
+  size_t areas = 0;
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string pc, code;
+    words >> pc >> code;
+    const bool is_save = code.starts_with("0fc7") && (std::stoi(code.substr(4, 2), nullptr, 16) >> 3 & 7) == 4;   // xsavec
+    if (!is_save) continue;
+    ++areas;
+    std::string kind, address, bytes, more;
+    ASSERT_TRUE(words >> kind >> address >> bytes) << line;
+    EXPECT_FALSE(words >> more) << line;
+    EXPECT_EQ(kind, "store");
+    EXPECT_GE(std::stoi(bytes), 576);
+  }
+  EXPECT_GT(areas, 0u);
+}
+
 // Events, string instructions and the order of threads come back as they were.
 TEST_F(DrmemtraceCommand, ThreadsAndEventsComeBack) {
   make_folder();

@@ -52,7 +52,7 @@ std::string bytes_of(const std::vector<Record>& records) {
 
 // ChampSim infers from the registers what is a branch; its tracer under Pin 3 sets is_branch for jumps only.
 TEST_F(ImportCommand, ChampsimBranchesAreInferredFromRegistersAlone) {
-  constexpr uint8_t kSp = 6, kFlags = 25, kIp = 26, kOther = 3, kAny = traces::kChampsimFirstGeneral;
+  constexpr uint8_t kSp = 6, kFlags = 25, kIp = 26, kOther = 3, kAny = traces::kChampsimNeverWritten;
   struct Case {
     const char* kind;
     Record record, expected;

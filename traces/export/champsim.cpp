@@ -100,8 +100,9 @@ class ChampsimExporter final : public Exporter {
       add(r.source_registers, id);
       depends = true;
     }
-    // A branch that depends on no register (jmp [rip + x]) reads memory: any register tells the decoder that it is indirect.
-    if (indirect && !depends) add(r.source_registers, kChampsimFirstGeneral);
+    // A branch that depends on no register (jmp [rip + x]) reads memory: any register tells the decoder that it is indirect, and one that nothing
+    // writes keeps it from waiting for another instruction.
+    if (indirect && !depends) add(r.source_registers, kChampsimNeverWritten);
     if (conditional && !depends) add(r.source_registers, kChampsimFlags);
     for (const uint8_t id : registers.written)
       if (is_other(id)) add(r.destination_registers, id);  // of loop

@@ -17,6 +17,6 @@ static_assert(sizeof(ChampsimRecord) == 64 && offsetof(ChampsimRecord, source_re
 
 inline constexpr uint8_t kChampsimStackPointer = 6, kChampsimFlags = 25, kChampsimInstructionPointer = 26;
 // Ours: no meaning to its decoder.
-inline constexpr uint8_t kChampsimFirstGeneral = 32;
+inline constexpr uint8_t kChampsimFirstGeneral = 32, kChampsimNeverWritten = 63;
 
 }  // namespace simrun::traces

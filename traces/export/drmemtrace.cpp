@@ -38,6 +38,7 @@ class DrmemtraceExporter final : public Exporter {
     return true;
   }
   bool on_instruction(const InstructionRecord& i) override {
+    if (has(i, kIndirect) && i.next_pc == 0) return true;   // the last one; a target 0 is no target (tools/invariant_checker.cpp)
     if (!started_) start(i.tid != 0 ? i.tid : i.thread + 1, i.process + 1);
     if (returns_to_ != 0 && i.pc != returns_to_) handler_returned();
     others_ran_ |= i.number != next_number_;

@@ -41,6 +41,7 @@ struct ExportFormat {
   const char* summary;
   bool single_thread;  // the format knows no threads: one has to be chosen when there are several
   bool takes_references_alone;
+  bool whole_areas;    // WalkOptions::whole_areas
   std::unique_ptr<Exporter> (*make)(CompressedOutput& out, const ExportOptions& options);
 };
 std::span<const ExportFormat> export_formats();

@@ -49,7 +49,8 @@ class ListExporter final : public Exporter {
 
 // BUBBLES LOAD [STORE], decimal: instructions without references, then a load, then what is written. A store that follows
 // no load brings its line in first, as a cache that allocates on writes does: it is load and store of one line. Behind caches it
-// waits for the next load.
+// waits for the next load. Ramulator 2 reads bubbles as an int (src/frontend/impl/processor/simpleO3/trace.cpp): what is more is
+// divided among further lines, which load the line of the last one again.
 class O3Exporter final : public Exporter {
  public:
   O3Exporter(CompressedOutput& out, bool behind_caches) : out_(out), behind_caches_(behind_caches) {}
@@ -91,9 +92,7 @@ class O3Exporter final : public Exporter {
   void store(uint64_t address) {
     if (!pending_ && behind_caches_) return waiting_.push_back(address);
     if (!pending_) load_ = address;
-    out_.write(fmt::format("{} {} {}\n", bubbles_, load_, address));
-    pending_ = false;
-    bubbles_ = 0;
+    write_line(fmt::format("{} {}", load_, address));
   }
   void put() {
     if (!pending_) return;
@@ -102,14 +101,20 @@ class O3Exporter final : public Exporter {
       waiting_.pop_front();
       return store(address);
     }
-    out_.write(fmt::format("{} {}\n", bubbles_, load_));
+    write_line(fmt::format("{}", load_));
+  }
+  void write_line(const std::string& addresses) {
+    constexpr uint64_t kMost = 0x7fff'ffff;
+    for (; bubbles_ > kMost; bubbles_ -= kMost) out_.write(fmt::format("{} {}\n", kMost, written_));
+    out_.write(fmt::format("{} {}\n", bubbles_, addresses));
     pending_ = false;
     bubbles_ = 0;
+    written_ = load_;
   }
 
   CompressedOutput& out_;
   const bool behind_caches_;
-  uint64_t bubbles_ = 0, load_ = 0;
+  uint64_t bubbles_ = 0, load_ = 0, written_ = 0;
   bool pending_ = false;
   std::deque<uint64_t> waiting_;  // stores without a load
 };
