@@ -187,7 +187,7 @@ INSTANTIATE_TEST_SUITE_P(K, PlantedPhases, ::testing::Range(1u, 11u));
 TEST(Choice, PhasesOfFewIntervals) {
   for (const uint32_t phases : {1u, 2u, 4u})
     // Of fewer that are one phase BIC makes two at times.
-    for (uint32_t intervals = phases == 1 ? 20 : 4; intervals <= 64; intervals += intervals < 20 ? 1 : 11)
+    for (uint32_t intervals = phases == 1 ? 20 : 2 * phases; intervals <= 64; intervals += intervals < 20 ? 1 : 11)
       for (const bool search : {true, false}) {
         const PlantedProfile profile = plant({.phases = phases, .intervals = intervals, .stretch = 2, .noise = 0.02, .seed = intervals});
         const std::set<uint32_t> planted(profile.phase.begin(), profile.phase.end());
