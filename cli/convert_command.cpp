@@ -125,6 +125,8 @@ class Progressing final : public traces::Visitor {
       throw UserError(fmt::format("there are several threads ({} and {}), and the format holds one: give --thread N", thread_, i.thread), 2);
     left_out_ += i.references_left_out;
     references_ += i.references.size();
+    if (instructions_ == 0) process_ = i.process;
+    has_several_processes_ |= i.process != process_;
     if (++instructions_ % kLookAtClock == 0 && progress_.due()) progress_.show(instructions_, references_, 1);
     return exporter_.on_instruction(i);
   }
@@ -136,13 +138,15 @@ class Progressing final : public traces::Visitor {
   bool on_event(const traces::EventRecord& e) override { return exporter_.on_event(e); }
   uint64_t left_out() const { return left_out_ + exporter_.left_out(); }
   uint64_t instructions() const { return instructions_; }
+  bool has_several_processes() const { return has_several_processes_; }
   uint64_t references() const { return references_; }
 
  private:
   traces::Exporter& exporter_;
   Progress& progress_;
   const bool single_thread_;
-  uint32_t thread_ = 0;
+  uint32_t thread_ = 0, process_ = 0;
+  bool has_several_processes_ = false;
   uint64_t instructions_ = 0, references_ = 0, left_out_ = 0;
 };
 
@@ -188,6 +192,10 @@ int export_trace(const ConvertOptions& o) {
   if (!trace.incomplete().empty()) print_error("simrun: warning: {}: {}\n", o.input, trace.incomplete());
   if (visitor.left_out() != 0)
     print_error("simrun: warning: {} references have no place in the format and were left out\n", grouped(visitor.left_out()));
+  if (format.one_memory && visitor.has_several_processes())
+    print_error("simrun: warning: {} holds several processes, whose addresses {} cannot tell apart: --process N takes one, and simrun sim "
+                "--memory-trace gives each its own\n",
+                o.input, format.name);
   if (!o.quiet)
     print_error("{}: {} instructions, {} references, {} bytes before compression\n", o.output,
                 grouped(visitor.instructions()), grouped(visitor.references()), grouped(out.bytes()));

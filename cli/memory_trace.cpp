@@ -33,7 +33,9 @@ void MemoryTrace::memory_access(sim::MemoryAccess access, uint64_t line) {
   using sim::MemoryAccess;
   ++(access == MemoryAccess::kWrite ? writes_ : access == MemoryAccess::kPrefetch ? prefetches_ : reads_);
   if (!failure_.empty()) return;
-  traces::MemoryReference reference{line * line_bytes_, line_bytes_, traces::OperandKind::kLoad};
+  // Ramulator 2 reads addresses as signed numbers. Names of shared memory begin at 0xf000 times 2^48 (instr/channel/memory_names.h).
+  constexpr uint64_t kSignBit = uint64_t{1} << 63;
+  traces::MemoryReference reference{line * line_bytes_ & ~kSignBit, line_bytes_, traces::OperandKind::kLoad};
   if (access == MemoryAccess::kWrite) reference.kind = traces::OperandKind::kStore;
   if (access == MemoryAccess::kPrefetch && exporter_->tells_prefetches()) reference.kind = traces::OperandKind::kPrefetch;
   traces::InstructionRecord instruction;

@@ -211,6 +211,20 @@ def cut_off():
     assert 0 < int(rest["left-out"][0]) < 1_000_000
 
 
+def executed():
+    """What a process did before it executes another program is counted as everything is."""
+    loop = "i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done; "
+    for command in (("env", "true"), ("/bin/sh", "-c", loop + "exec true"), ("/bin/sh", "-c", loop + "/bin/echo 1; env true")):
+        totals = []
+        for options in ((), ("--exact-order",)):
+            run("bbv", "-q", "-o", "a.bb", "--interval", "1M", *options, "--", *command)
+            vectors, intervals, rest = read("a.bb")
+            consistent(vectors, intervals, rest)
+            assert rest["left-out"] == ["0"], (command, options, rest["left-out"])
+            totals.append(int(rest["instructions"][0]))
+        assert abs(totals[0] - totals[1]) < 2000, (command, totals)   # process ids have more digits or less
+
+
 def left_out():
     total = instructions(rounds=1)
     program = pathlib.Path(GUEST).name

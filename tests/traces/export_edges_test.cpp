@@ -67,6 +67,45 @@ TEST(DrmemtraceExport, AnIndirectBranchThatNobodyKnowsTheTargetOfIsLeftOut) {
   EXPECT_EQ(file(0).size() + kReturnRecords * kRecordBytes, file(0x402000).size());
 }
 
+// The kernel was not asked before the handler, so there is no marker of the call, and the checker demands one behind each.
+TEST(DrmemtraceExport, ACallThatASignalComesBeforeIsWrittenOnce) {
+  const auto file = [](uint64_t interrupted) {
+    return exported(make_drmemtrace_exporter, {}, [&](Exporter& e) {
+      InstructionRecord i;
+      const std::vector<uint8_t> call = {0x0f, 0x05}, nop = {0x90};
+      const auto make_call = [&] {
+        i.pc = 0x401000, i.length = 2, i.next_pc = 0x401002, i.flags = kEndsBlock | kSystemCall;
+        i.code = call;
+        e.on_instruction(i);
+        ++i.number;
+      };
+      make_call();
+      const std::vector<uint64_t> signal = {14, interrupted}, enter = {39, 0};
+      EventRecord event;
+      event.event = static_cast<uint32_t>(Event::kSignal);
+      event.payload = signal;
+      e.on_event(event);
+      i.pc = 0x402000, i.length = 1, i.next_pc = 0x402001, i.flags = 0;
+      i.code = nop;
+      e.on_instruction(i);
+      ++i.number;
+      make_call();
+      event.event = static_cast<uint32_t>(Event::kSyscallEnter);
+      event.payload = enter;
+      e.on_event(event);
+    });
+  };
+  constexpr size_t kRecordBytes = 12;
+  const auto calls = [&](const std::string& bytes) {
+    size_t count = 0;
+    for (size_t at = 0; at + kRecordBytes <= bytes.size(); at += kRecordBytes)
+      count += bytes[at] == 10 && bytes[at + 2] == 2;   // an instruction of two bytes
+    return count;
+  };
+  EXPECT_EQ(calls(file(0x401000)), 1u);
+  EXPECT_EQ(calls(file(0x401002)), 2u);   // behind the call
+}
+
 TEST(WholeAreas, WhateverTheMask) {
   using Reference = std::tuple<OperandKind, uint64_t, uint32_t>;
   const auto areas = [](const Operand& o, const std::vector<uint64_t>& words, std::span<const XsaveComponent> components = {}) {

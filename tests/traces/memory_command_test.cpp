@@ -44,6 +44,20 @@ TEST_F(MemoryOfTraces, SharedByProcesses) {
 
 // In a region, what was mapped before it counts. The region is long: in the model's order one process may be ahead by
 // all that the other holds back, some chunks of its ring.
+// Formats without processes say so; names of memory are positive to who reads them as signed numbers (Ramulator 2: std::stoll).
+TEST_F(MemoryOfTraces, ForMemorySimulators) {
+  record_and_simulate("", program("file"), machine());
+  const std::string convert = fmt::format("convert -q {} --to din -o {}", file("t"), file("d"));
+  EXPECT_THAT(simrun(convert), HasSubstr("holds several processes, whose addresses din cannot tell apart: --process N takes one"));
+  EXPECT_EQ(status_, 0);
+  EXPECT_EQ(simrun(convert + " --process 0"), "");
+  EXPECT_EQ(simrun(fmt::format("sim -q -c {} --memory-trace {} --memory-format ramulator-loadstore {}", machine(), file("m"), file("t"))), "");
+  std::ifstream in(file("m"));
+  uint64_t shared = 0;
+  for (std::string what, address; in >> what >> address;) shared += std::stoll(address.substr(2), nullptr, 16) >= 0x7000ll << 48;
+  EXPECT_GT(shared, 0u);
+}
+
 TEST_F(MemoryOfTraces, SharedInARegion) {
   for (const char* kind : {"anonymous", "file", "segment"}) {
     const json results = record_and_simulate("--region 300k..900k", program(kind), machine());

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 #include <unordered_map>
+#include <utility>
 
 #include "traces/branch_target.h"
 #include "traces/export/drmemtrace_record.h"
@@ -38,6 +39,46 @@ class DrmemtraceExporter final : public Exporter {
     return true;
   }
   bool on_instruction(const InstructionRecord& i) override {
+    write_call();
+    if (!has(i, kSystemCall)) return write(i);
+    call_ = i;
+    call_code_.assign(i.code.begin(), i.code.end());
+    call_.code = call_code_;
+    call_waits_ = true;
+    return true;
+  }
+
+  bool on_event(const EventRecord& e) override {
+    const auto event = static_cast<Event>(e.event);
+    // A signal came before the call, which is made behind the handler: every call has its marker (tools/invariant_checker.cpp).
+    if (event == Event::kSignal && call_waits_ && e.payload.size() >= 2 && e.payload[1] == call_.pc) call_waits_ = false;
+    if (event == Event::kSignal || event == Event::kSyscallEnter) write_call();
+    if (event == Event::kSignal && started_) {
+      if (returns_to_ != 0) handler_returned();
+      if (e.payload.size() >= 2) behind_ = e.payload[1];
+      marker(Marker::kKernelEvent, behind_);
+      interrupted_.push_back(behind_);
+      is_behind_branch_ = false;
+    }
+    if (event != Event::kSyscallEnter || e.payload.size() < 2 || !started_) return true;
+    returns_to_ = 0;
+    marker(Marker::kSyscall, e.payload[0]);
+    if (e.payload[1] != 0) marker(Marker::kMaybeBlockingSyscall, 0);
+    return true;
+  }
+
+  void finish() override {
+    write_call();
+    record(Type::kThreadExit, sizeof(uint32_t), tid_);
+    record(Type::kFooter, 0, 0);
+  }
+
+ private:
+  void write_call() {
+    if (std::exchange(call_waits_, false)) write(call_);
+  }
+
+  bool write(const InstructionRecord& i) {
     if (has(i, kIndirect) && i.next_pc == 0) return true;   // the last one; a target 0 is no target (tools/invariant_checker.cpp)
     if (!started_) start(i.tid != 0 ? i.tid : i.thread + 1, i.process + 1);
     if (returns_to_ != 0 && i.pc != returns_to_) handler_returned();
@@ -55,28 +96,6 @@ class DrmemtraceExporter final : public Exporter {
     return true;
   }
 
-  bool on_event(const EventRecord& e) override {
-    const auto event = static_cast<Event>(e.event);
-    if (event == Event::kSignal && started_) {
-      if (returns_to_ != 0) handler_returned();
-      if (e.payload.size() >= 2) behind_ = e.payload[1];
-      marker(Marker::kKernelEvent, behind_);
-      interrupted_.push_back(behind_);
-      is_behind_branch_ = false;
-    }
-    if (event != Event::kSyscallEnter || e.payload.size() < 2 || !started_) return true;
-    returns_to_ = 0;
-    marker(Marker::kSyscall, e.payload[0]);
-    if (e.payload[1] != 0) marker(Marker::kMaybeBlockingSyscall, 0);
-    return true;
-  }
-
-  void finish() override {
-    record(Type::kThreadExit, sizeof(uint32_t), tid_);
-    record(Type::kFooter, 0, 0);
-  }
-
- private:
   void record(Type type, uint32_t size, uint64_t value) {
     const Record r{static_cast<uint16_t>(type), static_cast<uint16_t>(size), value};
     out_.write({reinterpret_cast<const char*>(&r), sizeof r});
@@ -159,6 +178,9 @@ class DrmemtraceExporter final : public Exporter {
   uint64_t next_number_ = ~uint64_t{0};
   bool others_ran_ = false, is_behind_branch_ = false;
   uint64_t behind_ = 0, returns_to_ = 0;
+  InstructionRecord call_;  // the last instruction, when it is a system call and nothing has come behind it yet
+  std::vector<uint8_t> call_code_;
+  bool call_waits_ = false;
   std::vector<uint64_t> interrupted_;  // where, by handlers that have not returned
   std::unordered_map<uint64_t, std::vector<uint8_t>> codes_;  // by pc
 };

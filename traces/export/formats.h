@@ -42,6 +42,7 @@ struct ExportFormat {
   bool single_thread;  // the format knows no threads: one has to be chosen when there are several
   bool takes_references_alone;
   bool whole_areas;    // WalkOptions::whole_areas
+  bool one_memory;     // does not say who makes a reference: several processes' addresses cannot be told apart
   std::unique_ptr<Exporter> (*make)(CompressedOutput& out, const ExportOptions& options);
 };
 std::span<const ExportFormat> export_formats();

@@ -13,6 +13,7 @@
 #include "instr/engine/context/process.h"
 #include "instr/engine/context/raw_syscall.h"
 #include "instr/engine/dispatch/safe_points.h"
+#include "instr/engine/instrument/budget.h"
 #include "instr/engine/instrument/ring_writer.h"
 #include "instr/engine/signals/signals.h"
 #include "instr/engine/syscalls/resource_limits.h"
@@ -83,6 +84,7 @@ bool do_exec(ThreadContext* c) {
   const OneExec one(can_follow && !borrows);
   const uint64_t token = as_child ? g_process.header->last_token.fetch_add(1) + 1 : 0;
   const bool followed = can_follow && ask_simulator(as_child ? FollowKind::kVforked : FollowKind::kExec, token);
+  if (g_process.counting()) end_budget(c);   // nobody looks at this image's counters afterwards
   if (as_child)
     append_event(c, border::Event::kProcessFork, {static_cast<uint64_t>(raw_syscall(SYS_getpid)), token});
   else
