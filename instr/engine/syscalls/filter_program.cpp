@@ -111,18 +111,18 @@ bool reads_instruction_pointer(const FilterProgram& program) {
 
 // low = pointer; if (low is one of subject) goto program
 // for each range: if (high == range's && low in range) return allow
-// program: ...
+// program: accumulator = 0, as it begins; ...
 FilterProgram with_exemptions(const FilterProgram& program, const std::vector<CodeRange>& exempt,
                               const std::vector<uint64_t>& subject) {
   constexpr uint16_t kLoad = BPF_LD | BPF_W | BPF_ABS, kEqual = BPF_JMP | BPF_JEQ | BPF_K,
                      kAtLeast = BPF_JMP | BPF_JGE | BPF_K, kAbove = BPF_JMP | BPF_JGT | BPF_K;
   constexpr size_t kPerRange = 6;
   FilterProgram out;
-  const size_t prefix = 1 + subject.size() + kPerRange * exempt.size();
-  CHECK(prefix < 250);  // what a conditional jump can pass
+  const size_t own = 1 + subject.size() + kPerRange * exempt.size();
+  CHECK(own < 250);  // what a conditional jump can pass
   out.push_back(BPF_STMT(kLoad, kPointerLow));
   for (const uint64_t address : subject)
-    out.push_back(BPF_JUMP(kEqual, static_cast<uint32_t>(address), static_cast<uint8_t>(prefix - out.size() - 1), 0));
+    out.push_back(BPF_JUMP(kEqual, static_cast<uint32_t>(address), static_cast<uint8_t>(own - out.size() - 1), 0));
   for (const CodeRange& r : exempt) {
     CHECK(r.from >> 32 == (r.to - 1) >> 32);
     out.push_back(BPF_STMT(kLoad, kPointerHigh));
@@ -132,6 +132,7 @@ FilterProgram with_exemptions(const FilterProgram& program, const std::vector<Co
     out.push_back(BPF_JUMP(kAbove, static_cast<uint32_t>(r.to - 1), 1, 0));
     out.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
   }
+  out.push_back(BPF_STMT(BPF_LD | BPF_IMM, 0));
   out.insert(out.end(), program.begin(), program.end());
   return out;
 }

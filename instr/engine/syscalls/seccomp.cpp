@@ -72,15 +72,18 @@ Verdict run_filters(const ThreadContext* c, uint64_t number) {
   }
 }
 
-// Adds the filter to the chain of this thread; with TSYNC all threads have this chain now.
+// Adds the filter to the chain of this thread; with TSYNC all threads of its process have this chain now, not those of others that share the memory.
 void note_filter(ThreadContext* c, FilterProgram program, uint64_t flags) {
   const auto* chain = new FilterChain{std::move(program), (flags & SECCOMP_FILTER_FLAG_NEW_LISTENER) != 0, c->filters};
   c->filters = chain;
   if (!(flags & SECCOMP_FILTER_FLAG_TSYNC)) return;
   const uint32_t slots = g_process.header->slots_used.load();
-  for (uint32_t k = 0; k < slots; ++k)
-    if (g_process.slot(k)->ring.state.load() != static_cast<uint32_t>(border::ThreadState::kFree))
-      g_process.slot(k)->filters = chain;
+  const auto process = static_cast<uint64_t>(raw_syscall(SYS_getpid));
+  for (uint32_t k = 0; k < slots; ++k) {
+    ThreadContext* const other = g_process.slot(k);
+    if (other->ring.state.load() != static_cast<uint32_t>(border::ThreadState::kFree) && raw_syscall(SYS_tgkill, process, other->tid, 0) == 0)
+      other->filters = chain;
+  }
 }
 
 bool read_program(uint64_t at, sock_fprog& header, FilterProgram& program) {

@@ -10,7 +10,9 @@
 #include "instr/engine/dispatch/stable_code.h"
 #include "instr/engine/instrument/ring_writer.h"
 #include "instr/engine/signals/signals.h"
+#include "instr/engine/syscalls/seccomp.h"
 #include "instr/engine/syscalls/syscalls.h"
+#include "instr/engine/threads/threads.h"
 #include "instr/engine/translate/address_space.h"
 
 namespace simrun::engine {
@@ -64,6 +66,7 @@ bool do_vsyscall(ThreadContext* c) {
     raise_bad_call(c);
     return true;
   }
+  if (c->strict != 0 && judge_call(c, number) == Verdict::kKilled) kill_thread(c);   // filters meet the gate's call
   const CallInProgress in_progress(c, number);
   append_event(c, border::Event::kSyscallEnter, {number, 0});
   c->app.gpr[kRax] = number;
