@@ -167,12 +167,14 @@ CoherentTree::Grant CoherentTree::serve_from_memory(uint32_t child_number, const
   const uint32_t forwarder = directory.forwarder(slot);
   bool forwarded = false;
   if (coherence_ == Coherence::kMesif) {
-    if (!directory.owned_by_child(slot) && forwarder != LineDirectory::kNoChild) {
+    if (directory.owned_by_child(slot)) {   // modified or not; an intervention
+      for_each_sharer(directory, slot, kNobody, [&](uint32_t child) { service_.supplier = roots_[child]; });
+      forwarded = true;
+    } else if (forwarder != LineDirectory::kNoChild) {
       ++caches_[roots_[forwarder]].events.clean_supplies;
       service_.supplier = roots_[forwarder];
       forwarded = true;
     }
-    forwarded |= directory.owned_by_child(slot);
     directory.set_forwarder(slot, is_write(request.kind) ? LineDirectory::kNoChild : child_number);
   }
   const Sharing sharing = add_sharer(directory, kMemory, slot, child_number, is_write(request.kind));

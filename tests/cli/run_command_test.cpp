@@ -230,6 +230,19 @@ TEST_F(RunCommand, OneRunManyMachinesAndSlices) {
   EXPECT_NE(read_file(err()).find("no level 'L9'"), std::string::npos);
 }
 
+// Turns, between which intervals are cut, do not go by when the reader found words.
+TEST_F(RunCommand, IntervalsOfOneThreadRepeat) {
+  std::vector<nlohmann::json> runs;
+  for (int k = 0; k < 3; ++k) {
+    const fs::path file = directory_ / ("r" + std::to_string(k));
+    ASSERT_EQ(run({"-q", "-c", "l3_1core", "--interval", "1000", "-j", file, "--", "/usr/bin/sort", "/etc/passwd"}), 0);
+    runs.push_back(nlohmann::json::parse(read_file(file)).at("intervals"));
+  }
+  EXPECT_GT(runs[0].size(), 100u);
+  EXPECT_EQ(runs[0], runs[1]);
+  EXPECT_EQ(runs[0], runs[2]);
+}
+
 TEST_F(RunCommand, DetailsExplainTheMissesOfThePlainRun) {
   const Words program = {"--", "/usr/bin/env", "/usr/bin/seq", "5000"};
   const auto with = [&](Words arguments) {

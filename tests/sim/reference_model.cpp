@@ -245,7 +245,7 @@ ReferenceModel::Grant ReferenceModel::get_from_memory(Cache* child, Access kind,
   bool forwarded = false;
   if (config_.coherence == Coherence::kMesif) {
     for (Cache* other : last_level_)
-      if (holds(other, line) && exclusive(other, line)) forwarded = true;
+      if (holds(other, line) && exclusive(other, line)) supplier_ = other, forwarded = true;
     Cache*& forwarder = forwarder_[line];
     if (!forwarded && forwarder != nullptr) {
       ++forwarder->total().clean_supplies;
