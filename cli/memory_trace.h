@@ -80,6 +80,7 @@ class MemoryTraceSink final {
   void words(Thread& thread, const uint64_t* from, const uint64_t* to, uint64_t paths, uint64_t instructions) {
     references_.words(thread, from, to, paths, instructions);
   }
+  uint64_t until_stop() const { return references_.until_stop(); }
 
  private:
   uint32_t note(const channel::ThreadReport& thread, uint32_t handle) {

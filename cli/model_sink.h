@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstdint>
 #include <exception>
+#include <limits>
 #include <memory>
 #include <span>
 #include <vector>
@@ -142,6 +143,7 @@ class BasicModelSink {
   void words(Thread&, const uint64_t*, const uint64_t*, uint64_t /*paths*/, uint64_t instructions) {
     if (watch_ != nullptr) watch_->advance(instructions);
   }
+  uint64_t until_stop() const { return watch_ == nullptr ? std::numeric_limits<uint64_t>::max() : watch_->next() - watch_->done(); }
 
  protected:
   static uint32_t core(uint32_t handle) { return handle & ((1u << kCoreBits) - 1); }

@@ -28,6 +28,7 @@ struct SharingOptions {
   ProgramOptions program;
   std::string config, json_file;
   size_t top = 10;
+  uint64_t least_misses = analysis::kWorthALook;   // of a line that is shown; all when --top is given
 };
 
 SharingOptions parse(const Words& words) {
@@ -39,7 +40,7 @@ SharingOptions parse(const Words& words) {
       "docs/sharing.md explains the table.");
   add_machine_option(line.app(), o.config, "Machine to simulate, as for simrun run")->required();
   line.app()
-      .add_option("-n,--top", o.top, "Lines to show")
+      .add_option("-n,--top", o.top, "Lines to show; given, also those with fewer than 10 misses")
       ->transform(whole_number(0, 1u << 20))
       ->type_name("N")
       ->capture_default_str();
@@ -49,16 +50,17 @@ SharingOptions parse(const Words& words) {
   add_program_options(line.app(), o.program);
   add_order_options(line.app(), o.program);
   o.program.command = line.parse_with_program(words);
+  if (line.app()["--top"]->count() != 0) o.least_misses = 0;
   o.program.watch_calls = true;
   return o;
 }
 
-std::string text_report(const RunResult& r, const analysis::SharingReport& report) {
+std::string text_report(const RunResult& r, const analysis::SharingReport& report, uint64_t least_misses) {
   std::string text = fmt::format("\n== simrun sharing: {} (status {})\n", fmt::join(r.command, " "), r.shell_status());
   if (!r.error.empty()) text += fmt::format("   NOT COMPLETE: {}\n", r.error);
   text += fmt::format("   machine {}: {} cores; {} threads, {} instructions; {:.3f} s\n", r.machine->name,
                       r.machine->cores, r.threads.size(), grouped(r.totals().instructions), r.wall_seconds);
-  return text + analysis::text_of(report);
+  return text + analysis::text_of(report, least_misses);
 }
 
 }  // namespace
@@ -82,7 +84,7 @@ int sharing_command(const Words& words) {
   const auto print = [&] {
     for (const std::string& warning : result.warnings) print_error("simrun: warning: {}\n", warning);
     if (!result.error.empty()) print_error("simrun: error: {}\n", result.error);
-    if (!options.program.quiet) print_error("{}", text_report(result, report));
+    if (!options.program.quiet) print_error("{}", text_report(result, report, options.least_misses));
     std::fflush(stderr);
   };
   write_then_print(write, print);

@@ -57,6 +57,9 @@ UseTotals totals_of(const SharingLine& line);
 // Rows that the table shows: with a hundredth of the line's accesses, or of its misses and upgrades.
 bool matters(const SharingUse& use, const UseTotals& all);
 
+// Fewer misses of a line are not worth a change: starts and ends of threads make as many.
+inline constexpr uint64_t kWorthALook = 10;
+
 struct SharingReport {
   uint32_t line_bytes = 64;
   uint64_t lines = 0;  // with coherence misses
@@ -68,7 +71,8 @@ struct SharingReport {
 // `top`: how many lines to resolve. Reads symbols of the modules that they concern.
 SharingReport make_report(std::vector<SharedLine> lines, uint32_t line_bytes, size_t top);
 
-std::string text_of(const SharingReport& report);
+// Lines with at least so many misses.
+std::string text_of(const SharingReport& report, uint64_t least_misses = kWorthALook);
 
 // "counters[3].hits", "gd+40", "tls[0] of thread 1", "stack of thread 0 -56".
 std::string name_of(const DataName& data);

@@ -95,7 +95,7 @@ void put_line(Buffer& out, const SharingLine& line, size_t rank) {
 
 }  // namespace
 
-std::string text_of(const SharingReport& report) {
+std::string text_of(const SharingReport& report, uint64_t least_misses) {
   Buffer out;
   const auto to = std::back_inserter(out);
   const uint64_t misses = report.false_misses + report.true_misses;
@@ -107,11 +107,17 @@ std::string text_of(const SharingReport& report) {
                    grouped(report.false_misses), grouped(report.true_misses), grouped(report.transfers));
   if (report.stall_cycles != 0)
     fmt::format_to(to, "   about {} cycles of waiting, over all cores\n", grouped(report.stall_cycles));
-  for (size_t i = 0; i < report.top.size(); ++i) put_line(out, report.top[i], i + 1);
-  for (const SharingLine& line : report.top) shown += line.false_misses + line.true_misses;
-  if (report.lines > report.top.size())
-    fmt::format_to(to, "\n   {} more lines with {} misses: --top\n", grouped(report.lines - report.top.size()),
-                   grouped(misses - shown));
+  size_t lines = 0;
+  for (const SharingLine& line : report.top) {
+    if (line.false_misses + line.true_misses < least_misses) break;
+    put_line(out, line, ++lines);
+    shown += line.false_misses + line.true_misses;
+  }
+  if (lines == 0 && misses != 0 && !report.top.empty())
+    fmt::format_to(to, "   no line is worth a change: {} misses at most (--top N shows them)\n",
+                   grouped(report.top[0].false_misses + report.top[0].true_misses));
+  else if (report.lines > lines)
+    fmt::format_to(to, "\n   {} more lines with {} misses: --top\n", grouped(report.lines - lines), grouped(misses - shown));
   return fmt::to_string(out);
 }
 

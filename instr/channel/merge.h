@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <concepts>
 #include <cstdint>
@@ -52,6 +53,11 @@ concept HearsOfEachPath =
 template <class Sink>
 concept WantsWords = requires(Sink& s, MergeThread& t, const uint64_t* w) {
   s.words(t, w, w, uint64_t{}, uint64_t{});
+};
+// How many instructions further on it is to be told of words, if not before; then of what the streams say, not of when the reader found words.
+template <class Sink>
+concept SaysWhenToStop = requires(const Sink& s) {
+  { s.until_stop() } -> std::same_as<uint64_t>;
 };
 template <class Sink>
 concept WantsEventsWithPaths = requires(Sink& s, MergeThread& t, std::span<const uint64_t> w, PathTable& p) { s.event(t, w, p); };
@@ -183,12 +189,19 @@ class Merge {
     return run_each_path(thread);
   }
 
+  // To the end of the turn, or to where the sink stops.
+  uint64_t instructions_wanted(const MergeThread& thread) const {
+    uint64_t wanted = thread.turn_end - thread.clock;
+    if constexpr (SaysWhenToStop<Sink>) wanted = std::min(wanted, sink_.until_stop());
+    return wanted;
+  }
+
   // Nothing: the sink wants each path by itself now.
   std::optional<bool> run_paths_together(MergeThread& thread) {
     const uint64_t* const first = thread.ring.position();
     const uint64_t paths_before = thread.replay.statistics.paths;
     const auto taken = take_paths(sink_, *paths_[thread.process], thread.replay, first, thread.ring.end(),
-                                  thread.turn_end - thread.clock);
+                                  instructions_wanted(thread));
     if (!taken) return {};
     if constexpr (WantsWords<Sink>)
       sink_.words(thread, first, taken->at, thread.replay.statistics.paths - paths_before, taken->instructions);
@@ -203,7 +216,7 @@ class Merge {
     const uint64_t* const end = thread.ring.end();
     const uint64_t* at = first;
     uint64_t clock = thread.clock;
-    const uint64_t turn_end = thread.turn_end;
+    const uint64_t turn_end = clock + instructions_wanted(thread);
     const uint64_t paths_before = thread.replay.statistics.paths;
     while (at != end && clock < turn_end) {
       const uint32_t length = path_length(paths, at, end);

@@ -153,8 +153,7 @@ MergeThread* VirtualTime::next() {
         return nullptr;
       }
     }
-    // At a multiple of the quantum, whoever's words were there when: what is cut between turns (--interval) is the same in each run of one thread.
-    if (!goes_on) thread->turn_end = (thread->clock / options_.quantum + 1) * options_.quantum;
+    if (!goes_on) thread->turn_end = thread->clock + options_.quantum;
     current_ = thread;
     if (has_words(*thread)) {
       thread->waited_since = {};

@@ -230,7 +230,7 @@ TEST_F(RunCommand, OneRunManyMachinesAndSlices) {
   EXPECT_NE(read_file(err()).find("no level 'L9'"), std::string::npos);
 }
 
-// Turns, between which intervals are cut, do not go by when the reader found words.
+// Where intervals are cut does not go by when the reader found words.
 TEST_F(RunCommand, IntervalsOfOneThreadRepeat) {
   std::vector<nlohmann::json> runs;
   for (int k = 0; k < 3; ++k) {

@@ -69,6 +69,25 @@ TEST_F(SharingReportTest, FalseSharingInOneBlock) {
   EXPECT_NE(text.find(r.top[0].fix), std::string::npos);
 }
 
+// A queue's head and tail: each written by one thread, read by the other, whose misses are the other part's.
+TEST_F(SharingReportTest, WhatIsExchangedNeedNotMiss) {
+  LineUse head = use(space, 1, 0x20000, 0, 0, 500), tail = use(space, 2, 0x20000, 32, 0, 500);
+  LineUse sees_tail = use(space, 1, 0x20000, 32, 0, 0), sees_head = use(space, 2, 0x20000, 0, 0, 0);
+  sees_tail.writes = sees_head.writes = 0;
+  const auto r = report({line_of(0x20000, {head, tail, sees_tail, sees_head})});
+  EXPECT_EQ(r.top[0].fix.find("its data"), std::string::npos) << r.top[0].fix;
+  EXPECT_NE(r.top[0].fix.find("threads exchange 'heap block"), std::string::npos) << r.top[0].fix;
+}
+
+TEST_F(SharingReportTest, LinesWithFewMissesAreNotShownUnasked) {
+  const auto few = [&](uint64_t at) { return line_of(at, {use(space, 1, at, 0, 3, 0), use(space, 2, at, 8, 0, 2)}); };
+  const auto none = report({few(0x10000)});
+  EXPECT_NE(analysis::text_of(none).find("no line is worth a change: 5 misses at most"), std::string::npos) << analysis::text_of(none);
+  EXPECT_NE(analysis::text_of(none, 0).find("5 coherence misses"), std::string::npos);
+  const auto some = report({few(0x10000), line_of(0x20000, {use(space, 1, 0x20000, 0, 500, 0), use(space, 2, 0x20000, 8, 480, 5)})});
+  EXPECT_NE(analysis::text_of(some).find("1 more lines with 5 misses"), std::string::npos) << analysis::text_of(some);
+}
+
 TEST_F(SharingReportTest, FalseSharingOfTwoBlocks) {
   const auto r = report({line_of(0x20000, {use(space, 1, 0x20000, 0, 500, 0), use(space, 2, 0x20000, 32, 500, 0)})});
   EXPECT_NE(r.top[0].fix.find("aligned_alloc(64"), std::string::npos) << r.top[0].fix;

@@ -14,6 +14,10 @@ ROUNDS = 200000
 CASES = {
     'global_array': dict(verdict='false', objects=['counters'], kind='variable', members={f'[{i}].value' for i in range(4)},
                          marks=['MARK'], threads={1, 2, 3, 4}, least=1000, fix=['counters', '64']),
+    'member_array': dict(verdict='false', objects=['world'], kind='variable', marks=['MARK'], threads=[{1, 2, 3, 4}, {1, 2, 3}, {2, 3, 4}],
+                         least=1000, fix=["'world.in'", 'on their type']),
+    'byte_buffer': dict(verdict='false', objects=['buffer'], kind='variable', marks=['MARK'], threads={1, 2, 3, 4}, least=1000,
+                        fix=['0 to 7 (thread 1), 8 to 15 (thread 2), 16 to 23 (thread 3), 24 to 31 (thread 4)']),
     'heap_block': dict(verdict='false', objects=['heap block of 64 bytes', 'make_counters'], kind='heap', offsets={0, 8, 16, 24},
                        marks=['MARK'], threads={1, 2, 3, 4}, least=1000, allocated='ALLOCATED', fix=['64']),
     'struct_members': dict(verdict='false', objects=['shop::statistics'], kind='variable', members={'.sold', '.bought'},
@@ -36,7 +40,7 @@ CASES = {
                           least=1000, allocated='ALLOCATED', fix=['64']),
 }
 # Of whom no line may be left, and the verdict that a line of it must not have.
-PADDED = {'global_array': 'counters', 'heap_block': 'make_counters', 'struct_members': 'shop::statistics',
+PADDED = {'global_array': 'counters', 'member_array': 'world', 'heap_block': 'make_counters', 'struct_members': 'shop::statistics',
           'linear_regression': 'at main (linear_regression', 'lock_beside_data': 'shared', 'freed_blocks': 'make_'}
 
 
