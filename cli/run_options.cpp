@@ -57,7 +57,7 @@ std::string commands_and_examples() {
 }
 
 void add_model_options(CLI::App& run, RunOptions& o) {
-  run.add_option("--interval", o.interval, "Counts over time, in the result files: for each N instructions of all threads")
+  run.add_option("--interval", o.interval, "Counts over time, in the result files: for each N instructions of all threads (1000 or more)")
       ->transform(instruction_count(kShortestInterval, kLongestInterval))
       ->type_name("N")
       ->group("Model");

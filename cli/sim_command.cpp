@@ -62,7 +62,7 @@ void add_model_options(CLI::App& app, SimOptions& o) {
       ->type_name("KEY=V1,V2,...");
   app.add_option("--miss-curve", o.miss_curve, "Misses of every size of a level (L1D, L2, ...), fully associative")
       ->type_name("LEVEL");
-  app.add_option("--interval", o.interval, "Counts over time, in the result files: for each N instructions of all threads")
+  app.add_option("--interval", o.interval, "Counts over time, in the result files: for each N instructions of all threads (1000 or more)")
       ->transform(instruction_count(kShortestInterval, kLongestInterval))
       ->type_name("N");
   add_memory_trace_options(app, o.memory_trace);

@@ -215,10 +215,20 @@ void BlockProfiler::cut(Thread& thread, uint64_t word, uint32_t instructions) {
     return;
   }
   if (!begun_) begin_interval(thread, code, 0);
-  take_part(thread, code, 0, instructions);
-  for (uint32_t i = 0; i < instructions; ++i) add_cut_execution(thread, code[i].pc);
+  const auto take = [&](uint32_t from, uint32_t to) {
+    take_part(thread, code, from, to);
+    for (uint32_t i = from; i < to; ++i) add_cut_execution(thread, code[i].pc);
+  };
+  // Of the other kinds no interval ends in it: no loop or call is known to be behind it.
+  const std::optional<uint32_t> end = options_.kind == IntervalKind::kFixed ? end_in(thread, code, instructions) : std::nullopt;
+  take(0, end.value_or(instructions));
+  if (end) {
+    end_interval();
+    begin_interval(thread, code[*end].pc, 0);
+    take(*end, instructions);
+  }
   thread.last.reset();  // what comes next is a handler
-  pass(instructions);
+  pass(instructions - end.value_or(0));
 }
 
 void BlockProfiler::take_part(Thread& thread, PathInstructions code, uint32_t from, uint32_t to) {

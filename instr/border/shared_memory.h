@@ -187,6 +187,7 @@ struct ProcessHeader {
                                        // a thread wait for the simulator then
   uint64_t code_cache_bytes;
   uint64_t count_interval;             // count mode: each thread reports at every multiple of so many retired instructions; 0: never
+  uint64_t count_done;                 // so many of the first interval had been executed by the image before, of a process with one thread
   uint64_t count_interval_threads;     // the same as soon as there has been a second thread or process; 0: as before
   uint32_t count_paths;                // count mode: 1: how often each path ran is part of that report
   uint32_t mode_switches;              // entries of the table at mode_switches_offset

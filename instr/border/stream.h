@@ -35,9 +35,9 @@ enum class Event : uint32_t {
                        // path id, how often that block began << 32. Ascending; as many events as are needed, each with all paths of
                        // a superblock or none. What began one and not the next left in between (channel/path_counts.h)
   kPathCut,            // path id, instructions: the first so many of a path ran once, then came a fault
-  kInterval,           // instructions retired: a multiple of `count_interval`, all path counts up to here came before; the address of
-                       // the next instruction. The first of a process says 0; the last one of a thread, before kThreadEnd, is
-                       // where it ended
+  kInterval,           // instructions retired: with `count_done` a multiple of `count_interval`, all path counts up to here came before; the address of
+                       // the next instruction. The first of a process says 0; the last one of a thread, before kThreadEnd or kExec, is
+                       // where it ended, and has no address
   kModeSwitch,         // border::Mode from here on, instructions retired
   // Trace mode:
   kForgetPaths,        // ticket: the world is stopped until the simulator, having read what all threads of the process have written, has forgotten

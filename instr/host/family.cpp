@@ -222,6 +222,14 @@ void end_stream(Target& target, pid_t tid) {
   }
 }
 
+// What a process that executes a program had executed of its interval: the image goes on with it. One with threads or children reports more
+// often instead.
+uint64_t begun_interval(const Target& before, uint64_t interval) {
+  const border::ProcessHeader& h = before.header();
+  const bool alone = h.slots_used.load() <= 1 && h.last_token.load() == 0;
+  return interval == 0 || !alone ? 0 : (h.count_done + before.slot(0).retired.load()) % interval;
+}
+
 }  // namespace
 
 // A child that was just made is known to nobody but the kernel. So all are stopped first, until there is no new one.
@@ -461,6 +469,7 @@ bool Family::take_image(Watched& w) {
       LaunchOptions options = options_;
       options.mode_switches.clear();  // they are for the image that was launched
       if (members_.size() > 1 && options.count_interval_threads != 0) options.count_interval = options.count_interval_threads;
+      if (before != nullptr) options.count_done = begun_interval(*before, options.count_interval);
       if (birth.kind == Birth::Kind::kForked && !w.through && executor != nullptr) take_room_back(pid, executor->header());
       FileDescriptor process = was_main ? FileDescriptor() : open_process(pid);
       TakenOver image = take_over_image(pid, options, w.through || executor == nullptr ? nullptr : &executor->header());

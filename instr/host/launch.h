@@ -38,6 +38,7 @@ struct LaunchOptions {
   bool map_code = false;              // its code_map_offset
   uint64_t count_interval = 0;                 // Mode::kCount: instructions of a thread between its reports; 0: none
   bool drop_streams = false;                   // nobody will read them
+  uint64_t count_done = 0;                     // ProcessHeader::count_done
   uint64_t count_interval_threads = 0;         // the same as soon as there has been a second thread or process; 0: count_interval
   bool count_paths = false;                    // Mode::kCount: how often each path ran is in the reports
   // Mode::kCount: where the process goes on in another mode (border::ModeSwitch); at most border::kMaxModeSwitches.

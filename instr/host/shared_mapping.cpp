@@ -82,6 +82,7 @@ void lay_out(ProcessHeader& h, const LaunchOptions& o) {
   h.watch_calls = o.watch_calls ? 1 : o.watch_mappings ? 2 : o.name_memory ? 3 : 0;
   h.code_cache_bytes = o.code_cache_bytes;
   h.count_interval = o.count_interval;
+  h.count_done = o.count_done;
   h.count_interval_threads = o.count_interval_threads;
   h.count_paths = o.count_paths;
   h.mode_switches = static_cast<uint32_t>(o.mode_switches.size());

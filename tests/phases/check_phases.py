@@ -223,6 +223,20 @@ def executed():
             assert rest["left-out"] == ["0"], (command, options, rest["left-out"])
             totals.append(int(rest["instructions"][0]))
         assert abs(totals[0] - totals[1]) < 2000, (command, totals)   # process ids have more digits or less
+    run("bbv", "-q", "-o", "a.bb", "--interval", "100k", "--", "/bin/sh", "-c", loop + "exec ls /")
+    assert {length for _, length, *_ in read("a.bb")[1][:-1]} == {100_000}, "an interval goes on behind an exec"
+
+
+def faults():
+    """An interval ends at one instruction where a fault has cut its path, too (GUEST: faults.c)."""
+    profiles = []
+    for options in ((), ("--exact-order",)):
+        run("bbv", "-q", "-o", "a.bb", "--interval", "1k", *options, "--", GUEST, program_output="done\n")
+        vectors, intervals, rest = read("a.bb")
+        consistent(vectors, intervals, rest)
+        assert {length for _, length, *_ in intervals[:-1]} == {1000}, options
+        profiles.append(intervals)
+    assert len(profiles[0]) == len(profiles[1]) > 100
 
 
 def left_out():

@@ -45,9 +45,12 @@ uint64_t report_interval() {
   return alone || h.count_interval_threads == 0 ? h.count_interval : h.count_interval_threads;
 }
 
+// In instructions of the process since it was launched, as far as the images before had one thread.
+uint64_t place_in_intervals(const ThreadContext* c) { return g_process.header->count_done + retired(c); }
+
 void find_next_stop(ThreadContext* c) {
-  const uint64_t interval = report_interval();
-  c->next_stop = interval == 0 ? std::numeric_limits<uint64_t>::max() : (retired(c) / interval + 1) * interval;
+  const uint64_t interval = report_interval(), done = g_process.header->count_done;
+  c->next_stop = interval == 0 ? std::numeric_limits<uint64_t>::max() : (place_in_intervals(c) / interval + 1) * interval - done;
   if (c->next_switch != kNone) c->next_stop = std::min(c->next_stop, switches()[c->next_switch].at);
 }
 
@@ -121,7 +124,7 @@ const border::ModeSwitch* pass_stop(ThreadContext* c, uint64_t next_pc) {
   if (retired(c) == c->next_stop) {
     // A stop that is no switch is the end of an interval, of the length that held when it was set.
     if (c->next_switch == kNone || switches()[c->next_switch].at != retired(c) ||
-        (report_interval() != 0 && retired(c) % report_interval() == 0)) {
+        (report_interval() != 0 && place_in_intervals(c) % report_interval() == 0)) {
       report_paths(c);
       append_event(c, border::Event::kInterval, {retired(c), next_pc});
     }
