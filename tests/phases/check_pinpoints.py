@@ -136,8 +136,7 @@ def relative_counts():
                 continue
             others += row["end-pc"] != row["start-pc"]
             found = executions(int(row["end-pc"], 16), start, length)
-            if row["end-pc"] != row["start-pc"]:
-                found += 1   # the end itself; else the first one is no execution behind it
+            found += row["end-pc"] != row["start-pc"]   # the end itself; else the first one is no execution behind it
             assert int(row["end-pc-relative-count"]) == found, (folder, row, found)
     assert others > 0
 

@@ -15,7 +15,9 @@ int main(void) {
   signal(SIGSEGV, repair);
   for (int i = 0; i < 2000; ++i) {
     for (volatile int k = 0; k < i % 13; ++k) continue;
-    page[1] += 1;
+    unsigned at = (unsigned)i * 2654435761u;   // instructions of one block, behind which the fault comes
+    at ^= at >> 13, at *= 2246822519u, at ^= at >> 16, at *= 3266489917u, at ^= at >> 15;
+    page[at & 4095] += 1;
     mprotect((void*)page, 4096, PROT_NONE);
   }
   puts("done");
