@@ -66,8 +66,8 @@ uint32_t key_rights() {
 
 FrameLayout g_layouts[2];   // without and with the tiles' data
 
-uint32_t standard_bytes(uint64_t components) {
-  uint32_t bytes = kShortestImage;
+// At least `bytes`. A CPUID for each component, which a hypervisor may take microseconds for.
+uint32_t standard_bytes(uint64_t components, uint32_t bytes) {
   for (uint32_t component = 2; component < 63; ++component) {
     if (!(components >> component & 1)) continue;
     uint32_t size, offset, c, d;
@@ -160,12 +160,12 @@ void reset_vector_state(ThreadContext* c) {
 void read_vector_layout() {
   constexpr uint64_t kInRegisters = 3ull << 17 | kKeyRights;   // AMX tiles, which no code of the engine's touches, and keys, which its accesses obey
   constexpr uint32_t kDefaultKeyRights = 0x55555554;           // all keys but 0 are closed (arch/x86/mm/pkeys.c, init_pkru_value)
-  g_process.xsave_mask = enabled_components() & ~kInRegisters;
-  g_process.xsave_standard_bytes = standard_bytes(g_process.xsave_mask);
+  const uint64_t all = enabled_components(), held = all & ~kInRegisters;
+  g_process.xsave_mask = held;
+  g_process.xsave_standard_bytes = standard_bytes(held, kShortestImage);
   CHECK(g_process.xsave_standard_bytes + 64 <= sizeof(ThreadContext::vector_state));
-  const uint64_t all = enabled_components();
-  g_layouts[0] = {all & ~kTileData, standard_bytes(all & ~kTileData)};
-  g_layouts[1] = {all, standard_bytes(all)};
+  g_layouts[0] = {all & ~kTileData, standard_bytes(all & ~held & ~kTileData, g_process.xsave_standard_bytes)};
+  g_layouts[1] = {all, standard_bytes(all & kTileData, g_layouts[0].bytes)};
   const bool is_fresh = g_process.header->attached_threads == 0;
   if (all & kKeyRights) g_process.initial_key_rights = is_fresh ? key_rights() : kDefaultKeyRights;
 }
