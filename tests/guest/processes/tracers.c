@@ -203,11 +203,12 @@ static void attach_to_each(void) {
     pthread_t other;
     shared_tid = other_tid;
     pthread_create(&other, NULL, tell_and_turn, NULL);
+    other_tid[1] = 1;   // out of the C library
     turn(NULL);
     pthread_join(other, NULL);
     _exit(7);
   }
-  while (*other_tid == 0) usleep(1000);
+  while (other_tid[0] == 0 || other_tid[1] == 0) usleep(1000);
   const pid_t tids[] = {pid, *other_tid};
   struct user_regs_struct r;
   for (int round = 0; round < 2; ++round) {
