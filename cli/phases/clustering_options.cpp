@@ -76,7 +76,7 @@ void add_analysis_options(CLI::App& app, AnalysisOptions& o) {
   const CLI::Validator any_number = whole_number(0, std::numeric_limits<uint64_t>::max());
   simpoint::ClusteringOptions& c = o.clustering;
   add_ks(app, c)->group(kGroup);
-  app.add_option("--max-k", c.max_k, "Most clusters")
+  app.add_option("--max-k", c.max_k, "Most clusters; half of the intervals at most")
       ->transform(positive)
       ->type_name("N")
       ->capture_default_str()

@@ -90,6 +90,9 @@ TEST(Protocols, ForwardReadsMemoryOnce) {
     for (uint32_t core = 0; core < 8; ++core) h.access_line(core, Access::kLoad, 7);
     EXPECT_EQ(h.statistics().memory.reads, coherence == Coherence::kMesif ? 1u : 8u);
     EXPECT_EQ(total(h, "L1").clean_supplies, coherence == Coherence::kMesif ? 6u : 0u);
+    uint64_t handed = 0;   // what memory did not give a cache did: of the first reader, who had it Exclusive, too
+    for (const Transfer& t : h.statistics().transfers) handed += t.lines;
+    EXPECT_EQ(handed, 8 - h.statistics().memory.reads);
   }
 }
 
