@@ -37,6 +37,9 @@ struct Interval {
   bool operator==(const Interval&) const = default;
 };
 
+// The module of a dimension that stands for no block: bytes that the repeated string instructions of a thread went over.
+inline constexpr const char* kStrings = "[strings]";
+
 // What a dimension of the vectors stands for. Ids are from 1, in the order of `blocks`.
 struct Block {
   CodePlace place;

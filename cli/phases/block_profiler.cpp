@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "base/check.h"
+#include "instr/border/descriptors.h"
 #include "instr/border/stream.h"
+#include "instr/channel/special_operands.h"
 #include "instr/channel/stream_error.h"
 
 namespace simrun::cli {
@@ -18,6 +20,13 @@ namespace {
 void add(std::vector<uint64_t>& executions, uint64_t word, uint64_t times) {
   if (word >= executions.size()) executions.resize(2 * word + 1);
   executions[word] += times;
+}
+
+// A loop of stores of 16 bytes would be so many instructions.
+constexpr uint64_t kBytesOfAStore = 16;
+
+simpoint::CodePlace place_of(const CodeModules& modules, uint64_t block) {
+  return block == kStringsAddress ? simpoint::CodePlace{0, simpoint::kStrings, 0} : modules.place(block);
 }
 
 }  // namespace
@@ -79,11 +88,12 @@ void BlockProfiler::event(channel::MergeThread& merged, std::span<const uint64_t
   }
   if (event != Event::kCut && event != Event::kPathCut && event != Event::kPathCounts && event != Event::kInterval)
     return;
-  if (event != Event::kPathCounts && words.size() < 3)
+  if (event != Event::kPathCounts && words.size() < (event == Event::kPathCut ? 3 : 4))
     throw channel::StreamError(fmt::format("event {} has no words", static_cast<uint32_t>(event)));
   Thread& thread = thread_of(merged, paths);
   if (event == Event::kPathCounts) return take_counts(thread, words.subspan(1));
-  if (event == Event::kInterval) return take_report(thread, words[1], words[2]);
+  if (event == Event::kInterval) return take_report(thread, words[1], words[2], words[3]);
+  if (event == Event::kCut) take_cut_strings(thread, words);
   if (words[2] != 0) cut(thread, words[1], static_cast<uint32_t>(words[2]));
 }
 
@@ -143,7 +153,8 @@ void BlockProfiler::settle(Thread& thread) {
 }
 
 // The thread has retired so many instructions, all of which are counted. `next_pc` 0: it ends.
-void BlockProfiler::take_report(Thread& thread, uint64_t retired, uint64_t next_pc) {
+void BlockProfiler::take_report(Thread& thread, uint64_t retired, uint64_t next_pc, uint64_t string_bytes) {
+  thread.string_bytes += string_bytes - std::exchange(thread.strings_reported, string_bytes);
   interval_reported_ += retired - std::exchange(thread.reported, retired);
   if (next_pc == 0) running_ -= std::exchange(thread.runs, false);
   if (begun_ && interval_reported_ < options_.length) return;
@@ -162,16 +173,20 @@ PathBlocks& BlockProfiler::learn(Process& process, uint64_t word, PathInstructio
     path.of_runtime = barriers_.in_module(module);
   }
   path.left_out = left_out_code_.covers(place);
+  path.repeats = std::any_of(code.begin(), code.end(), [](const auto& i) { return (i.flags & border::kRepeats) != 0; });
+  path.plain = !path.left_out && !path.repeats && path.synchronisation == Synchronisation::kNone;
   return path;
 }
 
-// New, left out, or an interval begins or may end in it.
-void BlockProfiler::take_slowly(Thread& thread, uint64_t word) {
+// New, left out, with string instructions, or an interval begins or may end in it.
+void BlockProfiler::take_slowly(Thread& thread, const uint64_t* words) {
   Process& process = *thread.process;
+  const uint64_t word = words[0];
   const PathBlocks* const known = process.paths.find(word);
   const bool plain = known != nullptr && begun_ && !known->left_out && !thread.waits && ender_ != &thread &&
                      known->synchronisation == Synchronisation::kNone;
   if (plain && options_.kind == IntervalKind::kBarrier) {
+    if (known->repeats) take_strings(thread, words, 0, known->instructions);
     pass(known->instructions);
     return count(thread, word);
   }
@@ -193,15 +208,18 @@ void BlockProfiler::take_slowly(Thread& thread, uint64_t word) {
   }
   const std::optional<uint32_t> end = end_in(thread, code, path.instructions);
   if (!end) {
+    if (path.repeats) take_strings(thread, words, 0, path.instructions);
     pass(path.instructions);
     count(thread, word);
     if (quiet_ == 0) thread.last = code.back();
     return;
   }
   take_part(thread, code, 0, *end);
+  if (path.repeats) take_strings(thread, words, 0, *end);
   end_interval();
   begin_interval(thread, code, *end);
   take_part(thread, code, *end, path.instructions);
+  if (path.repeats) take_strings(thread, words, *end, path.instructions);
   for (uint32_t i = *end; i < path.instructions; ++i) ++process.last_cut_executions[code[i].pc];
   add_executions(thread, word, 1);
   pass(path.instructions - *end);
@@ -221,14 +239,51 @@ void BlockProfiler::cut(Thread& thread, uint64_t word, uint32_t instructions) {
   };
   // Of the other kinds no interval ends in it: no loop or call is known to be behind it.
   const std::optional<uint32_t> end = options_.kind == IntervalKind::kFixed ? end_in(thread, code, instructions) : std::nullopt;
-  take(0, end.value_or(instructions));
+  const uint32_t at = end.value_or(instructions);
+  take(0, at);
   if (end) {
     end_interval();
-    begin_interval(thread, code[*end].pc, 0);
-    take(*end, instructions);
+    begin_interval(thread, code[at].pc, 0);
+    take(at, instructions);
   }
   thread.last.reset();  // what comes next is a handler
-  pass(instructions - end.value_or(0));
+  pass(end ? instructions - at : instructions);
+}
+
+namespace {
+
+// As the engine counts them: not with 32-bit addresses.
+bool is_counted_string(const border::OperandDescriptor& o) {
+  return o.form == border::OperandForm::kRepeatString && (o.flags & border::kAddress32) == 0;
+}
+
+}  // namespace
+
+// Of the instructions [from, to) of a path of the stream.
+void BlockProfiler::take_strings(Thread& thread, const uint64_t* words, uint32_t from, uint32_t to) {
+  const channel::DecodedPath& path = thread.process->table->decode(words[0]);
+  for (uint32_t k = 0; k < path.special_count; k += 1 + path.specials[k].interleaved) {
+    const border::OperandDescriptor& o = path.specials[k].operand;
+    if (!is_counted_string(o) || o.instruction < from || o.instruction >= to) continue;
+    thread.string_bytes += channel::string_run(o, words).iterations * o.size;
+  }
+}
+
+// Of a path that a fault cut: those that are done, and what is done of the one that was next.
+void BlockProfiler::take_cut_strings(Thread& thread, std::span<const uint64_t> event) {
+  const uint64_t word = event[1], instructions = event[2];
+  const std::span<const uint64_t> words = event.subspan(3);   // the first is in the place of the path
+  const PathBlocks* const known = thread.process->paths.find(word);
+  if (known != nullptr && known->left_out) return;
+  const channel::DecodedPath& path = thread.process->table->decode(word);
+  for (uint32_t k = 0; k < path.special_count; k += 1 + path.specials[k].interleaved) {
+    const border::OperandDescriptor& o = path.specials[k].operand;
+    if (!is_counted_string(o) || o.instruction > instructions) continue;
+    if (o.instruction == instructions)
+      thread.string_bytes += channel::begun_string(o, words[0]).iterations * o.size;
+    else if (o.word_b < words.size() && o.word_c < words.size())
+      thread.string_bytes += channel::string_run(o, words.data()).iterations * o.size;
+  }
 }
 
 void BlockProfiler::take_part(Thread& thread, PathInstructions code, uint32_t from, uint32_t to) {
@@ -332,13 +387,14 @@ void BlockProfiler::flush(Thread& thread) {
   if (thread.touched.empty() && thread.parts.empty()) return;
   take_touched(thread);
   name_new_blocks(thread);
-  thread.parts.take([&](uint32_t block, uint64_t instructions) {
-    counts_.add(thread.dimensions[block], instructions);
-    interval_.length += instructions;
+  const PathBlockTable& paths = thread.process->paths;
+  thread.parts.take([&](uint32_t block, uint64_t count) {
+    counts_.add(thread.dimensions[block], count);
+    if (paths.address_of(block) != kStringsAddress) interval_.length += count;
   });
 }
 
-// What is executed in whole paths is in `parts` then, and among the executions of the process.
+// What is executed in whole paths is in `parts` then, and among the executions of the process; and the strings.
 void BlockProfiler::take_touched(Thread& thread) {
   PathBlockTable& paths = thread.process->paths;
   for (size_t k = 0; k < thread.touched.size(); ++k) {
@@ -351,6 +407,10 @@ void BlockProfiler::take_touched(Thread& thread) {
                          [&](uint32_t block, uint32_t instructions) { thread.parts.add(block, times * instructions); });
   }
   thread.touched.clear();
+  if (const uint64_t stores = thread.string_bytes / kBytesOfAStore; stores != 0) {
+    thread.parts.add(paths.strings_block(), stores);
+    thread.string_bytes %= kBytesOfAStore;
+  }
 }
 
 // As name_new_blocks(), with what settle() has left.
@@ -359,11 +419,11 @@ void BlockProfiler::flush_settled(Thread& thread) {
   std::sort(thread.blocks.begin(), thread.blocks.end(), by_address);
   for (BlockCount& block : thread.blocks) {
     if (block.dimension == 0) {
-      profile_.blocks.push_back({thread.modules->place(block.address), thread.index});
+      profile_.blocks.push_back({place_of(*thread.modules, block.address), thread.index});
       block.dimension = static_cast<uint32_t>(profile_.blocks.size());
     }
-    counts_.add(block.dimension, block.instructions);
-    interval_.length += block.instructions;
+    counts_.add(block.dimension, block.count);
+    if (block.address != kStringsAddress) interval_.length += block.count;
   }
 }
 
@@ -377,7 +437,7 @@ void BlockProfiler::name_new_blocks(Thread& thread) {
   });
   std::sort(met.begin(), met.end());
   for (const auto& [address, block] : met) {
-    profile_.blocks.push_back({process.modules.place(address), thread.index});
+    profile_.blocks.push_back({place_of(process.modules, address), thread.index});
     thread.dimensions[block] = static_cast<uint32_t>(profile_.blocks.size());
   }
 }

@@ -63,13 +63,12 @@ class BlockProfiler {
     Thread& thread = thread_of(merged, paths);
     const uint64_t word = words[0];
     const PathBlocks* const path = thread.process->paths.find(word);
-    if (path != nullptr && path->instructions + looks_back_ <= quiet_ && !path->left_out && !thread.waits &&
-        path->synchronisation == Synchronisation::kNone) [[likely]] {
+    if (path != nullptr && path->instructions + looks_back_ <= quiet_ && path->plain && !thread.waits) [[likely]] {
       quiet_ -= path->instructions;
       count(thread, word);
       return false;
     }
-    take_slowly(thread, word);
+    take_slowly(thread, words);
     return false;
   }
   void event(channel::MergeThread& merged, std::span<const uint64_t> words, channel::PathTable& paths);
@@ -106,7 +105,7 @@ class BlockProfiler {
   struct BlockCount {
     uint64_t address = 0;
     uint32_t dimension = 0;  // 0: none yet
-    uint64_t instructions = 0;
+    uint64_t count = 0;      // instructions
   };
   struct Thread {
     Process* process = nullptr;  // null: forgotten
@@ -122,6 +121,8 @@ class BlockProfiler {
     Executions cut_executions;
     std::vector<uint64_t> executions;  // by word, in this interval; of one that has ended, by place in `touched`
     std::vector<uint32_t> touched;     // words
+    uint64_t strings_reported = 0;      // bytes of repeated string instructions, from counts
+    uint64_t string_bytes = 0;          // the same, not in `parts` yet
     SparseCounts parts;                            // by block: instructions in this interval, while it ends
     std::vector<uint32_t> dimensions;              // of a block; 0: none yet
     std::optional<channel::PathInstruction> last;  // executed last; only while looking for an end
@@ -151,9 +152,11 @@ class BlockProfiler {
   static void settle(Thread& thread);
   void take_counts(Thread& thread, std::span<const uint64_t> words);
   void take_end(Thread& thread);
-  void take_report(Thread& thread, uint64_t retired, uint64_t next_pc);
+  void take_report(Thread& thread, uint64_t retired, uint64_t next_pc, uint64_t string_bytes);
   PathBlocks& learn(Process& process, uint64_t word, PathInstructions code);
-  void take_slowly(Thread& thread, uint64_t word);
+  void take_slowly(Thread& thread, const uint64_t* words);
+  static void take_strings(Thread& thread, const uint64_t* words, uint32_t from, uint32_t to);
+  static void take_cut_strings(Thread& thread, std::span<const uint64_t> event);
   bool passes_barrier(Thread& thread, const PathBlocks& path);
   void cut(Thread& thread, uint64_t word, uint32_t instructions);
   void take_part(Thread& thread, PathInstructions code, uint32_t from, uint32_t to);

@@ -16,6 +16,9 @@ namespace simrun::cli {
 
 using PathInstructions = std::span<const channel::PathInstruction>;
 
+// In the place of a block's address: no code is there.
+inline constexpr uint64_t kStringsAddress = ~uint64_t{1};   // not the place of none in AddressTable
+
 // What a path executes of one basic block.
 struct BlockPiece {
   uint32_t block = 0;              // its number; open: of an address (PathBlockTable::open_)
@@ -38,6 +41,8 @@ struct PathBlocks {
   bool left_out = false;                                     // not counted
   bool of_runtime = false;                                   // of a module that has barriers
   Synchronisation synchronisation = Synchronisation::kNone;  // of the function that starts here
+  bool repeats = false;                                      // has a repeated string instruction
+  bool plain = false;                                        // nothing of the above: counted, and that is all
 };
 static_assert(sizeof(PathBlocks) == 16);
 
@@ -65,6 +70,8 @@ class PathBlockTable {
       f(block, pieces_[k].instructions);
     }
   }
+  // The number of what stands beside the blocks for the bytes of string instructions.
+  uint32_t strings_block() { return number_of(kStringsAddress); }
   // The number of the block of instruction `i` of a path.
   uint32_t block_of(PathInstructions code, uint32_t i);
   // Words of the learnt paths that may execute the instruction at `pc`: all that do, and others.

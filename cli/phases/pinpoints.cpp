@@ -312,8 +312,9 @@ void PinPoints::analyse() {
   found_.plan = simpoint::plan_regions(found_.profile, points, warm_up);
   if (o_.analysis.points == 0 && points.size() > phases)
     found_.plan.remarks.push_back("phases with intervals that are not alike have several regions (--points 1: one for each phase)");
-  if (std::string mixed = simpoint::mixed_phases(choice.clustering, weights, points, length); !mixed.empty())
-    found_.plan.remarks.push_back(std::move(mixed));
+  std::string mixed = simpoint::mixed_phases(choice.clustering, weights, points, length);
+  found_.has_unknown_spread = !mixed.empty();
+  if (found_.has_unknown_spread) found_.plan.remarks.push_back(std::move(mixed));
   simpoint::write_whole(path("points.simpoints"), simpoint::points_text(points));
   simpoint::write_whole(path("points.weights"), simpoint::weights_text(points));
   simpoint::write_whole(path("points.labels"), simpoint::labels_text(choice.clustering, weights, points));

@@ -105,7 +105,8 @@ Counts stored_prediction(const Findings& found, const RegionCounts& counts) {
 
 // Half the width of the interval that holds the figure of a run with warm caches 95 times of 100, as far as regions of
 // one phase differ; negative: unknown.
-double uncertainty(const Figure& figure, const RegionCounts& counts) {
+double uncertainty(const Figure& figure, const Findings& found, const RegionCounts& counts) {
+  if (found.has_unknown_spread) return -1;
   std::vector<double> values;
   for (const Counts& region : counts.alone) values.push_back(figure.value(region));
   return simpoint::confidence_95(values, counts.weights, counts.clusters);
@@ -188,7 +189,7 @@ PinPointsReport make_report(const Findings& found) {
   bool other_work = false;
   for (const Figure& figure : figures) {
     const double ours = figure.value(predicted);
-    const double half = uncertainty(figure, counts);
+    const double half = uncertainty(figure, found, counts);
     report.table +=
         fmt::format("{:<16}{:>12.4f}{:>10}", figure.name, ours, half < 0 ? "?" : fmt::format("{:.4f}", half));
     json entry = {{"unit", figure.unit}, {"predicted", ours}, {"confidence_95", half < 0 ? json() : json(half)}};

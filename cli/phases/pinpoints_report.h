@@ -18,6 +18,7 @@ struct Findings {
   std::vector<uint32_t> labels;  // the cluster of each interval
   std::vector<double> weights;   // of each interval, summing to 1
   simpoint::RegionPlan plan;
+  bool has_unknown_spread = false;  // phases of a tenth of the run are not alike and have one region each (simpoint::mixed_phases)
   std::vector<simpoint::Counts> stretches;  // from each change of the plan to the next
   std::vector<simpoint::Counts> whole;      // by interval; empty: not simulated
   std::vector<simpoint::Counts> stored;     // of each region from its stored state; empty: there are none

@@ -84,6 +84,24 @@ TEST(PinPointsReport, OthersOfItsPhaseStandForALostRegion) {
   EXPECT_NEAR(document["figures"]["loads"]["predicted"].get<double>(), document["figures"]["loads"]["whole"].get<double>(), 1e-9);
 }
 
+TEST(PinPointsReport, NothingIsKnownOfTheSpreadOfUnlikePhasesWithOneRegion) {
+  Findings found = two_phases(1000);
+  found.profile.instructions = 10'000;
+  found.profile.intervals.assign(10, {0, 1000, {}});
+  for (size_t i = 0; i < 10; ++i) found.profile.intervals[i].start = 1000 * i;
+  found.labels.assign(10, 0);
+  found.weights.assign(10, 0.1);
+  std::vector<simpoint::SimulationPoint> points;
+  for (uint32_t i = 0; i < 10; ++i) points.push_back({i, 0, 0.1});
+  found.plan = simpoint::plan_regions(found.profile, points, 0);
+  found.stretches = found.whole = std::vector<simpoint::Counts>(10, found.stretches[0]);
+  found.stored.clear();
+  const auto confidence = [&] { return make_report(found).document["figures"]["loads"]["confidence_95"]; };
+  EXPECT_EQ(confidence(), 0);
+  found.has_unknown_spread = true;
+  EXPECT_TRUE(confidence().is_null());
+}
+
 TEST(PinPointsReport, TooMuchThatIsNotFoundIsAnErrorThatSaysWhatToDo) {
   Findings found = two_phases(1400);
   check_regions_are_found(found);

@@ -27,6 +27,7 @@ std::map<uint64_t, std::string> context_fields() {
                                             {offsetof(ThreadContext, flags_spill), "flags_spill"},
                                             {offsetof(ThreadContext, lent_pointer), "lent_pointer"},
                                             {offsetof(ThreadContext, minus_limit), "minus_limit"},
+                                            {offsetof(ThreadContext, string_bytes), "string_bytes"},
                                             {offsetof(ThreadContext, exit_id), "exit_id"},
                                             {offsetof(ThreadContext, app_gs_base), "app_gs_base"},
                                             {offsetof(ThreadContext, comparisons_left), "comparisons_left"},

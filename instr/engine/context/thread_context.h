@@ -70,6 +70,7 @@ struct ThreadContext : border::ThreadSlot {
   uint64_t lent_pointer;       // trace mode: the buffer pointer while its register is lent to an instruction
   std::atomic<uint64_t> minus_limit;   // -limit, or 0: for checks that leave the flags alone. Whoever writes `limit` writes this behind it
   uint64_t jump_target;        // code address for the last jump of `enter`
+  uint64_t string_bytes;       // count_paths: that repeated string instructions have gone over
   uint32_t comparisons_left;   // of code that can change, until dispatch/stable_code.h is asked
   uint32_t exit_id;            // FixedExit or exit of a superblock
   uint32_t default_mxcsr;

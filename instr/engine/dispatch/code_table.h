@@ -73,6 +73,7 @@ struct Recovery {
   uint16_t begun_word;
   uint8_t begun_register, begun_bytes;
   bool begun_narrow;
+  uint8_t string_element;   // RecoveryPoint::string_element
   bool whole;               // all instructions retired: a trap behind the last
   uint64_t stale;           // in the comparison of changeable code: where it goes on when the code has changed; else 0
 };

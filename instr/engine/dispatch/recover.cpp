@@ -77,6 +77,7 @@ Recovery recover(uint64_t code) {
   find_late_words(*decoded, output, *point, at, result);
   find_begun_string(*decoded, output, *point, result);
   result.blocks = point->blocks;
+  result.string_element = point->string_element;
   result.whole = point->instruction == decoded->count;
   result.stale = point->comparing ? output.stale + view_of(superblock) : 0;
   result.last_path = s.options.describes_paths() ? last_path_of(superblock.descriptor) : 0;

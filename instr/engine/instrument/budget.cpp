@@ -85,6 +85,7 @@ void start_budget(ThreadContext* c) {
   c->retired = 0;
   c->reported_retired = 0;
   c->harvested_at = 0;
+  c->string_bytes = 0;
   c->next_switch = first_switch(c->slot, 0);
   find_next_stop(c);
 }
@@ -126,7 +127,7 @@ const border::ModeSwitch* pass_stop(ThreadContext* c, uint64_t next_pc) {
     if (c->next_switch == kNone || switches()[c->next_switch].at != retired(c) ||
         (report_interval() != 0 && place_in_intervals(c) % report_interval() == 0)) {
       report_paths(c);
-      append_event(c, border::Event::kInterval, {retired(c), next_pc});
+      append_event(c, border::Event::kInterval, {retired(c), next_pc, c->string_bytes});
     }
     if (c->next_switch != kNone && switches()[c->next_switch].at == retired(c)) {
       due = &switches()[c->next_switch];
@@ -192,7 +193,7 @@ void begin_mode(ThreadContext* c, border::Mode mode) {
 void end_budget(ThreadContext* c) {
   if (c->mode != border::Mode::kCount) return;
   report_paths(c);
-  append_event(c, border::Event::kInterval, {retired(c), 0});
+  append_event(c, border::Event::kInterval, {retired(c), 0, c->string_bytes});
 }
 
 void count_cut(ThreadContext* c, uint32_t last_path, uint32_t instructions, uint32_t counted, uint32_t blocks) {

@@ -1,5 +1,8 @@
 #include "instr/engine/runtime/dispatcher.h"
 
+#include <sys/syscall.h>
+
+#include <cstddef>
 #include <utility>
 
 #include "base/check.h"
@@ -17,6 +20,7 @@
 #include "instr/engine/runtime/mode_switch.h"
 #include "instr/engine/runtime/single_step.h"
 #include "instr/engine/runtime/uncopied_instructions.h"
+#include "instr/engine/signals/actions.h"
 #include "instr/engine/signals/signals.h"
 #include "instr/engine/syscalls/syscalls.h"
 #include "instr/engine/threads/leave.h"
@@ -148,6 +152,16 @@ uint64_t find_code(ThreadContext* c, const Departure& d, bool uses_reserve, uint
   return code;
 }
 
+// Of the instruction that comes next: of a handler that is about to run; where a handler returns to is in its frame.
+uint64_t next_pc(const ThreadContext* c, const Departure& d) {
+  if (const uint32_t signal = c->pending.number.load(std::memory_order_relaxed); signal != 0)
+    if (const uint64_t handler = application_action(static_cast<int>(signal)).handler; handler > kSigIgnore) return handler;
+  if (d.id < kFirstExit) return c->app.pc;
+  uint64_t pc;
+  const bool returns = d.exit.kind == ExitKind::kSyscall && static_cast<uint32_t>(c->app.gpr[kRax]) == SYS_rt_sigreturn;
+  return returns && read_app(&pc, c->app.gpr[kRsp] + offsetof(KernelUcontext, rip), sizeof pc) ? pc : raw(d.exit.target);
+}
+
 }  // namespace
 
 uint64_t dispatch(ThreadContext* c) {
@@ -156,7 +170,7 @@ uint64_t dispatch(ThreadContext* c) {
   leave_cache_state(c);
   // Before anybody asks how many have retired: the thread has counted ahead of the fault.
   if (d.id == kExitFault && c->mode == border::Mode::kCount) publish_fault(c);
-  const border::ModeSwitch* const due = pass_stop(c, d.id < kFirstExit ? c->app.pc : raw(d.exit.target));
+  const border::ModeSwitch* const due = pass_stop(c, next_pc(c, d));
   if (c->step != Step::kNone && !has_retired(d)) end_step(c, false);
   handle_departure(c, d);
   follow_sent_fault(c);

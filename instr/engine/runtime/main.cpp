@@ -128,7 +128,7 @@ ThreadContext* adopt_first_thread() {
   c->tid = static_cast<uint32_t>(raw_syscall(SYS_gettid));
   c->ring.tid.store(c->tid);
   append_event(c, border::Event::kThreadStart, {c->tid, ~0ull, c->app_fs_base});
-  if (h.count_interval != 0) append_event(c, border::Event::kInterval, {0, c->app.pc});
+  if (h.count_interval != 0) append_event(c, border::Event::kInterval, {0, c->app.pc, 0});
   set_thread_state(c, border::ThreadState::kRunning);
   return c;
 }

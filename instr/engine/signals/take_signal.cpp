@@ -291,6 +291,7 @@ int64_t iterations_begun(const ThreadContext* c, const Recovery& r, const uint64
 
 void tell_cut(ThreadContext* c, const Recovery& r) {
   // The thread's mode: that of the process may have changed since the fault.
+  c->string_bytes -= c->app.gpr[kRcx] * r.string_element;
   if (c->mode == border::Mode::kCount) return count_cut(c, r.last_path, r.instructions, r.counted, r.blocks);
   if (c->mode != border::Mode::kTrace) return;
   auto* const stored = reinterpret_cast<uint64_t*>(c->buffer.load(std::memory_order_relaxed)) + 1;

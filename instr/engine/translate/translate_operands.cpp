@@ -45,7 +45,10 @@ void Translator::copy(const Instruction& i) {
     a.load_gs(buffer_, spill_slot(buffer_));
     in_spill = static_cast<GprSet>(in_spill & ~bit(buffer_));
   }
+  const uint8_t element = counted_element(i);
+  if (element != 0) count_string(i, false);
   mark(in_spill);
+  result_->recovery.back().string_element = element;
   if (i.uses_gs && i.flow != Flow::kInterrupt)   // swapgs traps before it does anything
     copy_gs(i, i.bytes, i.length);
   else
@@ -54,9 +57,29 @@ void Translator::copy(const Instruction& i) {
   if (anchor_in_use_) in_spill = static_cast<GprSet>(in_spill | bit(anchor_));
   result_->recovery.push_back({a.size(), static_cast<uint16_t>(current_ + 1), words_.words(), counted_, moved_, blocks_counted_,
                                 in_spill, has_pointer() && !lend});
+  if (element != 0 && i.memory[i.memory_operands - 1].kind == border::OperandKind::kLoad) count_string(i, true);   // what stores ends at rcx = 0
   if (!lend) return;
   if (i.gpr_written & bit(buffer_)) a.store_gs(spill_slot(buffer_), buffer_);
   take_pointer_back(a);
+}
+
+// Bytes of an element of a repeated string instruction that is to be counted, else 0. Those with 32-bit addresses are not.
+uint8_t Translator::counted_element(const Instruction& i) const {
+  const bool counts = counting() && options_.count_paths && i.memory_operands != 0 && i.memory[0].form == OperandForm::kRepeatString;
+  return counts && (i.memory[0].flags & border::kAddress32) == 0 ? static_cast<uint8_t>(i.memory[0].size) : 0;
+}
+
+// string_bytes += rcx * element, and behind it -= what is left of rcx. Without flags: -rcx is ~rcx + 1.
+void Translator::count_string(const Instruction& i, bool behind) {
+  Assembler& a = *out_;
+  const uint8_t scratch = register_unused_by(i, true), element = counted_element(i);
+  a.store_gs(spill_slot(scratch), scratch);
+  a.load_gs(scratch, offsetof(ThreadContext, string_bytes));
+  if (behind) a.not_rcx();
+  a.lea_rcx_times(scratch, element, behind ? static_cast<int8_t>(element) : int8_t{0});
+  if (behind) a.not_rcx();
+  a.store_gs(offsetof(ThreadContext, string_bytes), scratch);
+  a.load_gs(scratch, spill_slot(scratch));
 }
 
 void Translator::copy_bytes(const Instruction& i, const uint8_t* code, uint8_t length) {

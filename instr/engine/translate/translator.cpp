@@ -29,7 +29,7 @@ void TranslationOutput::clear() {
 
 uint32_t Translator::size_bound(const DecodedSuperblock& superblock) {
   uint32_t bytes = 448;
-  for (uint32_t k = 0; k < superblock.count; ++k) bytes += 192 + (superblock.changeable ? 96 : 0) + 24 * words_bound(superblock.instructions[k]);
+  for (uint32_t k = 0; k < superblock.count; ++k) bytes += 288 + (superblock.changeable ? 96 : 0) + 24 * words_bound(superblock.instructions[k]);
   return bytes + kMaxConditionalExits * 96;
 }
 

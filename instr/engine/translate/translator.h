@@ -69,6 +69,7 @@ struct RecoveryPoint {
   GprSet in_spill;            // registers whose application value is in their spill slot
   bool pointer_in_register;   // the buffer register holds the pointer (else it is in its slot of the context)
   bool comparing = false;     // at the comparison of changeable code
+  uint8_t string_element = 0; // count_paths: bytes of an element, at a string instruction whose rcx elements are counted already
 };
 
 // What one translation needs beside its code.
@@ -147,6 +148,8 @@ class Translator {
   uint32_t counter_of(uint32_t path) const;   // from the GS base
   void count_block();
   void count_by(uint8_t scratch);
+  uint8_t counted_element(const Instruction& i) const;
+  void count_string(const Instruction& i, bool behind);
   void store_pointer(Assembler& a);
   void load_pointer(Assembler& a);
   void lend_pointer(Assembler& a);

@@ -2,6 +2,7 @@
 // computes displacements for the executable alias. Never checks space: the caller reserves it (code_cache.h).
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <cstring>
 
@@ -184,6 +185,17 @@ class Assembler {
     byte(0x8d);
     byte(static_cast<uint8_t>((r & 7) << 3 | 4));
     byte(static_cast<uint8_t>((b & 7) << 3 | (a & 7)));
+  }
+  void lea_rcx_times(uint8_t r, uint8_t scale, int8_t disp) {   // lea r, [r + rcx * scale + disp]; r is not rsp
+    byte(static_cast<uint8_t>(0x48 | (r >> 3) << 2 | r >> 3));
+    byte(0x8d);
+    byte(static_cast<uint8_t>(0x44 | (r & 7) << 3));
+    byte(static_cast<uint8_t>(std::countr_zero(scale) << 6 | 1 << 3 | (r & 7)));
+    byte(static_cast<uint8_t>(disp));
+  }
+  void not_rcx() {
+    static constexpr uint8_t k[] = {0x48, 0xf7, 0xd1};
+    bytes(k, 3);
   }
   void push(uint8_t r) {
     if (r >= 8) byte(0x41);
