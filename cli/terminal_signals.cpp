@@ -9,7 +9,8 @@
 #include <csignal>
 #include <cstdlib>
 #include <ctime>
-#include <initializer_list>
+
+#include "instr/host/inherited_state.h"
 
 namespace simrun::cli {
 
@@ -78,17 +79,30 @@ void install(int signal, void (*handler)(int, siginfo_t*, void*)) {
   sigaction(signal, &action, nullptr);
 }
 
+constexpr int kEndRequests[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
+constexpr int kOthersPassedOn[] = {SIGUSR1, SIGUSR2, SIGWINCH, SIGALRM, SIGVTALRM, SIGPROF, SIGIO, SIGURG, SIGPWR, SIGSTKFLT, SIGABRT, SIGCONT};
+
+// The program has them blocked as simrun was started; what comes to us is to come to it, and stay pending there.
+void unblock_passed_on() {
+  sigset_t all;
+  sigemptyset(&all);
+  for (int signal : kEndRequests) sigaddset(&all, signal);
+  for (int signal : kOthersPassedOn) sigaddset(&all, signal);
+  for (int signal = SIGRTMIN; signal <= SIGRTMAX; ++signal) sigaddset(&all, signal);
+  sigaddset(&all, SIGCHLD);
+  pthread_sigmask(SIG_UNBLOCK, &all, nullptr);
+}
+
 }  // namespace
 
 void install_signal_handlers() {
-  for (int signal : {SIGINT, SIGQUIT, SIGTERM, SIGHUP}) {
+  for (int signal : kEndRequests) {
     struct sigaction before {};
     sigaction(signal, nullptr, &before);
-    // What is ignored (by nohup, or in the background of a script) ends nothing of ours; the program may handle it.
-    install(signal, before.sa_handler == SIG_IGN ? pass_on : on_end_request);
+    // What is ignored (by nohup, or in the background of a script) or blocked ends nothing of ours; the program may handle it.
+    install(signal, before.sa_handler == SIG_IGN || host::was_blocked_at_start(signal) ? pass_on : on_end_request);
   }
-  for (int signal : {SIGUSR1, SIGUSR2, SIGWINCH, SIGALRM, SIGVTALRM, SIGPROF, SIGIO, SIGURG, SIGPWR, SIGSTKFLT, SIGABRT, SIGCONT})
-    install(signal, pass_on);
+  for (int signal : kOthersPassedOn) install(signal, pass_on);
   for (int signal = SIGRTMIN; signal <= SIGRTMAX; ++signal) install(signal, pass_on);
 }
 
@@ -97,6 +111,7 @@ void watch(host::Family& family, channel::Doorbell& bell, host::Guardian* guardi
   watched_bell = &bell;
   watched_family = &family;
   install(SIGCHLD, on_child);
+  unblock_passed_on();
   if (const int signal = held_back.exchange(0)) family.forward_signal(signal);
 }
 

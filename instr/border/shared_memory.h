@@ -159,6 +159,7 @@ enum class Leaving : uint32_t {
 // What the launcher tells the engine and what the engine tells the launcher.
 // The last signal of a number that came to the process.
 struct SignalArrival {
+  static constexpr int32_t kUnknownSender = -1;
   std::atomic<int32_t> sender;         // as the process sees it; 0: the kernel
   std::atomic<int64_t> time;           // CLOCK_MONOTONIC, nanoseconds
 };

@@ -148,6 +148,7 @@ ExecStop start_stopped(const Program& program, bool aslr) {
   std::vector<std::string> environment = environment_for(program);
   std::vector<char*> argv = pointers(program.arguments), envp = pointers(environment);
   std::fflush(nullptr);
+  hand_over_state();
   const pid_t pid = fork();
   if (pid < 0) throw UserError(fmt::format("cannot start a process: {}", std::strerror(errno)));
   if (pid == 0) {

@@ -592,7 +592,8 @@ bool Family::main_has_signal(int signal, pid_t sender) const {
   clock_gettime(CLOCK_MONOTONIC, &now);
   const border::SignalArrival& arrival = header->arrivals[signal];
   const int64_t time = arrival.time.load(std::memory_order_acquire);
-  return time != 0 && arrival.sender.load(std::memory_order_relaxed) == sender && now.tv_sec * 1'000'000'000 + now.tv_nsec - time < kTogether;
+  const int32_t from = arrival.sender.load(std::memory_order_relaxed);
+  return time != 0 && (from == sender || from == border::SignalArrival::kUnknownSender) && now.tv_sec * 1'000'000'000 + now.tv_nsec - time < kTogether;
 }
 
 }  // namespace simrun::host

@@ -2,7 +2,7 @@
 """check_passed_signals.py SIMRUN: signals that reach simrun's process mean what they would mean natively.
 
 Each program runs natively and under simrun, in a session of its own: a signal to its process group comes to it once, whoever sends it; one to
-simrun alone is passed on, whichever, with its value; one that it sends to its parent comes to who started simrun; an alarm set before the exec comes;
+simrun alone is passed on, whichever, with its value; one that it sends to its parent comes to who started simrun; an alarm set before the exec comes, and is the program's, as what is pending;
 who waits for it sees it stop, and lets it go on; a terminal that hangs up ends the leader of its session."""
 import os
 import pty
@@ -105,6 +105,62 @@ if child == 0:
     os._exit(0)
 os.waitpid(child, 0)
 '''
+# Counts, blocked, what comes to it until its input ends: by sigtimedwait, or by a signalfd.
+TAKES = """
+import ctypes, os, select, signal, sys, time
+kinds = {signal.SIGTERM, signal.SIGUSR1}
+signal.pthread_sigmask(signal.SIG_BLOCK, kinds)
+libc = ctypes.CDLL(None)
+mask = ctypes.create_string_buffer(128)
+libc.sigemptyset(mask)
+for s in kinds:
+    libc.sigaddset(mask, int(s))
+descriptor = libc.signalfd(-1, mask, os.O_NONBLOCK)
+print('ready', flush=True)
+seen, end = [], time.time() + 1.2
+while time.time() < end:
+    if sys.argv[1] == 'wait':
+        info = signal.sigtimedwait(kinds, 0.05)
+        seen += [info.si_signo] if info else []
+    elif select.select([descriptor], [], [], 0.05)[0]:
+        seen.append(os.read(descriptor, 128)[0])
+print(seen)
+"""
+# What an exec leaves: a timer of real time and one of processor time, signals that are blocked and pending, the policy of scheduling.
+INHERITS = """
+import os, select, signal, sys
+print('timers', 5 < signal.getitimer(signal.ITIMER_REAL)[0] <= 30, signal.getitimer(signal.ITIMER_PROF)[0] > 50, signal.alarm(0) > 5)
+print('pending', sorted(map(int, signal.sigpending())), 'policy', hex(os.sched_getscheduler(0)))
+taken = [signal.sigtimedwait({s}, 0) for s in (signal.SIGUSR1, signal.SIGRTMIN)]
+print('taken', [(info.si_signo, info.si_code, info.si_pid == int(sys.argv[1])) for info in taken], flush=True)
+signal.signal(signal.SIGTERM, lambda s, f: print('term'))
+sys.stdin.readline()
+print('pending', sorted(map(int, signal.sigpending())))
+signal.pthread_sigmask(signal.SIG_SETMASK, [])
+"""
+INHERITS_FROM = """
+import ctypes, os, signal, sys
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGUSR1, signal.SIGRTMIN})
+os.kill(os.getpid(), signal.SIGUSR1)
+os.kill(os.getpid(), signal.SIGRTMIN)
+signal.alarm(30)
+signal.setitimer(signal.ITIMER_PROF, 100)
+os.sched_setscheduler(0, os.SCHED_BATCH | os.SCHED_RESET_ON_FORK, os.sched_param(0))
+os.execv(sys.argv[1], sys.argv[1:] + [str(os.getpid())])
+"""
+# Of a subreaper: the child of its child becomes its own.
+REAPS = """
+import ctypes, os, sys
+if len(sys.argv) > 1:
+    assert ctypes.CDLL(None).prctl(36, 1) == 0
+    os.execv(sys.argv[1], sys.argv[1:])
+child = os.fork()
+if child == 0:
+    if os.fork() == 0:
+        os._exit(7)
+    os._exit(3)
+print(sorted(os.waitstatus_to_exitcode(os.wait()[1]) for _ in range(2)))
+"""
 
 
 def start(way, program, *arguments):
@@ -142,6 +198,27 @@ def check_way(way):
 
     program = subprocess.Popen(['/usr/bin/perl', '-e', 'alarm 1; exec @ARGV', *WAYS[way], '/bin/sleep', '30'], start_new_session=True)
     check('alarm', way, program.wait(timeout=20), -signal.SIGALRM)
+
+    for takes in 'wait', 'descriptor':
+        program = start(way, TAKES, takes)
+        check(takes, way, program.stdout.readline(), 'ready\n')
+        for s in signal.SIGTERM, signal.SIGUSR1:
+            os.killpg(program.pid, s)
+            time.sleep(0.3)
+        check(takes, way, program.communicate(timeout=100)[0], f'[{int(signal.SIGTERM)}, {int(signal.SIGUSR1)}]\n')
+
+    program = subprocess.Popen([PYTHON, '-c', INHERITS_FROM, *(WAYS[way] or ['/usr/bin/env']), PYTHON, '-c', INHERITS], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, text=True, start_new_session=True)
+    user, real_time = int(signal.SIGUSR1), int(signal.SIGRTMIN)
+    check('inherits', way, [program.stdout.readline() for _ in range(3)],
+          ['timers True True True\n', f'pending {[user, real_time]} policy {hex(os.SCHED_BATCH | os.SCHED_RESET_ON_FORK)}\n',
+           f'taken {[(user, 0, True), (real_time, 0, True)]}\n'])
+    os.kill(program.pid, signal.SIGTERM)
+    time.sleep(0.3)
+    check('inherits', way, (program.communicate('\n', timeout=100)[0], program.returncode), (f'pending {[int(signal.SIGTERM)]}\nterm\n', 0))
+
+    program = subprocess.run([PYTHON, '-c', REAPS, *(WAYS[way] or ['/usr/bin/env']), PYTHON, '-c', REAPS], stdout=subprocess.PIPE, text=True, timeout=100)
+    check('reaps', way, program.stdout, '[3, 7]\n')
 
     program = start(way, STOPS)
     for expected in signal.SIGSTOP, signal.SIGTSTP:

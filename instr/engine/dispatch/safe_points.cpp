@@ -57,6 +57,18 @@ void request_stop(ThreadContext* thread) {
 namespace {
 
 constexpr uint64_t kForEver = ~uint64_t{0};
+constexpr int kWakeUpSignal = SIGILL;    // of a fault: always handled by the engine, never blocked
+constexpr int kWakeUpCode = -0x5352;     // nobody's
+constexpr uint32_t kLooksBeforeWakeUp = 5;
+
+void wake_up(const ThreadContext* self, const ThreadContext* other) {
+  if (self->pid_namespace != other->pid_namespace) return;
+  siginfo_t info{};
+  info.si_signo = kWakeUpSignal;
+  info.si_code = kWakeUpCode;
+  info.si_value.sival_ptr = &g_stopping;
+  raw_syscall(SYS_rt_tgsigqueueinfo, static_cast<uint64_t>(raw_syscall(SYS_getpid)), other->tid, kWakeUpSignal, word(&info));
+}
 
 uint64_t milliseconds_now() {
   timespec now{};
@@ -73,6 +85,7 @@ bool stop_others(ThreadContext* self, uint64_t milliseconds) {
   for (uint32_t k = 0; k < slots; ++k) {
     ThreadContext* other = g_process.slot(k);
     if (other == self) continue;
+    uint32_t looks = 0;
     for (;;) {
       const uint32_t seen = g_departures.load(std::memory_order_seq_cst);
       if (other->in_cache.load(std::memory_order_seq_cst) == 0) break;
@@ -86,6 +99,7 @@ bool stop_others(ThreadContext* self, uint64_t milliseconds) {
       const bool timed_out = raw_syscall(SYS_futex, word(&g_departures), FUTEX_WAIT_PRIVATE, seen, word(&timeout)) == -ETIMEDOUT;
       // A process that shares this memory is killed alone, wherever it is.
       if (timed_out && has_ended(self, other)) other->in_cache.store(0, std::memory_order_seq_cst);
+      if (timed_out && g_process.user_faults && ++looks % kLooksBeforeWakeUp == 0) wake_up(self, other);
       if (milliseconds == kForEver) continue;
       if (deadline == 0) deadline = milliseconds_now() + milliseconds;
       if (milliseconds_now() > deadline) return false;   // not by what has timed out: signals interrupt it
@@ -95,6 +109,10 @@ bool stop_others(ThreadContext* self, uint64_t milliseconds) {
 }
 
 }  // namespace
+
+bool is_wake_up(int number, const siginfo_t& info) {
+  return number == kWakeUpSignal && info.si_code == kWakeUpCode && info.si_value.sival_ptr == &g_stopping;
+}
 
 void stop_world(ThreadContext* self) { try_stop_world(self, kForEver); }
 

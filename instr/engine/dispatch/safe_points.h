@@ -5,6 +5,8 @@
 // the stop, then looks at in_cache. Both sides with sequentially consistent accesses: one of them sees the other.
 #pragma once
 
+#include <signal.h>
+
 #include "instr/engine/context/fork_locks.h"
 #include "instr/engine/context/thread_context.h"
 
@@ -24,6 +26,10 @@ void forget_published();
 // in_cache = 1, unless a stop is in force: waits for its end first.
 void enter_cache_state(ThreadContext* self);
 void leave_cache_state(ThreadContext* self);
+
+// The signal by which a stop gets a thread out of the code cache that waits there for a page, which nobody may bring before the stop is over
+// (userfaultfd; signals/take_signal.cpp: leave_where_it_waits).
+bool is_wake_up(int number, const siginfo_t& info);
 
 // Asks one thread to come to the dispatcher.
 void request_stop(ThreadContext* thread);

@@ -63,6 +63,10 @@ struct CopyFault {
 };
 CopyFault last_copy_fault();
 
+// A signal has come, to a handler or to a call that waits for it; `code` and `sender` as in its siginfo. For simrun not to pass on what came here
+// too (cli/terminal_signals.h).
+void note_arrival(int number, int code, pid_t sender);
+
 // From here on frames show this one.
 void note_trap(ThreadContext* context, const Trap& trap);
 

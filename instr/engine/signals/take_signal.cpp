@@ -57,22 +57,10 @@ void describe(PendingSignal& p, const siginfo_t& info, const KernelUcontext& u, 
   p.cr2 = u.cr2;
 }
 
-// For simrun not to pass on what came here too (cli/terminal_signals.h).
-void note_arrival(int number, const siginfo_t& info) {
-  const bool sent = info.si_code == SI_USER || info.si_code == SI_QUEUE || info.si_code == SI_TKILL;
-  const bool hung_up = number == SIGHUP && info.si_code == SI_KERNEL;
-  if (!sent && !hung_up) return;
-  timespec now{};
-  raw_syscall(SYS_clock_gettime, CLOCK_MONOTONIC, word(&now));
-  border::SignalArrival& arrival = g_process.header->arrivals[number];
-  arrival.sender.store(sent ? info.si_pid : 0, std::memory_order_relaxed);
-  arrival.time.store(now.tv_sec * 1'000'000'000 + now.tv_nsec, std::memory_order_release);
-}
-
 // One signal at a time: the kernel blocks all others until this one is delivered (deliver_signal sets the mask).
 void record(ThreadContext* c, int number, const siginfo_t* info, KernelUcontext* u, bool fault) {
   CHECK(c->pending.number.load() == 0);
-  note_arrival(number, *info);
+  note_arrival(number, info->si_code, info->si_pid);
   describe(c->pending, *info, *u, fault);
   note_trap(c, {c->pending.trapno, c->pending.error, c->pending.cr2});
   c->app_mask = own_mask(u->mask);
@@ -176,7 +164,7 @@ bool is_copy_at(uint64_t code, AppAddress pc) {
 }
 
 // Where pages are brought by the program itself (userfaultfd) a thread may wait for one amid a superblock, and who would bring it may wait
-// for this signal's handler: so not to the next safe point, but out of the code cache at once, as at a fault.
+// for this signal's handler, or for the end of a stop that waits for this thread (is_wake_up): so not to the next safe point, but out of the code cache at once, as at a fault.
 bool leave_where_it_waits(ThreadContext* c, KernelUcontext* u) {
   // The routine that copies is called by who holds the translation lock, too.
   const bool in_routine = u->rip >= g_code_cache.execute_base() && u->rip < g_routines.end;
@@ -228,9 +216,21 @@ bool has_lost_stack_segment(int number, const siginfo_t& info, const KernelUcont
 
 }  // namespace
 
+void note_arrival(int number, int code, pid_t sender) {
+  const bool sent = code == SI_USER || code == SI_QUEUE || code == SI_TKILL;
+  const bool hung_up = number == SIGHUP && code == SI_KERNEL;
+  if ((!sent && !hung_up) || number < 1 || number >= static_cast<int>(border::kSignalArrivals)) return;
+  timespec now{};
+  raw_syscall(SYS_clock_gettime, CLOCK_MONOTONIC, word(&now));
+  border::SignalArrival& arrival = g_process.header->arrivals[number];
+  arrival.sender.store(sent ? sender : 0, std::memory_order_relaxed);
+  arrival.time.store(now.tv_sec * 1'000'000'000 + now.tv_nsec, std::memory_order_release);
+}
+
 uint64_t handle_signal(int number, siginfo_t* info, KernelUcontext* u) {
   const CodeAccess access;   // a read that fails here would be the end: its signal is blocked
   ThreadContext* c = current_context();
+  if (is_wake_up(number, *info)) return leave_where_it_waits(c, u);
   const bool lost_stack_segment = has_lost_stack_segment(number, *info, *u);
   if (lost_stack_segment) u->ss = kUserData;
   if (is_fault_signal(number) && !was_sent(number, info, u) && !lost_stack_segment) {

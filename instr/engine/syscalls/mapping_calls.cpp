@@ -10,6 +10,7 @@
 #include <sys/uio.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <map>
 #include <mutex>
@@ -34,8 +35,8 @@ constexpr bool is_error(uint64_t result) { return result > static_cast<uint64_t>
 
 uint64_t g_heap_end;                      // under the translation lock, like the view of the mappings
 std::map<uint64_t, uint64_t> g_attached;  // System V segments by address: bytes; under the translation lock
-uint64_t g_lock_future;                   // flags of mlockall: 0, MCL_FUTURE, with MCL_ONFAULT
-int64_t g_locking_process;                // whose they are: no child's (fork(2))
+std::atomic<uint64_t> g_lock_future;      // flags of mlockall: 0, MCL_FUTURE, with MCL_ONFAULT
+std::atomic<int64_t> g_locking_process;   // whose they are: no child's (fork(2))
 
 // A mapping call changed [from, from + bytes): translations of what was there are void. That comes after the call: code
 // that runs in a range while another thread unmaps it is a race of the application's own.
@@ -92,13 +93,20 @@ bool exceeds_by_mremap(const uint64_t* a) {
 bool exceeds_by_mprotect(const uint64_t* a) {
   const uint64_t bytes = whole_pages(a[1]);
   if (!(a[2] & PROT_WRITE) || bytes == 0) return false;
-  const MappedBytes there = mapped_bytes_in(AppAddress{a[0]}, AppAddress{a[0] + bytes});
-  return there.all > there.data && !may_map({0, there.all - there.data});
+  // Neither shared mappings nor stacks become data; beyond the limit of all nothing is refused.
+  const uint64_t more = mapped_bytes_in(AppAddress{a[0]}, AppAddress{a[0] + bytes}).not_yet_data;
+  return more != 0 && may_map({more, 0}) && !may_map({more, more});
 }
 
+// Where the heap may end is asked before whether it grows.
 bool exceeds_by_brk(uint64_t end) {
   const uint64_t now = whole_pages(g_heap_end), then = whole_pages(end);
-  return end > g_heap_end && (!heap_may_end_at(end) || (then > now && !may_map({then - now, then - now})));
+  return !heap_may_end_at(end) || (then > now && !may_map({then - now, then - now}));
+}
+
+bool exceeds_by_shmat(uint64_t segment) {
+  shmid_ds found{};
+  return raw_syscall(SYS_shmctl, segment, IPC_STAT, word(&found)) >= 0 && !may_map({whole_pages(found.shm_segsz), 0});
 }
 
 // True: the application's limits forbid the call.
@@ -117,6 +125,8 @@ bool exceeds_limit(uint64_t number, const uint64_t* a, int64_t& result) {
     case SYS_brk:
       result = static_cast<int64_t>(g_heap_end);
       return exceeds_by_brk(a[0]);
+    case SYS_shmat:
+      return exceeds_by_shmat(a[0]);
     default:
       return false;
   }
@@ -278,8 +288,12 @@ int64_t lock_all(uint64_t flags) {
   } limit{};
   raw_syscall(SYS_prlimit64, 0, 8 /* RLIMIT_MEMLOCK */, 0, word(&limit));
   constexpr uint64_t kUserEnd = 1ull << 47;
-  const std::lock_guard lock(g_translation_lock);
-  const std::vector<border::AddressRange> ranges = application_ranges();
+  // Not while pages come: who brings them (userfaultfd) may need a translation.
+  std::vector<border::AddressRange> ranges;
+  {
+    const std::lock_guard lock(g_translation_lock);
+    ranges = application_ranges();
+  }
   uint64_t all = 0;
   for (const border::AddressRange& r : ranges) all += r.base < kUserEnd ? r.bytes : 0;
   if (limit.soft == 0 && !has_capability(CAP_IPC_LOCK)) return -EPERM;

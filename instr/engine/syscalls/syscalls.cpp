@@ -34,6 +34,7 @@
 #include "instr/engine/syscalls/resource_limits.h"
 #include "instr/engine/syscalls/seccomp.h"
 #include "instr/engine/syscalls/signal_to_parent.h"
+#include "instr/engine/syscalls/taken_signals.h"
 #include "instr/engine/syscalls/traced_registers.h"
 #include "instr/engine/syscalls/user_dispatch.h"
 #include "instr/engine/syscalls/watch_mappings.h"
@@ -154,6 +155,7 @@ bool watched_call(ThreadContext* c, uint64_t number) {
   after_read_call(c, arguments);
   after_mapping_call(c, number, arguments);
   note_user_faults(c, number, arguments);
+  note_taken_signals(c, number, arguments);
   after_view_call(c, number, arguments);
   after_open_call(c, number, arguments);
   after_write_call(c, number, arguments);

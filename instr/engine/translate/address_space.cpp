@@ -213,6 +213,7 @@ MappedBytes mapped_bytes_in(AppAddress from, AppAddress to) {
     if (low >= high) continue;
     result.all += high - low;
     if (m->second.data()) result.data += high - low;
+    if (!m->second.writable && !m->second.shared && !m->second.stack) result.not_yet_data += high - low;
   }
   return result;
 }
@@ -323,7 +324,6 @@ void note_protected(AppAddress from, uint64_t bytes, uint64_t protection) {
 }
 
 void put_moved(std::vector<TakenOut> parts, AppAddress from, uint64_t old_bytes, AppAddress to, uint64_t new_bytes) {
-  remove(raw(to), raw(to) + new_bytes);
   for (TakenOut& p : parts) {
     p.from += raw(to) - raw(from);
     p.to += raw(to) - raw(from);

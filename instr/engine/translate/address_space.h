@@ -23,6 +23,7 @@ void note_engine_mappings(const border::AddressRange* application, uint32_t coun
 // What the application has mapped, as RLIMIT_AS and RLIMIT_DATA count it (its stack with the size that it had at the start).
 struct MappedBytes {
   uint64_t all, data;
+  uint64_t not_yet_data = 0;   // would be data if it were writable
 };
 MappedBytes mapped_bytes();
 std::vector<border::AddressRange> application_ranges();
@@ -54,7 +55,7 @@ struct TakenOut {
 };
 std::vector<TakenOut> take_out(AppAddress from, uint64_t bytes);
 void put_back(const std::vector<TakenOut>& parts);
-// At another place: several mappings, if the size stays (Linux 6.17), with what is between them.
+// At another place: several mappings, if the size stays (Linux 6.17); what lies there where they have holes stays.
 void put_moved(std::vector<TakenOut> parts, AppAddress from, uint64_t old_bytes, AppAddress to, uint64_t new_bytes);
 
 void note_protected(AppAddress from, uint64_t bytes, uint64_t protection);

@@ -66,6 +66,31 @@ static void data(void) {
   CHECK(mprotect(reserved, 100 * MIB, PROT_READ | PROT_WRITE) == 0);
 }
 
+// What the kernel does not count, and in which order it looks.
+static void kinds(void) {
+  char* const shared = mmap(NULL, 100 * MIB, PROT_READ, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  char* const stack = mmap(NULL, 100 * MIB, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_GROWSDOWN, -1, 0);
+  char* const read_only = map(100 * MIB, PROT_READ);
+  CHECK(shared != MAP_FAILED && stack != MAP_FAILED && read_only != MAP_FAILED);
+  char* const heap = sbrk(MIB);
+  CHECK(heap != (void*)-1);
+  set(RLIMIT_DATA, 4 * MIB);
+  CHECK(mprotect(shared, 100 * MIB, PROT_READ | PROT_WRITE) == 0);
+  CHECK(mprotect(stack, 100 * MIB, PROT_READ | PROT_WRITE) == 0);
+  set(RLIMIT_DATA, 4096);   // less than the heap has: it does not even shrink to what is above
+  CHECK_EQUAL(syscall(SYS_brk, heap + MIB - 4096), (long)(heap + MIB));
+  set(RLIMIT_DATA, RLIM_INFINITY);
+  CHECK(sbrk(-(long)MIB) != (void*)-1);
+  set(RLIMIT_AS, 16 * MIB);   // less than there is
+  CHECK(mprotect(read_only, 100 * MIB, PROT_READ | PROT_WRITE) == 0);
+  const int segment = shmget(IPC_PRIVATE, MIB, IPC_CREAT | 0600);
+  CHECK(segment >= 0);
+  CHECK(shmat(segment, NULL, 0) == (void*)-1 && errno == ENOMEM);
+  set(RLIMIT_AS, RLIM_INFINITY);
+  CHECK(shmctl(segment, IPC_RMID, NULL) == 0);
+  CHECK(munmap(shared, 100 * MIB) == 0 && munmap(stack, 100 * MIB) == 0 && munmap(read_only, 100 * MIB) == 0);
+}
+
 static void* nothing(void* argument) { return argument; }
 
 static void errors(void) {
@@ -81,6 +106,7 @@ static void errors(void) {
 int main(void) {
   address_space();
   data();
+  kinds();
   errors();
   // Threads still start under limits that leave room for their stacks only.
   set(RLIMIT_AS, 600 * MIB);

@@ -9,7 +9,13 @@ enum { kPage = 4096, kPages = 6 };
 
 static sigjmp_buf back;
 
-static void caught(int number) { siglongjmp(back, number); }
+static int code_of_signal;
+
+static void caught(int number, siginfo_t* info, void* context) {
+  (void)context;
+  code_of_signal = info->si_code;
+  siglongjmp(back, number);
+}
 
 // What the code returns; minus the signal if it faults.
 static int call(char* page) {
@@ -42,7 +48,8 @@ static void expect(char* pages, const int* protection) {
 }
 
 int main(void) {
-  CHECK(signal(SIGSEGV, caught) != SIG_ERR);
+  struct sigaction action = {.sa_sigaction = caught, .sa_flags = SA_SIGINFO};
+  CHECK(sigaction(SIGSEGV, &action, NULL) == 0);
   char* const there = mmap(NULL, kPages * kPage, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   CHECK(there != MAP_FAILED);
   for (int round = 0; round < 2; ++round) {
@@ -57,5 +64,11 @@ int main(void) {
   expect(there, without_code);
   CHECK(mprotect(there + 3 * kPage, kPage, PROT_READ | PROT_EXEC) == 0);
   CHECK_EQUAL(call(there + 3 * kPage), 4);
+  // Where they have a hole, what is at the target stays.
+  char* const others = make((int[]){PROT_READ, PROT_READ, PROT_READ, PROT_READ, PROT_READ, PROT_READ});
+  char* const holed = make(without_code);
+  CHECK(mremap(holed, kPages * kPage, kPages * kPage, MREMAP_MAYMOVE | MREMAP_FIXED, others) == others);
+  CHECK_EQUAL(call(others + 2 * kPage), -SIGSEGV);
+  CHECK_EQUAL(code_of_signal, SEGV_ACCERR);
   return finish();
 }

@@ -70,6 +70,49 @@ static void interrupted(void) {
   CHECK_EQUAL((long)result, 7);
 }
 
+// While one waits, who is to bring the page changes code that has been translated.
+static void code_changes_meanwhile(char* page) {
+  unsigned char* const code = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  pthread_t thread;
+  void* result = NULL;
+  CHECK_EQUAL(pthread_create(&thread, NULL, add_bytes, page), 0);
+  struct pollfd ready = {faults, POLLIN, 0};
+  while (poll(&ready, 1, -1) < 0) continue;
+  for (int k = 0; k < 5; ++k) {
+    CHECK_EQUAL(mprotect(code, 4096, PROT_READ | PROT_WRITE), 0);
+    memcpy(code, (unsigned char[]){0xb8, (unsigned char)k, 0, 0, 0, 0xc3}, 6);   // mov eax, k; ret
+    CHECK_EQUAL(mprotect(code, 4096, PROT_READ | PROT_EXEC), 0);
+    CHECK_EQUAL(((int (*)(void))code)(), k);
+  }
+  struct uffd_msg message;
+  while (read(faults, &message, sizeof message) == sizeof message) continue;
+  struct uffdio_copy copy = {.dst = (unsigned long)page, .src = (unsigned long)source, .len = 4096};
+  CHECK_EQUAL(ioctl(faults, UFFDIO_COPY, &copy), 0);
+  pthread_join(thread, &result);
+  CHECK_EQUAL((long)result, 7);
+}
+
+// Pages that mlockall brings in are asked for, too, by code that has not run before.
+static void* lock_all(void* nothing) { return mlockall(MCL_CURRENT) == 0 ? nothing : &faults; }
+
+static int bring(char* page) {
+  struct uffdio_copy copy = {.dst = (unsigned long)page, .src = (unsigned long)source, .len = 4096};
+  return ioctl(faults, UFFDIO_COPY, &copy);
+}
+
+static void locked(char* page) {
+  pthread_t thread;
+  void* result = NULL;
+  CHECK_EQUAL(pthread_create(&thread, NULL, lock_all, NULL), 0);
+  struct pollfd ready = {faults, POLLIN, 0};
+  while (poll(&ready, 1, -1) < 0) continue;
+  struct uffd_msg message;
+  while (read(faults, &message, sizeof message) != sizeof message) continue;
+  CHECK_EQUAL(bring(page), 0);
+  pthread_join(thread, &result);
+  CHECK(result == NULL);
+}
+
 // Who gets it has his forks wait until somebody has read of them. Who does not, without privileges or under simrun, hears so.
 static void ask_for_forks(void) {
   const int other = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
@@ -86,8 +129,8 @@ int main(void) {
     return 0;
   }
   ask_for_forks();
-  char* pages = mmap(NULL, 16384, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  struct uffdio_register range = {.range = {(unsigned long)pages, 16384}, .mode = UFFDIO_REGISTER_MODE_MISSING};
+  char* pages = mmap(NULL, 5 * 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  struct uffdio_register range = {.range = {(unsigned long)pages, 5 * 4096}, .mode = UFFDIO_REGISTER_MODE_MISSING};
   CHECK_EQUAL(ioctl(faults, UFFDIO_REGISTER, &range), 0);
   source[0] = 33;
   CHECK_EQUAL(answered(read_byte, pages), 33);
@@ -96,5 +139,7 @@ int main(void) {
   CHECK_EQUAL(answered((void* (*)(void*))(pages + 4096), pages + 4096), 44);
   waited_for = pages + 8192;
   interrupted();
+  code_changes_meanwhile(pages + 3 * 4096);
+  locked(pages + 4 * 4096);
   return finish();
 }

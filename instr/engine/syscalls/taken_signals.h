@@ -1,0 +1,14 @@
+// Signals that the program takes by calls, without a handler: of those that came to its whole process group simrun has had one too, and must
+// not pass it on (cli/terminal_signals.h).
+#pragma once
+
+#include <cstdint>
+
+#include "instr/engine/context/thread_context.h"
+
+namespace simrun::engine {
+
+// After a call that went through the gate.
+void note_taken_signals(const ThreadContext* context, uint64_t number, const uint64_t* arguments);
+
+}  // namespace simrun::engine
