@@ -3,7 +3,7 @@
 
 build_packages=(build-essential cmake ninja-build libzydis-dev libzycore-dev libmimalloc-dev libcli11-dev libyaml-cpp-dev libfmt-dev
   nlohmann-json3-dev libeigen3-dev libhdf5-dev zlib1g-dev libzstd-dev libxxhash-dev liblzma-dev liblz4-dev libxbyak-dev
-  pkg-config libdw-dev libelf-dev libbz2-dev)
+  pkg-config libdw-dev libelf-dev libbz2-dev libiberty-dev)
 test_packages=(libgtest-dev libgmock-dev libbenchmark-dev valgrind xz-utils bzip2 gzip perl python3 sqlite3 p7zip-full povray
   luajit musl-tools busybox-static openssl procps file git python3-jsonschema python3-yaml python3-h5py python3-numpy
   clang-14 libclang-rt-14-dev gdb)

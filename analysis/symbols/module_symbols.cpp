@@ -13,6 +13,9 @@
 #include <cstring>
 #include <string_view>
 
+#define HAVE_DECL_BASENAME 1  // libiberty declares its own otherwise
+#include <libiberty/demangle.h>
+
 #include "analysis/symbols/units.h"
 #include "analysis/symbols/variables.h"
 
@@ -43,13 +46,12 @@ std::string hexadecimal(const unsigned char* bytes, int count) {
 // Symbols of several versions have them in their names where debug information is apart: pthread_barrier_wait@@GLIBC_2.34.
 std::string_view without_version(std::string_view name) { return name.substr(0, name.find('@')); }
 
-// The name that a programmer gave; the linkage name has the namespaces and arguments, unless it is one of Rust (_R...),
-// which is not known here.
+// The name that a programmer gave; the linkage name has the namespaces and arguments.
 std::string name_of(Dwarf_Die* die) {
   Dwarf_Attribute attribute;
   const char* linkage = nullptr;
   if (dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute) != nullptr) linkage = dwarf_formstring(&attribute);
-  if (linkage != nullptr && !std::string_view(linkage).starts_with("_R")) return demangle(linkage);
+  if (linkage != nullptr) return demangle(linkage);
   return text_or_empty(dwarf_diename(die));
 }
 
@@ -218,10 +220,11 @@ std::optional<VariablePlace> ModuleSymbols::thread_local_variable(uint64_t offse
 
 std::string demangle(const std::string& symbol) {
   const std::string name(without_version(symbol));
-  if (!name.starts_with("_Z")) return name;
+  if (!name.starts_with("_Z") && !name.starts_with("_R")) return name;
   int status = 0;
-  char* text = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);
-  std::string result = status == 0 ? text : name;
+  char* text = rust_demangle(name.c_str(), 0);  // null: not one of Rust, whose older names begin as those of C++
+  if (text == nullptr) text = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);
+  std::string result = text != nullptr ? text : name;
   std::free(text);
   return result;
 }

@@ -166,6 +166,12 @@ TEST(ModuleSymbols, Demangle) {
   EXPECT_EQ(demangle("_ZN5shape5outerEv"), "shape::outer()");
   EXPECT_EQ(demangle("_Znot"), "_Znot");
   EXPECT_EQ(demangle("main"), "main");
+  // Rust, both ways of its compilers.
+  EXPECT_EQ(demangle("_RNvNtNtNtNtNtCsjrHSEGnQ3l9_3std3sys3pal4unix14stack_overflow11thread_info4LOCK"),
+            "std::sys::pal::unix::stack_overflow::thread_info::LOCK");
+  EXPECT_EQ(demangle("_ZN1r4main17h086b0cfd890a8ea9E"), "r::main");
+  EXPECT_EQ(demangle("_ZN1r4main28_$u7b$$u7b$closure$u7d$$u7d$17h54ad7d9d6f6ab256E"), "r::main::{{closure}}");
+  EXPECT_EQ(demangle("_Rnot"), "_Rnot");
 }
 
 }  // namespace
