@@ -9,6 +9,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -82,6 +83,15 @@ void check_process(pid_t pid) {
 }
 
 namespace {
+
+// prctl(PR_SET_SYSCALL_USER_DISPATCH): the engine's calls would be dispatched, too. Linux 6.4 and later say so.
+bool dispatches_its_calls(pid_t tid) {
+  constexpr auto kGetUserDispatch = static_cast<__ptrace_request>(0x4211);  // PTRACE_GET_SYSCALL_USER_DISPATCH_CONFIG
+  struct {
+    uint64_t mode, selector, offset, length;
+  } configuration{};
+  return ptrace(kGetUserDispatch, tid, sizeof configuration, &configuration) == 0 && configuration.mode != 0;
+}
 
 void read_stopped(pid_t tid, user_regs_struct& registers, AttachedThread& t) {
   user_regs_struct& r = registers;
@@ -177,6 +187,8 @@ TakenOver attach(pid_t pid, const LaunchOptions& options) {
   std::vector<border::MappedFile> files = mapped_files(pid);
   std::vector<AttachedThread> states(threads.all().size());
   std::vector<user_regs_struct> registers(states.size());
+  if (std::any_of(threads.all().begin(), threads.all().end(), dispatches_its_calls))
+    refuse(pid, "it has its system calls dispatched to itself (as Wine does), and the engine's would be, too; start it with simrun instead");
   for (size_t k = 0; k < states.size(); ++k) read_stopped(threads.all()[k], registers[k], states[k]);
   RemoteProcess first(threads.all()[0], registers[0]);
   try {

@@ -213,6 +213,18 @@ def refused(simrun, child):
     message(str(stopped.pid), 'stopped', 'SIGCONT')
     stopped.kill()
     stopped.wait()
+    dispatching = subprocess.Popen(
+        [sys.executable, '-c', """
+import ctypes, time
+allowed = ctypes.c_char(0)
+print(ctypes.CDLL(None).prctl(59, 1, 0, 0, ctypes.byref(allowed)), flush=True)
+time.sleep(100)"""], stdout=subprocess.PIPE, text=True)
+    if dispatching.stdout.readline() == '0\n' and tuple(map(int, re.findall(r'\d+', os.uname().release)[:2])) >= (6, 4):
+        message(str(dispatching.pid), 'dispatched to itself')
+        if dispatching.poll() is not None:
+            fail(f'one that was refused has ended with {dispatching.returncode}')
+    dispatching.kill()
+    dispatching.wait()
     if subprocess.run(['unshare', '-fp', 'true'], capture_output=True).returncode == 0:
         outside = subprocess.Popen(['unshare', '-fp', '--kill-child', 'sleep', '100'])
         time.sleep(0.5)
