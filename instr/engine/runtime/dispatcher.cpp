@@ -170,7 +170,7 @@ uint64_t dispatch(ThreadContext* c) {
   leave_cache_state(c);
   // Before anybody asks how many have retired: the thread has counted ahead of the fault.
   if (d.id == kExitFault && c->mode == border::Mode::kCount) publish_fault(c);
-  const border::ModeSwitch* const due = pass_stop(c, next_pc(c, d));
+  const border::ModeSwitch* const due = pass_stop(c, c->mode == border::Mode::kCount ? next_pc(c, d) : 0);
   if (c->step != Step::kNone && !has_retired(d)) end_step(c, false);
   handle_departure(c, d);
   follow_sent_fault(c);

@@ -16,20 +16,28 @@
 static int faults;
 static char source[4096] __attribute__((aligned(4096)));
 
+static int bring(void* page) {
+  struct uffdio_copy copy = {.dst = (unsigned long)page, .src = (unsigned long)source, .len = 4096};
+  return ioctl(faults, UFFDIO_COPY, &copy);
+}
+
+static void wait_for_fault(void) {
+  struct pollfd ready = {faults, POLLIN, 0};
+  while (poll(&ready, 1, -1) < 0) continue;
+}
+
 static void* read_byte(void* at) { return (void*)(long)*(volatile char*)at; }
 
 static long answered(void* (*start)(void*), void* page) {
   pthread_t thread;
   void* result = NULL;
   CHECK_EQUAL(pthread_create(&thread, NULL, start, page), 0);
-  struct pollfd ready = {faults, POLLIN, 0};
-  while (poll(&ready, 1, -1) < 0) continue;
+  wait_for_fault();
   struct uffd_msg message;
   while (read(faults, &message, sizeof message) != sizeof message) continue;
   CHECK_EQUAL(message.event, UFFD_EVENT_PAGEFAULT);
   CHECK_EQUAL(message.arg.pagefault.address & ~4095ul, (unsigned long)page);
-  struct uffdio_copy copy = {.dst = (unsigned long)page, .src = (unsigned long)source, .len = 4096};
-  CHECK_EQUAL(ioctl(faults, UFFDIO_COPY, &copy), 0);
+  CHECK_EQUAL(bring(page), 0);
   pthread_join(thread, &result);
   return (long)result;
 }
@@ -55,8 +63,7 @@ static void interrupted(void) {
   struct sigaction action = {.sa_handler = handler};
   sigaction(SIGUSR1, &action, NULL);
   CHECK_EQUAL(pthread_create(&thread, NULL, add_bytes, waited_for), 0);
-  struct pollfd ready = {faults, POLLIN, 0};
-  while (poll(&ready, 1, -1) < 0) continue;
+  wait_for_fault();
   CHECK_EQUAL(pthread_kill(thread, SIGUSR1), 0);
   for (int k = 0; k < 20000 && !handled; ++k) usleep(1000);
   CHECK_EQUAL(handled, 1);
@@ -64,8 +71,7 @@ static void interrupted(void) {
   // It may have asked twice.
   struct uffd_msg message;
   while (read(faults, &message, sizeof message) == sizeof message) continue;
-  struct uffdio_copy copy = {.dst = (unsigned long)waited_for, .src = (unsigned long)source, .len = 4096};
-  CHECK_EQUAL(ioctl(faults, UFFDIO_COPY, &copy), 0);
+  CHECK_EQUAL(bring(waited_for), 0);
   pthread_join(thread, &result);
   CHECK_EQUAL((long)result, 7);
 }
@@ -76,8 +82,7 @@ static void code_changes_meanwhile(char* page) {
   pthread_t thread;
   void* result = NULL;
   CHECK_EQUAL(pthread_create(&thread, NULL, add_bytes, page), 0);
-  struct pollfd ready = {faults, POLLIN, 0};
-  while (poll(&ready, 1, -1) < 0) continue;
+  wait_for_fault();
   for (int k = 0; k < 5; ++k) {
     CHECK_EQUAL(mprotect(code, 4096, PROT_READ | PROT_WRITE), 0);
     memcpy(code, (unsigned char[]){0xb8, (unsigned char)k, 0, 0, 0, 0xc3}, 6);   // mov eax, k; ret
@@ -86,31 +91,15 @@ static void code_changes_meanwhile(char* page) {
   }
   struct uffd_msg message;
   while (read(faults, &message, sizeof message) == sizeof message) continue;
-  struct uffdio_copy copy = {.dst = (unsigned long)page, .src = (unsigned long)source, .len = 4096};
-  CHECK_EQUAL(ioctl(faults, UFFDIO_COPY, &copy), 0);
+  CHECK_EQUAL(bring(page), 0);
   pthread_join(thread, &result);
   CHECK_EQUAL((long)result, 7);
 }
 
-// Pages that mlockall brings in are asked for, too, by code that has not run before.
-static void* lock_all(void* nothing) { return mlockall(MCL_CURRENT) == 0 ? nothing : &faults; }
-
-static int bring(char* page) {
-  struct uffdio_copy copy = {.dst = (unsigned long)page, .src = (unsigned long)source, .len = 4096};
-  return ioctl(faults, UFFDIO_COPY, &copy);
-}
-
-static void locked(char* page) {
-  pthread_t thread;
-  void* result = NULL;
-  CHECK_EQUAL(pthread_create(&thread, NULL, lock_all, NULL), 0);
-  struct pollfd ready = {faults, POLLIN, 0};
-  while (poll(&ready, 1, -1) < 0) continue;
-  struct uffd_msg message;
-  while (read(faults, &message, sizeof message) != sizeof message) continue;
-  CHECK_EQUAL(bring(page), 0);
-  pthread_join(thread, &result);
-  CHECK(result == NULL);
+// Pages that mlockall brings in are asked for, too.
+static void* lock_all(void* page) {
+  (void)page;
+  return (void*)(long)mlockall(MCL_CURRENT);
 }
 
 // Who gets it has his forks wait until somebody has read of them. Who does not, without privileges or under simrun, hears so.
@@ -140,6 +129,6 @@ int main(void) {
   waited_for = pages + 8192;
   interrupted();
   code_changes_meanwhile(pages + 3 * 4096);
-  locked(pages + 4 * 4096);
+  CHECK_EQUAL(answered(lock_all, pages + 4 * 4096), 0);
   return finish();
 }
