@@ -65,7 +65,7 @@ void Projector::add(std::span<const Entry> interval) {
   sums_.push_back(sum);
 }
 
-ProjectedIntervals Projector::finish() {
+ProjectedIntervals Projector::finish(std::span<const Interval> known) {
   const auto rows = static_cast<Eigen::Index>(sums_.size());
   ProjectedIntervals made;
   if (dimensions_ == 0) {
@@ -77,6 +77,8 @@ ProjectedIntervals Projector::finish() {
     made.points = Eigen::Map<const Points>(values_.data(), rows, dimensions_);
   }
   made.sums = std::move(sums_);
+  if (known.size() == made.sums.size())
+    std::transform(known.begin(), known.end(), made.sums.begin(), [](const Interval& i) { return static_cast<double>(i.length); });
   Projector empty(dimensions_, seed_);
   empty.given_ = std::move(given_);
   *this = std::move(empty);

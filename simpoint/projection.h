@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "simpoint/profile.h"
+
 namespace simrun::simpoint {
 
 // One non-zero element of a frequency vector.
@@ -32,7 +34,7 @@ using Points = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowM
 // The intervals to be clustered.
 struct ProjectedIntervals {
   Points points;             // one row each
-  std::vector<double> sums;  // of the vectors: instructions of each interval
+  std::vector<double> sums;  // instructions of each interval: its length if that is known, else the sum of its vector
   size_t size() const { return sums.size(); }
 };
 
@@ -54,8 +56,9 @@ class Projector {
   // Of blocks 1 to `blocks`, to be saved: what add() multiplies by.
   Points matrix(uint32_t blocks) const;
 
-  // Leaves the projector empty.
-  ProjectedIntervals finish();
+  // Leaves the projector empty. `known`: the profile's intervals, none if it does not say them. (Not all that is in a vector is instructions, nor
+  // all instructions in a vector.)
+  ProjectedIntervals finish(std::span<const Interval> known = {});
 
  private:
   const double* row(uint32_t block);

@@ -277,24 +277,11 @@ void PinPoints::make_profile() {
   say("profile: {} instructions, {:.1f} s", profile.instructions, result.wall_seconds);
 }
 
-namespace {
-
-// What is left out of the vectors is executed all the same, and counted by the model: intervals then weigh by all of their instructions.
-std::vector<double> weights_of(const AnalysisOptions& analysis, const simpoint::Profile& profile, const simpoint::ProjectedIntervals& intervals) {
-  if (profile.left_out == 0 || analysis.fixed_length != FixedLength::kAuto || profile.intervals.size() != intervals.size())
-    return simpoint::interval_weights(intervals.sums, has_fixed_length(analysis, profile));
-  std::vector<double> lengths;
-  for (const simpoint::Interval& interval : profile.intervals) lengths.push_back(static_cast<double>(interval.length));
-  return simpoint::interval_weights(lengths, false);
-}
-
-}  // namespace
-
 void PinPoints::analyse() {
   simpoint::Projector projector(o_.analysis.dimensions, o_.analysis.projection_seed);
   found_.profile = simpoint::read_profile(path(kProfile), [&](auto entries) { projector.add(entries); }).profile;
-  const simpoint::ProjectedIntervals intervals = projector.finish();
-  const auto weights = weights_of(o_.analysis, found_.profile, intervals);
+  const simpoint::ProjectedIntervals intervals = projector.finish(found_.profile.intervals);
+  const auto weights = simpoint::interval_weights(intervals.sums, has_fixed_length(o_.analysis, found_.profile));
   const auto choice = simpoint::choose_clustering(intervals.points, weights, o_.analysis.clustering);
   simpoint::SelectionOptions selection = o_.analysis.selection;
   selection.avoided = simpoint::intervals_that_change_hands(found_.profile);

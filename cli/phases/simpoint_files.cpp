@@ -182,7 +182,7 @@ simpoint::ProjectedIntervals load_intervals(const std::string& path, const SimPo
     throw UserError(fmt::format("{}: block {}, above {} (--fv-dim)", path, blocks, files.blocks));
   if (files.save_projection.given()) write(files.save_projection, projector.matrix(blocks), {});
   analysis.fixed_length = has_fixed_length(analysis, read.profile) ? FixedLength::kOn : FixedLength::kOff;
-  return projector.finish();
+  return projector.finish(read.profile.intervals);
 }
 
 std::vector<double> load_weights(const SimPointFiles& files, const simpoint::ProjectedIntervals& intervals,

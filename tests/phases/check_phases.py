@@ -154,6 +154,15 @@ def strings():
         consistent(*quick)
         consistent(*exact)
         assert sum(block.endswith(" [strings]") for block in quick[2]["block"]) == 1
+    # Intervals weigh by their instructions all the same.
+    run("simpoint", "-q", "-o", "p", "a.bb")
+    weights = {point: float(weight) for weight, point in map(str.split, open("p.weights"))}
+    labels = [line.split()[0] for line in open("p.labels")]
+    lengths = [interval[1] for interval in quick[1]]
+    assert max(quick[2]["strings"]) > lengths[0] / 10
+    for point, weight in weights.items():
+        own = sum(length for length, label in zip(lengths, labels) if label == point)
+        assert abs(weight - own / sum(lengths)) < 1e-6, (point, weight, own, lengths)
 
 
 def threads():
