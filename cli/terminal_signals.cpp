@@ -2,6 +2,7 @@
 
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -16,12 +17,31 @@ namespace simrun::cli {
 
 namespace {
 
-// All are read by signal handlers. The pointers are set and cleared by the main thread only.
+// All are read by signal handlers. The pointers are set and cleared by one thread only, on which the handlers do what they do (so nothing ends
+// under them); the others hand what they get to it.
+std::atomic<pid_t> handling_thread{0};
 std::atomic<host::Family*> watched_family{nullptr};
 std::atomic<channel::Doorbell*> watched_bell{nullptr};
 std::atomic<host::Guardian*> watched_guardian{nullptr};
 std::atomic<int> seen{0};
 std::atomic<int> held_back{0};  // a signal to pass on that came before there was a program
+
+// False: this thread is to do it; what another one has handed over is as that one had it again. (A code from 0 up, or of tgkill(2), cannot be sent
+// on as it is; rt_tgsigqueueinfo(2).)
+bool hand_to_its_thread(int signal, siginfo_t* info) {
+  constexpr int kHanded = -0x5352'0000, kCodes = 0x8000;
+  const pid_t thread = handling_thread.load();
+  if (gettid() == thread) {
+    if (info->si_code < kHanded + kCodes) info->si_code -= kHanded;
+    return false;
+  }
+  const int saved = errno;
+  siginfo_t handed = *info;
+  handed.si_code += kHanded;
+  const bool done = syscall(SYS_rt_tgsigqueueinfo, getpid(), thread, signal, &handed) == 0;   // it is not ours in a child of ours
+  errno = saved;
+  return done;
+}
 
 void wake() {
   if (channel::Doorbell* bell = watched_bell.load()) bell->ring();
@@ -34,6 +54,7 @@ bool is_terminals(int signal) {
 // Not from the terminal, whose signals reach the program without us, but for a hang-up: that one is for the leader of the session, which
 // natively the program is. An alarm may have been set before the exec of simrun.
 void pass_on(int signal, siginfo_t* info, void*) {
+  if (hand_to_its_thread(signal, info)) return;
   const int saved = errno;
   const bool sent = info->si_code == SI_USER || info->si_code == SI_QUEUE || info->si_code == SI_TKILL;   // by kill(2) and the like
   const host::Guardian* const guardian = watched_guardian.load();
@@ -52,11 +73,13 @@ void pass_on(int signal, siginfo_t* info, void*) {
 }
 
 void on_end_request(int signal, siginfo_t* info, void* context) {
+  if (hand_to_its_thread(signal, info)) return;
   ++seen;
   pass_on(signal, info, context);
 }
 
-void on_child(int, siginfo_t*, void*) {
+void on_child(int child, siginfo_t* info, void*) {
+  if (hand_to_its_thread(child, info)) return;
   const int saved = errno;
   wake();
   host::Family* const family = watched_family.load();
@@ -96,6 +119,7 @@ void unblock_passed_on() {
 }  // namespace
 
 void install_signal_handlers() {
+  handling_thread = gettid();
   for (int signal : kEndRequests) {
     struct sigaction before {};
     sigaction(signal, nullptr, &before);

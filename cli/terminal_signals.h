@@ -13,7 +13,8 @@
 
 namespace simrun::cli {
 
-// Before the launch: from here on simrun survives SIGINT, SIGQUIT, SIGTERM, SIGHUP and what it passes on.
+// Before the launch: from here on simrun survives SIGINT, SIGQUIT, SIGTERM, SIGHUP and what it passes on. The calling thread is the one that
+// handles them, whichever gets them, and the one to call the next two.
 void install_signal_handlers();
 
 // After the launch: where signals go, and who is woken. Signals that came in between are passed on now. Both must
