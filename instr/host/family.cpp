@@ -15,7 +15,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <climits>
 #include <cstdlib>
@@ -24,7 +23,6 @@
 #include <fstream>
 #include <map>
 #include <set>
-#include <string_view>
 
 #include "base/user_error.h"
 #include "instr/host/attach.h"
@@ -560,40 +558,6 @@ bool Family::main_runs() {
   main_ended_ = true;
   if (main != nullptr) main_status_ = main->wait_status();
   return false;
-}
-
-void Family::forward_signal(int signal, const sigval* value) {
-  if (main_ended_ || attached_) return;
-  if (value == nullptr || sigqueue(main_pid_, signal, *value) != 0) kill(main_pid_, signal);
-}
-
-int Family::main_stopped_by() const {
-  if (main_ended_ || attached_ || ending_all_ || !main_is_first_ || main_header_.load()->last_token != 0) return 0;
-  siginfo_t info{};
-  const bool stopped = waitid(P_PID, static_cast<id_t>(main_pid_), &info, WSTOPPED | WNOHANG | WNOWAIT) == 0 && info.si_pid == main_pid_;
-  return stopped && info.si_code == CLD_STOPPED ? info.si_status : 0;
-}
-
-bool Family::main_has_signal(int signal, pid_t sender) const {
-  if (sender == main_pid_) return true;
-  const timespec millisecond{0, 1'000'000};   // whoever signals a group is not through with it when the first in it hears of it
-  nanosleep(&millisecond, nullptr);
-  char text[4096];
-  const ssize_t bytes = pread(main_status_file_.get(), text, sizeof text - 1, 0);
-  text[std::max<ssize_t>(bytes, 0)] = 0;
-  constexpr std::string_view kPending = "\nShdPnd:\t";   // proc_pid_status(5): of the process, hexadecimal
-  uint64_t pending = 0;
-  if (const char* const at = strstr(text, kPending.data())) std::from_chars(at + kPending.size(), text + sizeof text, pending, 16);
-  if (signal < SIGRTMIN && (pending >> (signal - 1) & 1) != 0) return true;   // of the others each counts
-  const border::ProcessHeader* const header = main_header_.load();
-  if (header == nullptr || static_cast<uint32_t>(signal) >= border::kSignalArrivals) return false;
-  constexpr int64_t kTogether = 200'000'000;
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  const border::SignalArrival& arrival = header->arrivals[signal];
-  const int64_t time = arrival.time.load(std::memory_order_acquire);
-  const int32_t from = arrival.sender.load(std::memory_order_relaxed);
-  return time != 0 && (from == sender || from == border::SignalArrival::kUnknownSender) && now.tv_sec * 1'000'000'000 + now.tv_nsec - time < kTogether;
 }
 
 }  // namespace simrun::host

@@ -77,7 +77,7 @@ class Family {
   int wait_status() const { return main_status_; }
   // Async-signal-safe; nothing when attached. `value`: of a signal that was queued with one.
   void forward_signal(int signal, const sigval* value = nullptr);
-  // Async-signal-safe, takes a millisecond. The launched process has got this signal by itself from `sender` (0: the kernel), or will; or sent
+  // Async-signal-safe, takes 1 to 15 milliseconds. The launched process has got this signal by itself from `sender` (0: the kernel), or will; or sent
   // it itself, to its process group.
   bool main_has_signal(int signal, pid_t sender) const;
   // Async-signal-safe. The signal by which the launched process has been stopped, as its parent is to hear; 0: it has not, or others have come
@@ -111,6 +111,8 @@ class Family {
     std::thread thread;
   };
 
+  bool is_pending_in_main(int signal) const;
+  bool main_has_taken(int signal, pid_t sender) const;
   static uint32_t missing_threads(Member& member);
   void leave(Target& target);
   void leave_unread();
