@@ -16,6 +16,7 @@
 #include "instr/engine/instrument/log.h"
 #include "instr/engine/instrument/ring_writer.h"
 #include "instr/engine/signals/actions.h"
+#include "instr/engine/signals/core_file.h"
 #include "instr/engine/signals/vector_frame.h"
 #include "instr/engine/translate/address_space.h"
 #include "instr/engine/translate/code_access.h"
@@ -50,12 +51,15 @@ void default_action(ThreadContext* c, int number, const siginfo_t& info, uint64_
   }
   const bool stops = number == SIGSTOP || number == SIGTSTP || number == SIGTTIN || number == SIGTTOU;
   if (!stops) have_others_publish(c);
+  const bool has_core = ends_with_core(number);
+  if (has_core) block_signals(kFaultsToo);
   KernelAction native{};
   raw_syscall(SYS_rt_sigaction, static_cast<uint64_t>(number), word(&native), 0, 8);
   siginfo_t copy = info;
   const auto pid = static_cast<uint64_t>(raw_syscall(SYS_getpid)), tid = static_cast<uint64_t>(raw_syscall(SYS_gettid));
   if (raw_syscall(SYS_rt_tgsigqueueinfo, pid, tid, static_cast<uint64_t>(number), word(&copy)) != 0)
     raw_syscall(SYS_tgkill, pid, tid, static_cast<uint64_t>(number));
+  if (has_core) end_with_core(c, number);
   set_signal_mask(mask & ~(1ull << (number - 1)));   // here it takes effect: death, or a stop that returns
   if (!stops) forget_published();
   if (is_fault_signal(number)) install_action(number, application_action(number));
@@ -107,6 +111,29 @@ void end_by_signal(ThreadContext* c, int number) {
   info.si_code = SI_KERNEL;
   default_action(c, number, info, c->app_mask);
   fail("signal %d did not end the process", number);
+}
+
+bool end_by_own_call(ThreadContext* c, uint64_t call) {
+  uint64_t* g = c->app.gpr;
+  const auto low = [](uint64_t value) { return static_cast<uint32_t>(value); };   // as the kernel takes them
+  const auto pid = static_cast<uint32_t>(raw_syscall(SYS_getpid)), tid = static_cast<uint32_t>(raw_syscall(SYS_gettid));
+  const bool to_itself = call == SYS_tgkill ? low(g[kRdi]) == pid && low(g[kRsi]) == tid : low(g[kRdi]) == tid && (call == SYS_tkill || tid == pid);
+  const uint32_t number = low(call == SYS_tgkill ? g[kRdx] : g[kRsi]);
+  if (!to_itself || c->call_allowed == 0 || number == 0 || number > 64) return false;
+  siginfo_t info{};
+  info.si_signo = static_cast<int>(number);
+  if (application_action(info.si_signo).handler != kSigDefault || !ends_with_core(info.si_signo)) return false;
+  info.si_code = call == SYS_kill ? SI_USER : SI_TKILL;
+  info.si_pid = static_cast<pid_t>(pid);
+  info.si_uid = static_cast<uid_t>(raw_syscall(SYS_getuid));
+  const uint64_t mask = block_signals(kFaultsToo);
+  if (c->pending.number.load(std::memory_order_relaxed) != 0 || (mask >> (number - 1) & 1) != 0) {   // another comes first; blocked
+    set_signal_mask(mask);
+    return false;
+  }
+  g[kRax] = 0, g[kRcx] = c->app.pc, g[kR11] = c->app.flags;   // as behind the call
+  default_action(c, info.si_signo, info, mask);
+  return true;
 }
 
 void note_trap(ThreadContext* c, const Trap& trap) {

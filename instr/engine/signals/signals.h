@@ -89,6 +89,9 @@ void raise_signal_first(ThreadContext* context, const siginfo_t& info, const Tra
 // SIGSEGV as for a read of the application's that faults.
 bool raise_bad_read(ThreadContext* context, uint64_t address);
 [[noreturn]] void end_by_signal(ThreadContext* context, int number);
+// kill, tkill and tgkill by which the thread ends its process with a core file: returns only when it is not such a call (false), or the process
+// lives on (true: the call is done).
+bool end_by_own_call(ThreadContext* context, uint64_t call);
 
 // As #GP with this error code. A fault that the dispatcher finds: nothing executable at pc, or no instruction.
 void raise_general_protection(ThreadContext* context, uint64_t error);

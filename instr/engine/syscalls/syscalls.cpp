@@ -241,6 +241,9 @@ bool perform(ThreadContext* c, uint64_t number) {
     case SYS_prctl:
     case SYS_seccomp: return do_prctl(c, number);
     case SYS_ptrace: return do_ptrace(c);
+    case SYS_kill:
+    case SYS_tkill:
+    case SYS_tgkill: return end_by_own_call(c, number) || watched_call(c, number);
     default: return watched_call(c, number);
   }
 }

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "instr/engine/context/thread_context.h"
-#include "instr/engine/threads/go_native.h"
+#include "instr/engine/signals/go_native.h"
 #include "instr/engine/threads/vfork_wait.h"
 
 namespace simrun::engine {

@@ -10,7 +10,7 @@
 #include "instr/engine/instrument/budget.h"
 #include "instr/engine/instrument/ring_writer.h"
 #include "instr/engine/signals/signals.h"
-#include "instr/engine/threads/go_native.h"
+#include "instr/engine/signals/go_native.h"
 
 namespace simrun::engine {
 namespace {

@@ -1,4 +1,4 @@
-#include "instr/engine/threads/go_native.h"
+#include "instr/engine/signals/go_native.h"
 
 #include "instr/engine/context/process.h"
 #include "instr/engine/context/raw_syscall.h"
