@@ -80,14 +80,26 @@ void put_details_of_interval(Json& json, const sim::CacheDetails& details) {
   put_histograms(json, details);
 }
 
+namespace {
+
+std::string source_of(const analysis::SourceFrame& frame) {
+  return frame.file.empty() ? "" : valid_text(fmt::format("{}:{}", frame.file, frame.line));
+}
+
+}  // namespace
+
 Json hot_instructions(const HotSpots& spots, const sim::MachineConfig& machine) {
   Json list = Json::array();
   for (const HotInstruction& i : spots.instructions) {
     const analysis::SourceFrame frame = i.frames.empty() ? analysis::SourceFrame{} : i.frames.front();
+    Json frames = Json::array();
+    for (const analysis::SourceFrame& f : i.frames)
+      frames.push_back({{"function", valid_text(f.function)}, {"source", source_of(f)}});
     Json json = {{"process", i.process},
                  {"pc", i.pc},
                  {"function", valid_text(frame.function)},
-                 {"source", frame.file.empty() ? "" : valid_text(fmt::format("{}:{}", frame.file, frame.line))},
+                 {"source", source_of(frame)},
+                 {"frames", std::move(frames)},
                  {"module", valid_text(i.module)},
                  {"fetches", i.counts.fetches},
                  {"reads", i.counts.reads},

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <string>
 
+#include "analysis/sharing/describe_places.h"
 #include "cli/report.h"
 #include "cli/report_text.h"
 
@@ -66,12 +67,21 @@ std::string place_name(const RunResult& r, uint32_t process, uint64_t address) {
   return r.processes.size() < 2 ? fmt::format("{:#x}", address) : fmt::format("{}:{:#x}", process, address);
 }
 
+std::string cut_short(const std::string& name) {
+  constexpr size_t kMost = 60;
+  return name.size() <= kMost ? name : name.substr(0, kMost - 3) + "...";
+}
+
+// The innermost function that is not of a library's header, and by which of those it does so.
 std::string code_name(const HotInstruction& i) {
   if (i.frames.empty()) return i.module.empty() ? "" : i.module.substr(i.module.rfind('/') + 1);
-  const std::string source = analysis::short_source(i.frames.front());
-  const std::string function = i.frames.front().function.substr(0, 60);
-  return source.empty() ? fmt::format("{} ({})", function, i.module.substr(i.module.rfind('/') + 1))
-                        : fmt::format("{} {}", function, source);
+  const auto name = [&](const analysis::SourceFrame& frame) {
+    const std::string source = analysis::short_source(frame);
+    return source.empty() ? fmt::format("{} ({})", cut_short(frame.function), i.module.substr(i.module.rfind('/') + 1))
+                          : fmt::format("{} {}", cut_short(frame.function), source);
+  };
+  const analysis::SourceFrame& own = analysis::own_frame(i.frames);
+  return &own == &i.frames.front() ? name(own) : fmt::format("{}, by {}", name(own), name(i.frames.front()));
 }
 
 std::string data_name(const analysis::DataName& d) {

@@ -31,12 +31,12 @@ void SharingSink::new_site(const sim::LineRecord& line, uint32_t site) {
 
 // What it is now: by the end of the run its block may be freed. The first miss may be the allocator's own, so once
 // more.
-void SharingSink::missed(const sim::LineRecord& line) {
+void SharingSink::missed(const sim::LineRecord& line, uint32_t offset) {
   if (line.misses[0] != 1 && line.misses[0] != 4) return;
   LinePlace place{references_.process_now(), references_.address_of(line.line * model_.line_bytes()), {}};
   const analysis::AddressSpace* const of = space_of(place.process);
   if (of == nullptr) return;
-  place.place = of->place(place.address);
+  place.place = of->place(place.address + offset);
   line_places_[line.line] = place;
 }
 

@@ -64,10 +64,10 @@ class SharingSink final : private sim::SiteObserver {
   const analysis::AddressSpace* space_of(uint32_t process) const {
     return process < watchers_.size() && watchers_[process] != nullptr ? &watchers_[process]->space() : nullptr;
   }
-  // Of a line, by its number in the model: where it was, and what it belonged to, when it missed the first times.
+  // Of a line, by its number in the model: where it was, and what the byte belonged to that was referenced, when it missed the first times.
   struct LinePlace {
     uint32_t process = 0;
-    uint64_t address = 0;  // as that process has it
+    uint64_t address = 0;  // of the line, as that process has it
     analysis::Place place;
   };
   LinePlace place_of_line(uint64_t line) const;
@@ -80,7 +80,7 @@ class SharingSink final : private sim::SiteObserver {
   ProgramWatcher& watcher(uint32_t thread) { return *watchers_[processes_[thread]]; }
   const analysis::AddressSpace& space(uint32_t thread) const { return watchers_[processes_[thread]]->space(); }
   void new_site(const sim::LineRecord& line, uint32_t site) override;
-  void missed(const sim::LineRecord& line) override;
+  void missed(const sim::LineRecord& line, uint32_t offset) override;
   uint64_t transfer_cycles(const sim::LineRecord& line) const;
 
   sim::Hierarchy& model_;

@@ -177,7 +177,7 @@ class PlacesOfLines final : public sim::SiteObserver {
   PlacesOfLines(const DetailedModelSink& sink, uint32_t line_bytes, LinePlaces& places)
       : sink_(sink), line_bytes_(line_bytes), places_(places) {}
   void new_site(const sim::LineRecord&, uint32_t) override {}
-  void missed(const sim::LineRecord& line) override {
+  void missed(const sim::LineRecord& line, uint32_t /*offset*/) override {
     if (line.misses[0] == 1) places_.try_emplace(line.line, sink_.process_now(), sink_.address_of(line.line * line_bytes_));
   }
 

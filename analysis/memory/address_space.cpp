@@ -45,7 +45,10 @@ void AddressSpace::unmap(uint64_t address, uint64_t bytes) {
       continue;
     }
     at = ranges_.erase(at);
-    if (range.kind == PlaceKind::kModule) sites_.begin_anew();
+    if (range.kind == PlaceKind::kModule) {
+      sites_.begin_anew();
+      unloaded_.insert_or_assign(start, range);
+    }
     if (start < address) ranges_.emplace(start, Range{address, range.kind, range.id, range.bias});
     if (range.end > end) at = ranges_.emplace(end, range).first;
   }
@@ -173,8 +176,8 @@ Place AddressSpace::place(uint64_t address) const {
   if (const auto place = thread_memory(address, range, start)) return *place;
   if (range != nullptr) return {PlaceKind::kMapping, range->id, address - mappings_[range->id].address};
   if (address >= break_start_ && address < break_end_) return {PlaceKind::kBreak, 0, address - break_start_};
-  // The first thread's stack grows down from where it started.
-  constexpr uint64_t kFarthest = uint64_t{1} << 30;
+  // The first thread's stack grows down from where it started. The kernel maps what it chooses no nearer to it (arch/x86/mm/mmap.c, mmap_base).
+  constexpr uint64_t kFarthest = uint64_t{128} << 20;
   if (!first_thread_) return {PlaceKind::kUnknown, 0, address};
   const uint64_t stack_pointer = threads_.at(*first_thread_).stack_pointer;
   if (address <= stack_pointer + (1 << 20) && address + kFarthest > stack_pointer)
@@ -185,6 +188,10 @@ Place AddressSpace::place(uint64_t address) const {
 Place AddressSpace::code_place(uint64_t address) const {
   uint64_t start = 0;
   const Range* range = range_of(address, &start);
+  if (range == nullptr) {
+    const auto behind = unloaded_.upper_bound(address);
+    if (behind != unloaded_.begin() && address < std::prev(behind)->second.end) range = &std::prev(behind)->second;
+  }
   if (range == nullptr || range->kind != PlaceKind::kModule) return {PlaceKind::kUnknown, 0, address};
   return {PlaceKind::kModule, range->id, address - range->bias};
 }

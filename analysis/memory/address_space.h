@@ -66,7 +66,7 @@ class AddressSpace {
   // --- Questions.
 
   Place place(uint64_t address) const;
-  // Only what code can be: modules or nothing.
+  // Only what code can be: modules or nothing. Where nothing is mapped any more, the module that was.
   Place code_place(uint64_t address) const;
   const std::vector<std::shared_ptr<ModuleSymbols>>& modules() const { return modules_; }
   const Block& block(Place place) const {
@@ -104,6 +104,7 @@ class AddressSpace {
   std::vector<std::shared_ptr<ModuleSymbols>> modules_;
   std::map<std::string, uint32_t> module_by_path_;
   std::map<uint64_t, Range> ranges_;            // by start, disjoint
+  std::map<uint64_t, Range> unloaded_;          // of modules, by start: the last that began there
   std::map<uint64_t, uint32_t> live_;           // start of block to index
   std::map<uint64_t, uint32_t> late_releases_;  // start of block to number
   std::vector<Block> blocks_, mappings_;

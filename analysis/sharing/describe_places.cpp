@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 namespace simrun::analysis {
@@ -28,6 +29,11 @@ bool is_of_a_library(const std::string& file) {
   const std::string path = std::filesystem::path(file).lexically_normal().string();
   return path.starts_with("/usr/include/") || path.starts_with("/usr/lib/") || path.starts_with("/rustc/") ||
          path.find("/include/c++/") != std::string::npos || path.find("/rustlib/src/") != std::string::npos;
+}
+
+const SourceFrame& own_frame(const std::vector<SourceFrame>& frames) {
+  const auto own = std::find_if(frames.begin(), frames.end(), [](const SourceFrame& f) { return !f.file.empty() && !is_of_a_library(f.file); });
+  return own == frames.end() ? frames.front() : *own;
 }
 
 std::string short_source(const SourceFrame& frame) {

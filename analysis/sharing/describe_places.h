@@ -8,6 +8,8 @@ namespace simrun::analysis {
 
 // A header of a compiler or library: not what the programmer wrote.
 bool is_of_a_library(const std::string& file);
+// Of an instruction, innermost first and not empty: the innermost that is not such, else the first.
+const SourceFrame& own_frame(const std::vector<SourceFrame>& frames);
 
 class PlaceNames {
  public:

@@ -42,12 +42,10 @@ std::string text_of(const SourceFrame& frame) {
 
 std::string code_of(const SharingUse& use) {
   if (use.frames.empty()) return fmt::format("{:#x} {}", use.pcs.front(), use.module.substr(use.module.rfind('/') + 1));
-  auto own = std::find_if(use.frames.begin(), use.frames.end(),
-                          [](const SourceFrame& f) { return !f.file.empty() && !is_of_a_library(f.file); });
-  if (own == use.frames.end()) own = use.frames.begin();
+  const SourceFrame* const own = &own_frame(use.frames);
   std::string text = text_of(*own);
-  if (own + 1 != use.frames.end()) text += " (inlined in " + own[1].function + ")";
-  if (own != use.frames.begin()) text += ", by " + text_of(use.frames.front());
+  if (own != &use.frames.back()) text += " (inlined in " + own[1].function + ")";
+  if (own != &use.frames.front()) text += ", by " + text_of(use.frames.front());
   return text;
 }
 

@@ -42,9 +42,40 @@ BlockProfiler::BlockProfiler(const ProfilerOptions& options, OnInterval on_inter
 }
 
 uint32_t BlockProfiler::start_thread(const channel::ThreadReport& thread) {
-  if (threads_.size() <= thread.index) threads_.resize(thread.index + 1);
+  if (threads_.size() <= thread.index) threads_.resize(thread.index + 1), numbers_.resize(thread.index + 1);
   names_.of(thread);
+  numbers_[thread.index] = take_number();
   return thread.index;
+}
+
+// The lowest that no living thread has.
+uint32_t BlockProfiler::take_number() {
+  const auto free = std::find(number_is_taken_.begin(), number_is_taken_.end(), false);
+  const auto number = static_cast<uint32_t>(free - number_is_taken_.begin());
+  if (free == number_is_taken_.end())
+    number_is_taken_.push_back(true);
+  else
+    *free = true;
+  return number;
+}
+
+uint32_t BlockProfiler::dimension_of(const Thread& thread, simpoint::CodePlace place) {
+  const uint32_t module = module_numbers_.try_emplace(place.module, static_cast<uint32_t>(module_numbers_.size())).first->second;
+  const BlockKey key{module, thread.number, place.module.empty() ? thread.process_index : 0, place.offset};
+  const auto [at, is_new] = dimensions_.try_emplace(key, static_cast<uint32_t>(profile_.blocks.size() + 1));
+  if (is_new) profile_.blocks.push_back({std::move(place), thread.number});
+  return at->second;
+}
+
+void BlockProfiler::give_number_back(uint32_t handle) {
+  const uint32_t number = std::exchange(numbers_[handle], kNoNumber);
+  if (number != kNoNumber) number_is_taken_[number] = false;
+}
+
+void BlockProfiler::end_thread(Thread& thread) {
+  pack(thread);
+  threads_[thread.index] = nullptr;
+  give_number_back(thread.index);
 }
 
 BlockProfiler::Thread& BlockProfiler::meet(const channel::MergeThread& merged, channel::PathTable& paths) {
@@ -62,7 +93,9 @@ BlockProfiler::Thread& BlockProfiler::meet(const channel::MergeThread& merged, c
   process.table = &paths;
   auto thread = std::make_unique<Thread>();
   thread->process = &process;
+  thread->process_index = process_of(merged);
   thread->index = merged.replay.handle;
+  thread->number = numbers_[thread->index] == kNoNumber ? 0 : numbers_[thread->index];
   thread->name = names_.of(merged.report);
   const auto behind = [](uint32_t index, const auto& other) { return index < other->index; };
   const auto place = std::upper_bound(counted_.begin(), counted_.end(), thread->index, behind);
@@ -82,9 +115,10 @@ void BlockProfiler::event(channel::MergeThread& merged, std::span<const uint64_t
   names_.event(merged, words);
   if (event == Event::kMappingChange && words.size() >= 10 && words[9] != 0)
     processes_[process_of(merged)].modules.look_at(static_cast<pid_t>(merged.report.tid));
+  if (event == Event::kThreadEnd || event == Event::kExec) give_number_back(merged.replay.handle);   // the new image's first thread takes it
   if (Thread* const thread = threads_[merged.replay.handle]; thread != nullptr) {
     if (event == Event::kThreadEnd || event == Event::kExec) take_end(*thread);
-    if (event == Event::kThreadEnd) pack(*thread), threads_[merged.replay.handle] = nullptr;
+    if (event == Event::kThreadEnd) end_thread(*thread);
   }
   if (event != Event::kCut && event != Event::kPathCut && event != Event::kPathCounts && event != Event::kInterval)
     return;
@@ -131,7 +165,7 @@ void BlockProfiler::forget_process(uint32_t index) {
   const CodeModules& modules = modules_of_forgotten_[index] = std::move(process->second.modules);
   for (const auto& thread : counted_) {
     if (thread->process != &process->second) continue;
-    if (!thread->ended) pack(*thread), threads_[thread->index] = nullptr;
+    if (!thread->ended) end_thread(*thread);
     settle(*thread);
     thread->process = nullptr;
     thread->modules = &modules;
@@ -418,10 +452,7 @@ void BlockProfiler::flush_settled(Thread& thread) {
   const auto by_address = [](const BlockCount& a, const BlockCount& b) { return a.address < b.address; };
   std::sort(thread.blocks.begin(), thread.blocks.end(), by_address);
   for (BlockCount& block : thread.blocks) {
-    if (block.dimension == 0) {
-      profile_.blocks.push_back({place_of(*thread.modules, block.address), thread.index});
-      block.dimension = static_cast<uint32_t>(profile_.blocks.size());
-    }
+    if (block.dimension == 0) block.dimension = dimension_of(thread, place_of(*thread.modules, block.address));
     counts_.add(block.dimension, block.count);
     if (block.address != kStringsAddress) interval_.length += block.count;
   }
@@ -436,10 +467,7 @@ void BlockProfiler::name_new_blocks(Thread& thread) {
     if (thread.dimensions[block] == 0) met.emplace_back(process.paths.address_of(block), block);
   });
   std::sort(met.begin(), met.end());
-  for (const auto& [address, block] : met) {
-    profile_.blocks.push_back({place_of(process.modules, address), thread.index});
-    thread.dimensions[block] = static_cast<uint32_t>(profile_.blocks.size());
-  }
+  for (const auto& [address, block] : met) thread.dimensions[block] = dimension_of(thread, place_of(process.modules, address));
 }
 
 void BlockProfiler::end_interval() {

@@ -4,7 +4,8 @@
 // From a trace (mode kTrace) each path is counted as it comes; the one that an interval ends in is split at the
 // instruction, all others cost two additions. From counts (kCount) threads report how often each path ran, at the exact
 // ends of intervals; when there are several threads an interval is over with the report that fills it. Intervals are of
-// all threads together, in the order of virtual time; vectors have a dimension for each block of each thread.
+// all threads together, in the order of virtual time; vectors have a dimension for each block of each thread: of threads
+// (of processes) that come and go the next one has the number of one that has ended, so the same work has the same vector.
 //
 // Of several threads, the one that began an interval also ends it, unless it has ended or does not run: so both markers
 // are places in its own execution, whose distance and order no other thread changes. (Not even the order of virtual
@@ -109,7 +110,9 @@ class BlockProfiler {
   };
   struct Thread {
     Process* process = nullptr;  // null: forgotten
+    uint32_t process_index = 0;
     uint32_t index = 0;
+    uint32_t number = 0;         // in its blocks' names
     uint64_t reported = 0;  // instructions, from counts
     std::string name;
     bool runs = false;    // has executed something in this interval, and not ended
@@ -148,6 +151,10 @@ class BlockProfiler {
   }
   Thread& meet(const channel::MergeThread& merged, channel::PathTable& paths);
   CodeModules modules_of(uint32_t process) const;
+  uint32_t take_number();
+  void give_number_back(uint32_t handle);
+  uint32_t dimension_of(const Thread& thread, simpoint::CodePlace place);
+  void end_thread(Thread& thread);
   static void pack(Thread& thread);
   static void settle(Thread& thread);
   void take_counts(Thread& thread, std::span<const uint64_t> words);
@@ -198,6 +205,16 @@ class BlockProfiler {
   std::map<uint32_t, Process> processes_;
   std::map<uint32_t, CodeModules> modules_of_forgotten_;  // by process: its children begin with them
   ThreadNames names_;
+  static constexpr uint32_t kNoNumber = ~uint32_t{0};
+  std::vector<uint32_t> numbers_;            // by handle; kNoNumber: given back
+  std::vector<bool> number_is_taken_;        // by a thread that has not ended
+  struct BlockKey {
+    uint32_t module, number, process;        // `process`: 0 but for code of no module
+    uint64_t offset;
+    auto operator<=>(const BlockKey&) const = default;
+  };
+  std::unordered_map<std::string, uint32_t> module_numbers_;
+  std::map<BlockKey, uint32_t> dimensions_;
   const Thread* leader_ = nullptr;  // who began the interval and has not ended
   const Thread* ender_ = nullptr;   // it has passed the barrier (kBarrier only) that is to end the interval
   std::vector<Thread*> threads_;  // by handle; null: not met, or ended

@@ -239,8 +239,10 @@ void PinPoints::check_end(const RunResult& result, const char* what) const {
         what, result.signal, o_.folder);
     end_by_signal(result.signal);
   }
-  if (result.signal != 0) say("{}: the program was ended by signal {}", what, result.signal);  // its own affair
-  if (result.exit_code != 0) say("{}: the program ended with status {}", what, result.exit_code);
+  if ((result.signal == 0 && result.exit_code == 0) || said_how_it_ended_) return;
+  said_how_it_ended_ = true;   // its own affair otherwise
+  const std::string end = result.signal != 0 ? fmt::format("was ended by signal {}", result.signal) : fmt::format("ended with status {}", result.exit_code);
+  print_error("simrun: warning: {}: the program {}\n", what, end);
 }
 
 namespace {

@@ -92,6 +92,7 @@ class PinPoints {
   bool made_folder_ = false;
   long input_ = -1;  // where the program's standard input stood at first; -1: no file
   int runs_ = 0;
+  mutable bool said_how_it_ended_ = false;
 };
 
 }  // namespace simrun::cli

@@ -225,21 +225,6 @@ uint64_t VirtualTime::smallest_clock_of_others(const MergeThread& thread) const 
   return smallest;
 }
 
-// A runnable thread has no words. True: it is not runnable after all (or words have come): choose again.
-bool VirtualTime::step_back(MergeThread& thread) {
-  const auto state = static_cast<ThreadState>(thread.ring.slot().ring.state.load(std::memory_order_acquire));
-  if (has_words(thread)) return true;  // written before the state that we just read
-  if (!alive(thread) || state == ThreadState::kDead) {
-    end(thread);
-    return true;
-  }
-  if (state == ThreadState::kInKernel || state == ThreadState::kWaitingInEngine) {
-    set_stage(thread, Stage::kBlocked);
-    return true;
-  }
-  return stalled(thread);
-}
-
 namespace {
 
 // The thread runs, or would if the host had a processor for it.
@@ -252,6 +237,26 @@ bool wants_processor(uint32_t tid) {
 }
 
 }  // namespace
+
+// A runnable thread has no words. True: it is not runnable after all (or words have come): choose again.
+bool VirtualTime::step_back(MergeThread& thread) {
+  const auto state = static_cast<ThreadState>(thread.ring.slot().ring.state.load(std::memory_order_acquire));
+  if (has_words(thread)) return true;  // written before the state that we just read
+  if (!alive(thread) || state == ThreadState::kDead) {
+    end(thread);
+    return true;
+  }
+  // Who has been woken, too, is in the kernel until the host gives it a processor. If it does not want one it was another that was woken.
+  if (state == ThreadState::kInKernel && thread.futex.is_woken && wants_processor(thread.ring.slot().ring.tid.load(std::memory_order_relaxed)))
+    return stalled(thread);
+  if (state == ThreadState::kInKernel || state == ThreadState::kWaitingInEngine) {
+    thread.futex.is_woken = false;
+    if (has_words(thread)) return true;
+    set_stage(thread, Stage::kBlocked);
+    return true;
+  }
+  return stalled(thread);
+}
 
 bool VirtualTime::stalled(MergeThread& thread) {
   constexpr int kMostExcuses = 100;
@@ -500,7 +505,11 @@ void VirtualTime::enter_call(MergeThread& thread, std::span<const uint64_t> payl
   if (payload.size() > 1 && payload[1] != 0) leave(thread);
 }
 
-void VirtualTime::exit_call(MergeThread& thread, std::span<const uint64_t> payload) { processes_[thread.process]->wakes.exit(thread, payload); }
+void VirtualTime::exit_call(MergeThread& thread, std::span<const uint64_t> payload) {
+  const std::vector<MergeThread*> woken = processes_[thread.process]->wakes.exit(thread, payload, known_);
+  if (options_.sampler != nullptr) return;
+  for (MergeThread* t : woken) rejoin(*t);
+}
 
 void VirtualTime::leave(MergeThread& thread) { set_stage(thread, Stage::kBlocked); }
 
@@ -544,7 +553,7 @@ void VirtualTime::release(MergeThread& thread) {
   if (current_ == &thread) current_ = nullptr;
   --waiting_;
   known_.erase(std::find(known_.begin(), known_.end(), &thread));
-  forget_in_wake_order(thread, known_);
+  processes_[thread.process]->wakes.forget(thread, known_);
   auto& state = thread.ring.slot().ring.state;
   if (state.load(std::memory_order_acquire) != static_cast<uint32_t>(ThreadState::kDead)) return;
   thread.ring.reset();

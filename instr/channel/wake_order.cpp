@@ -23,6 +23,10 @@ bool returned_woken(MergeThread& thread) {
          words[1] == SYS_futex && words[2] == 0;
 }
 
+bool contains(const std::vector<const MergeThread*>& threads, const MergeThread* thread) {
+  return std::find(threads.begin(), threads.end(), thread) != threads.end();
+}
+
 }  // namespace
 
 void WakeOrder::enter(MergeThread& thread, std::span<const uint64_t> payload) {
@@ -42,30 +46,57 @@ void WakeOrder::enter(MergeThread& thread, std::span<const uint64_t> payload) {
     default:
       return;
   }
-  thread.futex.is_noted = false;
+  thread.futex.is_noted = thread.futex.is_woken = false;
   thread.futex.hold = FutexCall::Hold::kNone;
   thread.futex.address = payload[3];
   thread.futex.value = static_cast<uint32_t>(payload[4]);
 }
 
-void WakeOrder::exit(MergeThread& thread, std::span<const uint64_t> payload) {
-  const auto kind = std::exchange(thread.futex.kind, FutexCall::Kind::kNone);
-  if (kind != FutexCall::Kind::kWake || payload.size() < 2 || payload[0] != SYS_futex) return;
+std::vector<MergeThread*> WakeOrder::exit(MergeThread& thread, std::span<const uint64_t> payload, const std::vector<MergeThread*>& all) {
+  using Kind = FutexCall::Kind;
+  const auto kind = std::exchange(thread.futex.kind, Kind::kNone);
+  if (payload.size() < 2 || payload[0] != SYS_futex) return {};
   const auto result = static_cast<int64_t>(payload[1]);
-  if (result > 0) add(thread.futex.address, std::min(result, static_cast<int64_t>(thread.futex.value)));
+  if (kind == Kind::kWait && std::exchange(thread.futex.is_woken, false) && result == 0) was_woken(thread);
+  if (kind != Kind::kWake || result <= 0) return {};
+  return add_wake(thread, std::min(static_cast<uint64_t>(result), thread.futex.value), all);
 }
 
-void WakeOrder::add(uint64_t address, int64_t threads) {
-  const auto at = woken_.try_emplace(address, 0).first;
-  if ((at->second += threads) == 0) woken_.erase(at);
+std::vector<MergeThread*> WakeOrder::add_wake(const MergeThread& by, uint64_t threads, const std::vector<MergeThread*>& all) {
+  constexpr size_t kMost = 64;   // a call whose waiters do not come, as when they are killed, is forgotten some time
+  const uint64_t address = by.futex.address;
+  Address& at = addresses_[address];
+  Wake wake{threads, {}};
+  std::erase_if(at.early, [&](const MergeThread* thread) {
+    if (wake.gone_on.size() == wake.threads || contains(wake.gone_on, thread)) return false;
+    wake.gone_on.push_back(thread);
+    return true;
+  });
+  std::vector<MergeThread*> woken;
+  for (MergeThread* t : all)
+    if (t->process == by.process && t->stage == MergeThread::Stage::kBlocked && t->futex.kind == FutexCall::Kind::kWait &&
+        t->futex.address == address && !t->futex.is_woken && !contains(wake.gone_on, t))
+      woken.push_back(t);
+  if (woken.size() > wake.threads - wake.gone_on.size()) woken.clear();   // which of them is not known
+  for (MergeThread* t : woken) t->futex.is_woken = true;
+  if (wake.gone_on.size() < wake.threads) at.wakes.push_back(std::move(wake));
+  if (at.wakes.size() > kMost) at.wakes.erase(at.wakes.begin());
+  if (at.wakes.empty() && at.early.empty()) addresses_.erase(address);
+  return woken;
 }
 
 // By a call that has been read, or by the end of a thread.
-bool WakeOrder::was_woken(const FutexCall& call) {
+bool WakeOrder::was_woken(const MergeThread& thread) {
+  const FutexCall& call = thread.futex;
   if (call.value != 0 && std::find(ended_.begin(), ended_.end(), call.value) != ended_.end()) return true;
-  const auto woken = woken_.find(call.address);
-  if (woken == woken_.end() || woken->second <= 0) return false;
-  add(call.address, -1);
+  const auto at = addresses_.find(call.address);
+  if (at == addresses_.end()) return false;
+  std::vector<Wake>& wakes = at->second.wakes;
+  const auto wake = std::find_if(wakes.begin(), wakes.end(), [&](const Wake& w) { return !contains(w.gone_on, &thread); });
+  if (wake == wakes.end()) return false;
+  wake->gone_on.push_back(&thread);
+  if (wake->gone_on.size() == wake->threads) wakes.erase(wake);
+  if (wakes.empty() && at->second.early.empty()) addresses_.erase(at);
   return true;
 }
 
@@ -73,7 +104,11 @@ bool WakeOrder::may_go_on(MergeThread& thread, const std::vector<MergeThread*>& 
   using Hold = FutexCall::Hold;
   FutexCall& call = thread.futex;
   call.hold = Hold::kNone;
-  if (call.kind != FutexCall::Kind::kWait || !returned_woken(thread) || was_woken(call)) return true;
+  if (call.kind != FutexCall::Kind::kWait || !returned_woken(thread)) return true;
+  if (was_woken(thread)) {
+    call.is_woken = false;
+    return true;
+  }
   if (!call.is_noted) {
     call.is_noted = true;
     call.behind.clear();
@@ -99,8 +134,19 @@ bool WakeOrder::may_go_on(MergeThread& thread, const std::vector<MergeThread*>& 
 
 // What woke it is still to be read.
 void WakeOrder::let_go(MergeThread& thread) {
+  constexpr size_t kMost = 256;   // of some no call will be read, as of those that were moved to another address
   thread.futex.hold = FutexCall::Hold::kNone;
-  add(thread.futex.address, -1);
+  Threads& early = addresses_[thread.futex.address].early;
+  early.push_back(&thread);
+  if (early.size() > kMost) early.erase(early.begin());
+}
+
+void WakeOrder::forget(const MergeThread& thread, const std::vector<MergeThread*>& all) {
+  for (MergeThread* t : all) std::erase_if(t->futex.behind, [&](const auto& b) { return b.first == &thread; });
+  for (auto& [address, at] : addresses_) {
+    std::erase(at.early, &thread);
+    for (Wake& wake : at.wakes) std::replace(wake.gone_on.begin(), wake.gone_on.end(), &thread, static_cast<const MergeThread*>(nullptr));
+  }
 }
 
 MergeThread* first_held(const std::vector<MergeThread*>& all) {
@@ -113,10 +159,6 @@ MergeThread* first_held(const std::vector<MergeThread*>& all) {
     if (first == nullptr || t->clock < first->clock) first = t;
   }
   return first;
-}
-
-void forget_in_wake_order(const MergeThread& thread, const std::vector<MergeThread*>& all) {
-  for (MergeThread* t : all) std::erase_if(t->futex.behind, [&](const auto& b) { return b.first == &thread; });
 }
 
 }  // namespace simrun::channel

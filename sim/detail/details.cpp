@@ -143,7 +143,7 @@ void Details::take_request(Line& state, const Reached& reached) {
   ++pc_->misses[cache.facts.level];
   ++threads_[origin_.thread].misses[cache.facts.level];
   ++state.record->misses[cache.facts.level];
-  if (site_observer_ != nullptr && cache.facts.level == 0) site_observer_->missed(*state.record);
+  if (site_observer_ != nullptr && cache.facts.level == 0) site_observer_->missed(*state.record, offset_);
   take_miss(view, cache, reached.by_children, distance);
   if (!view.is_pending) {
     view.foreign = {};  // whatever the reason of this miss, it brought everything up to date

@@ -61,8 +61,8 @@ struct LineRecord {
 class SiteObserver {
  public:
   virtual void new_site(const LineRecord& line, uint32_t site) = 0;
-  // A reference to the line missed in level 1, and is counted in the record.
-  virtual void missed(const LineRecord& /*line*/) {}
+  // A reference to the line, at that offset in it, missed in level 1, and is counted in the record.
+  virtual void missed(const LineRecord& /*line*/, uint32_t /*offset*/) {}
 
  protected:
   ~SiteObserver() = default;

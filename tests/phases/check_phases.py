@@ -253,6 +253,23 @@ def executed():
     assert {length for _, length, *_ in read("a.bb")[1][:-1]} == {100_000}, "an interval goes on behind an exec"
 
 
+def come_and_go():
+    """Work is the same whichever thread, or process of the same program, does it: the next that comes takes the number of one that has ended."""
+    def threads_of(*words):
+        run("bbv", "-q", "-o", "a.bb", "--interval", "50k", "--", *words)
+        profile = read("a.bb")
+        consistent(*profile)
+        run("simpoint", "-q", "-o", "p", "a.bb")
+        labels = [int(line.split()[0]) for line in open("p.labels")]
+        phases = {label for label in labels if labels.count(label) > len(labels) // 20}
+        # Three, or some of them twice: where one has not ended in virtual time when the next one starts, that has another number.
+        assert 3 <= len(phases) <= 6 and sum(label in phases for label in labels) > 0.75 * len(labels), (words, labels)
+        return {int(re.match(r"\d+ thread (\d+)", block)[1]) for block in profile[2]["block"]}
+    assert threads_of(GUEST, "stay") == {0, 1, 2}
+    assert len(threads_of(GUEST, "come")) <= 5
+    assert len(threads_of("/bin/sh", "-c", 4 * '"$0" one 0; "$0" one 1; "$0" one 2; ', GUEST)) <= 4
+
+
 def faults():
     """An interval ends at one instruction where a fault has cut its path, too (GUEST: faults.c)."""
     profiles = []

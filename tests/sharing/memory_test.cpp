@@ -171,6 +171,26 @@ TEST(AddressSpace, CallersInALibraryThatIsUnloadedStayIts) {
   std::filesystem::remove(other);
 }
 
+TEST(AddressSpace, CodeThatIsUnloadedKeepsItsNameUntilOtherMemoryIsThere) {
+  const std::string path = made_module();
+  AddressSpace space;
+  space.map_module(path, 0x10000, 0x12000, 0x11000, 0);
+  space.unmap(0x10000, 0x2000);
+  EXPECT_EQ(space.code_place(0x11e50), (Place{PlaceKind::kModule, 0, 0x1e50}));
+  EXPECT_EQ(space.place(0x11e50).kind, PlaceKind::kUnknown);
+  space.map_memory(0x11000, 0x1000, 0, 0, false);
+  EXPECT_EQ(space.code_place(0x11e50).kind, PlaceKind::kUnknown);
+  EXPECT_EQ(space.code_place(0x12000).kind, PlaceKind::kUnknown);
+  std::filesystem::remove(path);
+}
+
+TEST(AddressSpace, TheFirstStackIsNearWhereItBegan) {
+  AddressSpace space;
+  space.start_thread(0, 0x7f0000001000, 0x7fffffffe000);
+  EXPECT_EQ(space.place(0x7fffffffe000 - (100 << 20)).kind, PlaceKind::kStack);
+  EXPECT_EQ(space.place(0x7fffffffe000 - (150 << 20)).kind, PlaceKind::kUnknown);   // where the kernel maps
+}
+
 TEST(AddressSpace, ThreadsThatHaveEnded) {
   AddressSpace space;
   space.start_thread(0, 0x7f0000001000, 0x7fffffffe000);

@@ -13,6 +13,7 @@
 #include "instr/engine/dispatch/code_table.h"
 #include "instr/engine/dispatch/fpu_pointers.h"
 #include "instr/engine/dispatch/safe_points.h"
+#include "instr/engine/instrument/budget.h"
 #include "instr/engine/instrument/log.h"
 #include "instr/engine/instrument/ring_writer.h"
 #include "instr/engine/signals/actions.h"
@@ -52,6 +53,7 @@ void default_action(ThreadContext* c, int number, const siginfo_t& info, uint64_
   const bool stops = number == SIGSTOP || number == SIGTSTP || number == SIGTTIN || number == SIGTTOU;
   if (!stops) have_others_publish(c);
   const bool has_core = ends_with_core(number);
+  if (has_core && g_process.counting()) end_budget(c);
   if (has_core) block_signals(kFaultsToo);
   KernelAction native{};
   raw_syscall(SYS_rt_sigaction, static_cast<uint64_t>(number), word(&native), 0, 8);
