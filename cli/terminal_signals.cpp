@@ -124,7 +124,8 @@ void install_signal_handlers() {
     struct sigaction before {};
     sigaction(signal, nullptr, &before);
     // What is ignored (by nohup, or in the background of a script) or blocked ends nothing of ours; the program may handle it.
-    install(signal, before.sa_handler == SIG_IGN || host::was_blocked_at_start(signal) ? pass_on : on_end_request);
+    const bool ends_nothing = before.sa_handler == SIG_IGN || before.sa_sigaction == pass_on || host::was_blocked_at_start(signal);
+    install(signal, ends_nothing ? pass_on : on_end_request);
   }
   for (int signal : kOthersPassedOn) install(signal, pass_on);
   for (int signal = SIGRTMIN; signal <= SIGRTMAX; ++signal) install(signal, pass_on);
@@ -143,6 +144,14 @@ void watch_nothing() {
   watched_family = nullptr;
   watched_guardian = nullptr;
   watched_bell = nullptr;
+}
+
+void let_signals_end_simrun() {
+  for (int signal : kEndRequests) {
+    struct sigaction now {};
+    sigaction(signal, nullptr, &now);
+    if (now.sa_sigaction == on_end_request) std::signal(signal, SIG_DFL);
+  }
 }
 
 int signals_seen() { return seen.load(); }

@@ -23,6 +23,9 @@ void install_signal_handlers();
 void watch(host::Family& family, channel::Doorbell& bell, host::Guardian* guardian);
 void watch_nothing();
 
+// No program runs, and none of what is done now is lost by an end: the first four do again what they did before install_signal_handlers().
+void let_signals_end_simrun();
+
 // How many of the first four came that were not ignored; the second after the program's end means: do not finish the
 // simulation either.
 int signals_seen();

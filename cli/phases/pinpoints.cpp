@@ -239,6 +239,7 @@ void PinPoints::check_end(const RunResult& result, const char* what) const {
         what, result.signal, o_.folder);
     end_by_signal(result.signal);
   }
+  let_signals_end_simrun();   // until the next run
   if ((result.signal == 0 && result.exit_code == 0) || said_how_it_ended_) return;
   said_how_it_ended_ = true;   // its own affair otherwise
   const std::string end = result.signal != 0 ? fmt::format("was ended by signal {}", result.signal) : fmt::format("ended with status {}", result.exit_code);

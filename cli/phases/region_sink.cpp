@@ -81,13 +81,7 @@ void RegionSink::count(const channel::MergeThread& merged, std::span<const uint3
 
 void RegionSink::note_reached(size_t stop, uint32_t owner) {
   if (reached_[stop]) return;
-  bool is_early = !counts_ && retired_ + near_ < due(stop);
-  if (is_early && retired_ + near_ >= stops_[stop].instructions && ++in_time_but_for_shift_ > kMostDoubts) {
-    shift_ = 0;   // of a marker that came late by chance
-    is_early = false;
-  }
-  if (!is_early) in_time_but_for_shift_ = 0;
-  if (is_early) {
+  if (!counts_ && retired_ + near_ < due(stop)) {
     drifted_[stop] = true;
     watch_of_stop_[stop] = ~0u;
     return;

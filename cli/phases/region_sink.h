@@ -151,8 +151,6 @@ class RegionSink {
   size_t ahead_ = 0;                  // stops reached behind next_
   uint64_t near_;                     // instructions: how much too early a marker may be
   int64_t shift_ = 0;                 // of the stop that was reached last: instructions more than in the profile
-  static constexpr int kMostDoubts = 1;
-  int in_time_but_for_shift_ = 0;     // markers in a row that came too early only if `shift_` is right
   bool counts_ = false;               // threads were in count mode: retired_ was behind what they had executed
   std::map<uint32_t, Process> processes_;
   Process* merged_process_ = nullptr;  // the one met last

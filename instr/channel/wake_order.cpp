@@ -66,7 +66,7 @@ std::vector<MergeThread*> WakeOrder::add_wake(const MergeThread& by, uint64_t th
   constexpr size_t kMost = 64;   // a call whose waiters do not come, as when they are killed, is forgotten some time
   const uint64_t address = by.futex.address;
   Address& at = addresses_[address];
-  Wake wake{threads, {}};
+  Wake wake{threads + 1, {&by}};   // nobody wakes itself
   std::erase_if(at.early, [&](const MergeThread* thread) {
     if (wake.gone_on.size() == wake.threads || contains(wake.gone_on, thread)) return false;
     wake.gone_on.push_back(thread);

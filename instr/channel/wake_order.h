@@ -47,7 +47,7 @@ class WakeOrder {
 
  private:
   using Threads = std::vector<const MergeThread*>;
-  // A call that woke threads, and who of them went on.
+  // A call that woke threads, and who of them went on; with who made it.
   struct Wake {
     uint64_t threads;
     Threads gone_on;

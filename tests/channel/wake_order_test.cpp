@@ -89,6 +89,13 @@ TEST_F(WakeOrderTest, WhoeverSleepsOnWasNotWoken) {
   EXPECT_EQ(order(), "AAAAAAAAAAA");
 }
 
+TEST_F(WakeOrderTest, NobodyByItsOwnCall) {
+  step(b_, 1), wakes(b_, 1), waits(b_, 0), steps(b_, 1, 2), b_.end();
+  steps(a_, 0, 6), wakes(a_, 1), step(a_, 0), a_.end();
+  settle(true);
+  EXPECT_EQ(order().substr(order().size() - 3), "ABB");
+}
+
 // What woke it is not in the streams: behind all that the others had written when it came back, and not behind what they wrote since.
 TEST_F(WakeOrderTest, ElseBehindWhatWasThere) {
   waits(b_, 0), steps(b_, 1, 2);

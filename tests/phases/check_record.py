@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""check_record.py SIMRUN GUEST: `simrun pinpoints --record` of a program that does something else each time it runs, and counts its runs in
+"""check_record.py SIMRUN GUEST FAULTING_GUEST: `simrun pinpoints --record` of a program that does something else each time it runs, and counts its runs in
 the file "runs" (drifting.c)."""
 import json
 import os
@@ -70,12 +70,34 @@ def interrupted(guest):
     assert os.listdir("i") == ["asked.json"]
 
 
+def interrupted_behind_it(guest):
+    words = [check_pinpoints.SIMRUN, "pinpoints", "-o", "b", "--record", *WORDS, "--", guest]
+    process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    while not process.stderr.readline().startswith("simrun: recording:"):
+        assert process.poll() is None
+    os.killpg(process.pid, signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGINT, process.returncode
+    assert os.path.exists("b/run.trace") and not os.path.exists("b/report.json"), os.listdir("b")
+
+
+def of_a_program_that_fails(guest):
+    """All of it is counted, and how it ended is said, with -q too."""
+    for options in ((), ("--record",)):
+        done = run("-q", "-o", "f", "--restart", *options, *CONFIG, "--interval", "100k", "--", guest)
+        assert "the program was ended by signal 11" in done.stderr, done.stderr
+        counted = json.load(open("f/report.json"))["instructions"]
+        assert counted > 5_000_000, counted
+
+
 if __name__ == "__main__":
-    check_pinpoints.SIMRUN, guest = sys.argv[1:]
+    check_pinpoints.SIMRUN, guest, faulting_guest = sys.argv[1:]
     with tempfile.TemporaryDirectory(prefix="simrun-record-") as folder:
         os.chdir(folder)
         one_run_is_enough(guest)
         another_kind_of_run_is_refused(guest)
         what_cannot_be_written_is_said(guest)
         interrupted(guest)
+        interrupted_behind_it(guest)
+        of_a_program_that_fails(faulting_guest)
     print("passed")
