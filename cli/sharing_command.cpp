@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <optional>
 
@@ -63,6 +64,18 @@ std::string text_report(const RunResult& r, const analysis::SharingReport& repor
   return text + analysis::text_of(report, least_misses);
 }
 
+// Why a program of several threads could not have a coherence miss; empty: it could.
+std::string why_nothing_is_shared(const RunResult& r) {
+  if (r.threads.size() < 2) return "";
+  if (r.machine->coherence == sim::Coherence::kNone)
+    return fmt::format("the caches of machine {} are not kept coherent: no line is lost to another core", r.machine->name);
+  const uint32_t core = r.threads.front().core;
+  const bool on_one = std::all_of(r.threads.begin(), r.threads.end(), [&](const auto& t) { return t.core == core && t.migrations == 0; });
+  if (!on_one) return "";
+  return fmt::format("all threads ran on one core, and lose no line to each other: {}",
+                     r.machine->cores == 1 ? fmt::format("machine {} has no other (-c l3_8core has eight)", r.machine->name) : "see --pin");
+}
+
 }  // namespace
 
 int sharing_command(const Words& words) {
@@ -76,6 +89,7 @@ int sharing_command(const Words& words) {
   SharingSink sink(model, program.family());
   RunResult result = program.into(sink, model.line_bytes(), model.cores());
   result.machine = std::move(machine);
+  if (std::string why = why_nothing_is_shared(result); !why.empty()) result.warnings.push_back(std::move(why));
   const analysis::SharingReport report =
       analysis::make_report(sink.shared_lines(), model.line_bytes(), options.top);
   const auto write = [&] {

@@ -147,6 +147,7 @@ void WakeOrder::forget(const MergeThread& thread, const std::vector<MergeThread*
     std::erase(at.early, &thread);
     for (Wake& wake : at.wakes) std::replace(wake.gone_on.begin(), wake.gone_on.end(), &thread, static_cast<const MergeThread*>(nullptr));
   }
+  std::erase_if(addresses_, [](const auto& entry) { return entry.second.early.empty() && entry.second.wakes.empty(); });
 }
 
 MergeThread* first_held(const std::vector<MergeThread*>& all) {

@@ -21,4 +21,9 @@ assert functions["add_often"]["source"].endswith("add_often.c:3") and functions[
 assert functions["add_often"]["frames"] == [{"function": "add_often", "source": functions["add_often"]["source"]}]
 for name in "contended[", "add_often add_often.c:3":
     assert name in done.stderr, done.stderr
+# Where nothing can be shared, that is said.
+for options, why in {("l3_1core",): "machine l3_1core has no other", ("l3_8core", "--pin", "0"): "see --pin"}.items():
+    text = subprocess.run([SIMRUN, "sharing", "-q", "-c", *options, "--", PROGRAM, LIBRARY], capture_output=True, text=True, timeout=100).stderr
+    assert "all threads ran on one core" in text and why in text, text
+assert "one core" not in subprocess.run([SIMRUN, "sharing", "-q", "-c", "l3_8core", "--", PROGRAM, LIBRARY], capture_output=True, text=True, timeout=100).stderr
 print("passed")
