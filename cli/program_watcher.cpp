@@ -159,8 +159,7 @@ void ProgramWatcher::add_what_is_mapped() {
     if (entry.path == "[heap]") space_.set_break(entry.start), space_.set_break(entry.end);
     if (!entry.executable || !entry.path.starts_with('/')) continue;
     const MappedModule module = module_around(maps, entry.start);
-    if (!module.path.empty() && space_.map_module(module.path, module.start, module.end, module.code_address, module.code_offset) >= 0)
-      watch_functions_at(module.code_address);
+    if (!module.path.empty()) space_.map_module(module.path, module.start, module.end, module.code_address, module.code_offset);
   }
 }
 
