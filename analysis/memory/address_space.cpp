@@ -17,7 +17,11 @@ int AddressSpace::map_module(const std::string& path, uint64_t start, uint64_t e
   const ModuleSymbols& module = *modules_[known->second];
   const auto file_address = module.problem().empty() ? module.address_of_offset(code_offset) : std::nullopt;
   if (!file_address) return -1;
-  insert(start, {end, PlaceKind::kModule, known->second, code_address - *file_address});
+  const uint64_t bias = code_address - *file_address;
+  // What the program has mapped right behind it is not its.
+  constexpr uint64_t kPage = 4096;
+  end = std::min(end, (bias + module.end_address() + kPage - 1) / kPage * kPage);
+  insert(start, {end, PlaceKind::kModule, known->second, bias});
   return static_cast<int>(known->second);
 }
 

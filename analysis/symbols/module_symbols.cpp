@@ -117,8 +117,10 @@ ModuleSymbols::ModuleSymbols(std::string path) : path_(std::move(path)), impleme
   for (size_t k = 0; k < headers; ++k) {
     GElf_Phdr header;
     if (gelf_getphdr(elf, static_cast<int>(k), &header) == nullptr) continue;
-    if (header.p_type == PT_LOAD)
+    if (header.p_type == PT_LOAD) {
       i.segments.push_back({header.p_offset, header.p_filesz, header.p_vaddr, (header.p_flags & PF_X) != 0});
+      end_address_ = std::max(end_address_, header.p_vaddr + header.p_memsz);
+    }
     if (header.p_type == PT_TLS && header.p_align != 0)
       thread_local_bytes_ = (header.p_memsz + header.p_align - 1) / header.p_align * header.p_align;
   }

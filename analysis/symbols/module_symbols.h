@@ -54,6 +54,8 @@ class ModuleSymbols {
   // File address of the code at `offset` of the file, or of the page that its mapping begins with, by its loadable
   // segments.
   std::optional<uint64_t> address_of_offset(uint64_t offset) const;
+  // Behind the last byte of its last segment, zeroed memory included; 0: it has none.
+  uint64_t end_address() const { return end_address_; }
   // Defined functions whose names are among `names`.
   std::vector<FunctionSymbol> functions(const std::vector<std::string>& names);
   // Empty when nothing is known of the address.
@@ -68,7 +70,7 @@ class ModuleSymbols {
  private:
   struct Implementation;
   std::string path_, problem_, build_id_;
-  uint64_t thread_local_bytes_ = 0;
+  uint64_t thread_local_bytes_ = 0, end_address_ = 0;
   std::unique_ptr<Implementation> implementation_;
 };
 

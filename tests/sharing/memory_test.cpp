@@ -154,6 +154,16 @@ TEST(AddressSpace, CodeThatSharesAPageOfTheFile) {
   std::filesystem::remove(path);
 }
 
+TEST(AddressSpace, WhatIsMappedBehindAModuleIsNotIts) {
+  const std::string path = made_module();
+  AddressSpace space;
+  space.map_memory(0x12000, 0x2000, 0, 0, false);
+  EXPECT_EQ(space.map_module(path, 0x10000, 0x14000, 0x11000, 0), 0);   // as /proc/PID/maps has them: anonymous memory behind
+  EXPECT_EQ(space.place(0x11ff0).kind, PlaceKind::kModule);
+  EXPECT_EQ(space.place(0x12000).kind, PlaceKind::kMapping);
+  std::filesystem::remove(path);
+}
+
 TEST(AddressSpace, CallersInALibraryThatIsUnloadedStayIts) {
   const std::string path = made_module(), other = path + ".other";
   std::filesystem::copy_file(path, other);
