@@ -29,6 +29,16 @@ class WakeOrderTest : public MergeTest {
     for (int i = 0; i < count; ++i) step(thread, t);
   }
 
+  // A does, and goes on; `sleeper` is C.
+  void wake_who_sleeps(Producer& sleeper) {
+    a_.event(Event::kThreadCreate, {2}), sleeper.start(0), b_.end();
+    sleeper.event(Event::kSyscallEnter, {SYS_futex, 1, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, 0x5000, 0});
+    sleeper.state(border::ThreadState::kInKernel);
+    settle(true);
+    step(a_, 0), wakes(a_, 1), steps(a_, 0, 9), a_.end();
+    settle(true);
+  }
+
   Producer a_{target_, 0, 1}, b_{target_, 1, 2};
 };
 
@@ -65,12 +75,7 @@ TEST_F(WakeOrderTest, EachOnceByOneCall) {
 // The host may let it run when the one that has woken it has done much more.
 TEST_F(WakeOrderTest, WhoeverWasWokenIsRunnable) {
   Producer c(target_, 2, static_cast<uint32_t>(getpid()));   // wants a processor, as /proc says
-  a_.event(Event::kThreadCreate, {2}), c.start(0), b_.end();
-  c.event(Event::kSyscallEnter, {SYS_futex, 1, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, 0x5000, 0});
-  c.state(border::ThreadState::kInKernel);
-  settle(true);
-  step(a_, 0), wakes(a_, 1), steps(a_, 0, 9), a_.end();
-  settle(true);
+  wake_who_sleeps(c);
   EXPECT_LT(order().size(), 6u) << order();
   c.event(Event::kSyscallExit, {SYS_futex, 0}), steps(c, 2, 3), c.end();
   settle(true);
@@ -80,12 +85,7 @@ TEST_F(WakeOrderTest, WhoeverWasWokenIsRunnable) {
 // Another one that has not been read as far as its wait.
 TEST_F(WakeOrderTest, WhoeverSleepsOnWasNotWoken) {
   Producer c(target_, 2, 2);   // a thread of the kernel's
-  a_.event(Event::kThreadCreate, {2}), c.start(0), b_.end();
-  c.event(Event::kSyscallEnter, {SYS_futex, 1, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, 0x5000, 0});
-  c.state(border::ThreadState::kInKernel);
-  settle(true);
-  step(a_, 0), wakes(a_, 1), steps(a_, 0, 9), a_.end();
-  settle(true);
+  wake_who_sleeps(c);
   EXPECT_EQ(order(), "AAAAAAAAAAA");
 }
 
