@@ -36,6 +36,21 @@ void put_sharing(Json& json, const sim::SharingCounts& s) {
   json["dirty_transfers"] = s.dirty_transfers;
 }
 
+void put_cost(Json& json, const Cost& cost) {
+  json["stall_cycles"] = cost.stall_cycles;
+  json["latency_cycles"] = cost.latency_cycles;
+}
+
+void put_counts(Json& json, const sim::OriginCounts& counts, const Cost& cost, const sim::MachineConfig& machine) {
+  json["fetches"] = counts.fetches;
+  json["reads"] = counts.reads;
+  json["writes"] = counts.writes;
+  json["prefetches"] = counts.prefetches;
+  json["misses_by_level"] = by_level(counts.misses, machine);
+  put_cost(json, cost);
+  put_sharing(json, counts.sharing);
+}
+
 }  // namespace
 
 std::string valid_text(const std::string& bytes) {
@@ -100,14 +115,37 @@ Json hot_instructions(const HotSpots& spots, const sim::MachineConfig& machine) 
                  {"function", valid_text(frame.function)},
                  {"source", source_of(frame)},
                  {"frames", std::move(frames)},
-                 {"module", valid_text(i.module)},
-                 {"fetches", i.counts.fetches},
-                 {"reads", i.counts.reads},
-                 {"writes", i.counts.writes},
-                 {"prefetches", i.counts.prefetches},
-                 {"misses_by_level", by_level(i.counts.misses, machine)},
-                 {"stall_cycles", i.stall_cycles}};
-    put_sharing(json, i.counts.sharing);
+                 {"module", valid_text(i.module)}};
+    put_counts(json, i.counts, i.cost, machine);
+    list.push_back(std::move(json));
+  }
+  return list;
+}
+
+Json hot_functions(const HotSpots& spots, const sim::MachineConfig& machine) {
+  Json list = Json::array();
+  for (const HotFunction& f : spots.functions) {
+    Json json = {{"process", f.process}, {"function", valid_text(f.function)}, {"module", valid_text(f.module)}};
+    put_counts(json, f.counts, f.cost, machine);
+    list.push_back(std::move(json));
+  }
+  return list;
+}
+
+Json hot_objects(const HotSpots& spots, const sim::MachineConfig& machine) {
+  Json list = Json::array();
+  for (const HotObject& o : spots.objects) {
+    Json callers = Json::array();
+    for (const std::string& caller : o.allocated_by) callers.push_back(valid_text(caller));
+    Json json = {{"process", o.process},
+                 {"object", valid_text(o.object)},
+                 {"allocated_by", std::move(callers)},
+                 {"blocks", o.counts.blocks},
+                 {"bytes", o.bytes},
+                 {"misses_by_level", by_level(o.counts.misses, machine)}};
+    put_cost(json, o.cost);
+    json["coherence_misses"] = o.counts.coherence_misses;
+    json["upgrades"] = o.counts.upgrades;
     list.push_back(std::move(json));
   }
   return list;
@@ -123,8 +161,8 @@ Json hot_lines(const HotSpots& spots, const sim::MachineConfig& machine) {
                  {"reads", l.reads},
                  {"writes", l.writes},
                  {"sharing_threads", l.threads},
-                 {"misses_by_level", by_level(l.misses, machine)},
-                 {"stall_cycles", l.stall_cycles}};
+                 {"misses_by_level", by_level(l.misses, machine)}};
+    put_cost(json, l.cost);
     put_sharing(json, l.sharing);
     list.push_back(std::move(json));
   }

@@ -16,7 +16,9 @@ std::string valid_text(const std::string& bytes);
 void put_details(nlohmann::ordered_json& json, const std::optional<sim::CacheDetails>& details);
 // The same of an interval: true and false sharing as one, `coherence`.
 void put_details_of_interval(nlohmann::ordered_json& json, const sim::CacheDetails& details);
+nlohmann::ordered_json hot_functions(const HotSpots& spots, const sim::MachineConfig& machine);
 nlohmann::ordered_json hot_instructions(const HotSpots& spots, const sim::MachineConfig& machine);
+nlohmann::ordered_json hot_objects(const HotSpots& spots, const sim::MachineConfig& machine);
 nlohmann::ordered_json hot_lines(const HotSpots& spots, const sim::MachineConfig& machine);
 
 }  // namespace simrun::cli

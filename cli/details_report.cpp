@@ -1,12 +1,15 @@
 // What --details adds to the report for people.
 #include <fmt/format.h>
 
+#include <cmath>
 #include <iterator>
+#include <numeric>
 #include <string>
 
 #include "analysis/sharing/describe_places.h"
 #include "cli/report.h"
 #include "cli/report_text.h"
+#include "sim/stats/timing.h"
 
 namespace simrun::cli {
 
@@ -56,11 +59,34 @@ std::string by_level(const Misses& misses, size_t levels) {
   return text;
 }
 
+// Of what the machine's estimate has as stalls beyond its levels 1, but for those of TLBs.
+double all_stalls(const RunResult& r) {
+  double sum = 0;
+  for (size_t core = 0; core < r.caches.cores.size(); ++core) {
+    const sim::CoreTiming t = sim::timing_of(*r.machine, r.caches.cores[core], 0);
+    sum += std::accumulate(t.stall_cycles.begin(), t.stall_cycles.end(), t.transfer_cycles + t.upgrade_cycles);
+  }
+  return sum;
+}
+
 void put_heading(Buffer& out, const RunResult& r, const char* what) {
-  put(out, "\n   {:<20}{:>16}", what, "stall cycles");
+  put(out, "\n   {:<20}{:>16}{:>8}", what, "stall cycles", "");
   for (const sim::LevelConfig& level : r.machine->levels) put(out, "{:>13}", level.name + " misses");
   put(out, "{:>10}\n", "sharing");
 }
+
+struct Rows {
+  Buffer& out;
+  size_t levels;
+  double all_stalls;
+
+  template <class Misses>
+  void put_row(const std::string& first, const Cost& cost, const Misses& misses, uint64_t sharing, const std::string& name) {
+    const std::string share = all_stalls > 0 ? fmt::format("{:.1f}%", cost.stall_cycles / all_stalls * 100) : "";
+    put(out, "   {:<20}{:>16}{:>8}{}{:>10}  {}\n", first, grouped(static_cast<uint64_t>(std::llround(cost.stall_cycles))), share,
+        by_level(misses, levels), grouped(sharing), name);
+  }
+};
 
 // The address, with the index of its process when there are several.
 std::string place_name(const RunResult& r, uint32_t process, uint64_t address) {
@@ -89,16 +115,33 @@ std::string data_name(const analysis::DataName& d) {
                           : fmt::format("{}{} {:+}", d.object, d.member, d.offset - (d.member.empty() ? 0 : d.part));
 }
 
+std::string file_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+std::string process_prefix(const RunResult& r, uint32_t process) { return r.processes.size() < 2 ? "" : fmt::format("{}:", process); }
+
+std::string object_name(const HotObject& o) {
+  std::string name = o.object;
+  for (size_t k = 1; k < o.allocated_by.size(); ++k) name += (k == 1 ? ", called by " : ", ") + o.allocated_by[k];
+  if (o.counts.blocks > 1) name += fmt::format(" ({} blocks)", grouped(o.counts.blocks));
+  return name;
+}
+
 void put_hot_spots(Buffer& out, const RunResult& r) {
-  const size_t levels = r.machine->levels.size();
+  const HotSpots& spots = *r.hot_spots;
+  Rows rows{out, r.machine->levels.size(), all_stalls(r)};
+  put_heading(out, r, "functions");
+  for (const HotFunction& f : spots.functions)
+    rows.put_row(process_prefix(r, f.process) + file_of(f.module), f.cost, f.counts.misses, f.counts.sharing.coherence_misses(),
+            f.function.empty() ? "(no symbol)" : cut_short(f.function));
   put_heading(out, r, "instructions");
-  for (const HotInstruction& i : r.hot_spots->instructions)
-    put(out, "   {:<20}{:>16}{}{:>10}  {}\n", place_name(r, i.process, i.pc), grouped(i.stall_cycles),
-        by_level(i.counts.misses, levels), grouped(i.counts.sharing.coherence_misses()), code_name(i));
+  for (const HotInstruction& i : spots.instructions)
+    rows.put_row(place_name(r, i.process, i.pc), i.cost, i.counts.misses, i.counts.sharing.coherence_misses(), code_name(i));
+  if (!spots.objects.empty()) put_heading(out, r, "objects, bytes");
+  for (const HotObject& o : spots.objects)
+    rows.put_row(process_prefix(r, o.process) + (o.bytes == 0 ? "" : grouped(o.bytes)), o.cost, o.counts.misses, o.counts.coherence_misses, object_name(o));
   put_heading(out, r, "lines");
-  for (const HotLine& l : r.hot_spots->lines)
-    put(out, "   {:<20}{:>16}{}{:>10}  {}\n", place_name(r, l.process, l.address), grouped(l.stall_cycles),
-        by_level(l.misses, levels), grouped(l.sharing.coherence_misses()), data_name(l.data));
+  for (const HotLine& l : spots.lines)
+    rows.put_row(place_name(r, l.process, l.address), l.cost, l.misses, l.sharing.coherence_misses(), data_name(l.data));
 }
 
 }  // namespace

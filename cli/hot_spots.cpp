@@ -1,7 +1,10 @@
 #include "cli/hot_spots.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
+#include <numeric>
+#include <tuple>
 #include <utility>
 
 #include "analysis/sharing/describe_places.h"
@@ -12,34 +15,24 @@ namespace simrun::cli {
 
 namespace {
 
-// What a miss of each level costs beyond what that level would have taken; 1 each when the machine has no latencies.
-std::array<uint64_t, sim::kMaxLevels> costs_of_misses(const sim::MachineConfig& machine) {
-  std::array<uint64_t, sim::kMaxLevels> costs{};
-  const auto latency = [&](size_t level) -> uint64_t {
-    if (level == machine.levels.size()) return machine.memory_latency;
-    const sim::LevelConfig& l = machine.levels[level];
-    return l.split ? l.data.latency : l.unified.latency;
-  };
-  for (size_t level = 0; level < machine.levels.size(); ++level) {
-    const uint64_t here = latency(level), next = latency(level + 1);
-    costs[level] = machine.memory_latency == 0 ? 1 : next > here ? next - here : 0;
-  }
-  return costs;
+Cost cost_of(const sim::LatencyCycles& latency, const sim::CoreConfig& core) { return {latency.stalls(core), latency.total()}; }
+
+const auto& misses_of(const HotLine& line) { return line.misses; }
+template <class Entry>
+const auto& misses_of(const Entry& entry) {
+  return entry.counts.misses;
 }
 
-template <class Misses>
-uint64_t cost(const Misses& misses, const std::array<uint64_t, sim::kMaxLevels>& costs) {
-  uint64_t sum = 0;
-  for (size_t level = 0; level < costs.size(); ++level) sum += misses[level] * costs[level];
-  return sum;
-}
-
-// The `limit` worst; of equals the one with the lower address, so that reports repeat.
-template <class T, class Address>
-void keep_worst(std::vector<T>& all, size_t limit, Address address) {
+// The `limit` worst; of equals the one with the lower address or name, so that reports repeat.
+template <class Entry, class Key>
+void keep_worst(std::vector<Entry>& all, size_t limit, Key key) {
   limit = std::min(limit, all.size());
-  std::partial_sort(all.begin(), all.begin() + static_cast<ptrdiff_t>(limit), all.end(), [&](const T& a, const T& b) {
-    return a.stall_cycles != b.stall_cycles ? a.stall_cycles > b.stall_cycles : address(a) < address(b);
+  const auto weight = [](const Entry& e) {
+    const auto& misses = misses_of(e);
+    return std::tuple(e.cost.stall_cycles, e.cost.latency_cycles, std::accumulate(misses.begin(), misses.end(), uint64_t{0}));
+  };
+  std::partial_sort(all.begin(), all.begin() + static_cast<ptrdiff_t>(limit), all.end(), [&](const Entry& a, const Entry& b) {
+    return weight(a) != weight(b) ? weight(a) > weight(b) : key(a) < key(b);
   });
   all.resize(limit);
 }
@@ -49,10 +42,18 @@ class Names {
  public:
   virtual ~Names() = default;
   virtual void name(HotInstruction& instruction) = 0;
+  // Sets module and function of the code at `pc`; its last byte, as far as that is known (else `pc`).
+  virtual uint64_t name(HotFunction& function, uint64_t pc) = 0;
   // Of a line, by its number in the model: sets the process and the address there.
   virtual void place(HotLine& line, uint64_t number) = 0;
   virtual void name(HotLine& line, uint64_t number) = 0;
 };
+
+uint64_t set_function(HotFunction& f, const std::optional<analysis::LinkedFunction>& known, uint64_t pc, uint64_t file_address) {
+  if (!known) return pc;
+  f.function = known->name;
+  return pc + (known->end - file_address) - 1;
+}
 
 class NamesOfRun final : public Names {
  public:
@@ -64,6 +65,14 @@ class NamesOfRun final : public Names {
     const analysis::Place place = space->code_place(i.pc);
     i.frames = names.code(place);
     i.module = names.module(place);
+  }
+  uint64_t name(HotFunction& f, uint64_t pc) override {
+    const analysis::AddressSpace* space = sink_.space_of(f.process);
+    const analysis::Place place = space == nullptr ? analysis::Place{} : space->code_place(pc);
+    if (place.kind != analysis::PlaceKind::kModule) return pc;
+    analysis::ModuleSymbols& module = *space->modules()[place.id];
+    f.module = module.path();
+    return set_function(f, module.function(place.offset), pc, place.offset);
   }
   void place(HotLine& line, uint64_t number) override {
     const SharingSink::LinePlace place = sink_.place_of_line(number);
@@ -88,6 +97,11 @@ class NamesOfTrace final : public Names {
     i.frames = std::move(code.frames);
     i.module = std::move(code.module);
   }
+  uint64_t name(HotFunction& f, uint64_t pc) override {
+    TraceSymbols::Function function = symbols_.function(f.process, pc);
+    f.module = std::move(function.module);
+    return set_function(f, function.linked, pc, function.address);
+  }
   void place(HotLine& line, uint64_t number) override {
     const uint64_t address = number * line_bytes_;
     if (const auto known = places_.find(number); known != places_.end()) {
@@ -105,18 +119,85 @@ class NamesOfTrace final : public Names {
   TraceSymbols& symbols_;
 };
 
+bool costs(const sim::OriginCounts& counts) {
+  const bool missed = std::any_of(counts.misses.begin(), counts.misses.end(), [](uint64_t m) { return m != 0; });
+  return missed || counts.sharing.upgrades != 0;
+}
+
 std::vector<HotInstruction> find_instructions(const sim::Hierarchy& model, Names& names, size_t limit) {
-  const auto costs = costs_of_misses(model.config());
   std::vector<HotInstruction> all;
   for (const auto& [key, counts] : model.details()->pcs())
-    if (counts.misses[0] != 0 || counts.sharing.upgrades != 0) all.push_back({key.process, key.pc, {}, {}, counts, cost(counts.misses, costs)});
+    if (costs(counts)) all.push_back({key.process, key.pc, {}, {}, counts, cost_of(counts.latency, model.config().core)});
   keep_worst(all, limit, [](const HotInstruction& i) { return std::pair(i.process, i.pc); });
   for (HotInstruction& i : all) names.name(i);
   return all;
 }
 
+std::vector<HotFunction> find_functions(const sim::Hierarchy& model, Names& names, size_t limit) {
+  std::vector<std::pair<sim::PcKey, sim::OriginCounts>> pcs;
+  for (const auto& [key, counts] : model.details()->pcs())
+    if (costs(counts)) pcs.emplace_back(key, counts);
+  std::sort(pcs.begin(), pcs.end(), [](const auto& a, const auto& b) { return std::pair(a.first.process, a.first.pc) < std::pair(b.first.process, b.first.pc); });
+  std::map<std::tuple<uint32_t, std::string, std::string>, HotFunction> functions;
+  HotFunction* function = nullptr;
+  uint64_t last = 0;  // byte of it that is known
+  for (const auto& [key, counts] : pcs) {
+    if (function == nullptr || function->process != key.process || key.pc > last) {
+      HotFunction next{key.process, {}, {}, {}, {}};
+      last = names.name(next, key.pc);
+      function = &functions.try_emplace({next.process, next.module, next.function}, std::move(next)).first->second;
+    }
+    function->counts += counts;
+  }
+  std::vector<HotFunction> all;
+  for (auto& [key, f] : functions) {
+    f.cost = cost_of(f.counts.latency, model.config().core);
+    all.push_back(std::move(f));
+  }
+  keep_worst(all, limit, [](const HotFunction& f) { return std::tie(f.process, f.module, f.function); });
+  return all;
+}
+
+std::vector<HotObject> find_objects(const SharingSink& sink, size_t limit) {
+  std::vector<const std::pair<const ObjectKey, ObjectCounts>*> bytes;
+  for (const auto& entry : sink.objects().all()) bytes.push_back(&entry);
+  const auto order = [](const ObjectKey& k) { return std::tuple(k.process, k.is_code, k.place.kind, k.place.id, k.place.offset); };
+  std::sort(bytes.begin(), bytes.end(), [&](const auto* a, const auto* b) { return order(a->first) < order(b->first); });
+  std::map<std::tuple<uint32_t, std::string, std::vector<std::string>>, HotObject> objects;
+  HotObject* object = nullptr;
+  ObjectKey first;
+  uint64_t same = 0;
+  for (const auto* entry : bytes) {
+    const ObjectKey& key = entry->first;
+    const uint64_t further = key.place.offset - first.place.offset;
+    const bool in_a_module = key.place.kind == analysis::PlaceKind::kModule && !key.is_code;
+    ObjectKey here = key;
+    here.place.offset = first.place.offset;
+    if (object == nullptr || here != first || (further != 0 && (!in_a_module || further > same))) {
+      const analysis::AddressSpace& space = *sink.space_of(key.process);
+      analysis::ObjectName name;
+      if (key.is_code)
+        name.name = "code of " + std::filesystem::path(space.modules()[key.place.id]->path()).filename().string();
+      else
+        name = analysis::PlaceNames(space).object(key.place);
+      first = key, same = name.same;
+      object = &objects.try_emplace({key.process, name.name, name.allocated_by}).first->second;
+      object->process = key.process, object->bytes = name.size;
+      object->object = std::move(name.name), object->allocated_by = std::move(name.allocated_by);
+    }
+    object->counts += entry->second;
+  }
+  std::vector<HotObject> all;
+  for (auto& [key, o] : objects) {
+    if (o.counts.blocks != 0) o.bytes = o.counts.bytes;
+    o.cost = cost_of(o.counts.latency, sink.model().config().core);
+    all.push_back(std::move(o));
+  }
+  keep_worst(all, limit, [](const HotObject& o) { return std::tie(o.process, o.object, o.allocated_by); });
+  return all;
+}
+
 std::vector<HotLine> find_lines(const sim::Hierarchy& model, Names& names, size_t limit) {
-  const auto costs = costs_of_misses(model.config());
   std::vector<HotLine> all;
   std::map<std::pair<uint32_t, uint64_t>, uint64_t> numbers;  // of lines in the model
   for (const auto& [number, record] : model.details()->lines().all()) {
@@ -128,7 +209,7 @@ std::vector<HotLine> find_lines(const sim::Hierarchy& model, Names& names, size_
     line.sharing = record.sharing;
     line.threads = record.threads.size();
     for (const sim::ThreadUse& use : record.threads) line.reads += use.reads, line.writes += use.writes;
-    line.stall_cycles = cost(record.misses, costs);
+    line.cost = cost_of(record.latency, model.config().core);
     all.push_back(std::move(line));
   }
   keep_worst(all, limit, [](const HotLine& l) { return std::pair(l.process, l.address); });
@@ -140,12 +221,13 @@ std::vector<HotLine> find_lines(const sim::Hierarchy& model, Names& names, size_
 
 HotSpots find_hot_spots(const SharingSink& sink, size_t limit) {
   NamesOfRun names(sink);
-  return {find_instructions(sink.model(), names, limit), find_lines(sink.model(), names, limit)};
+  return {find_functions(sink.model(), names, limit), find_instructions(sink.model(), names, limit), find_objects(sink, limit),
+          find_lines(sink.model(), names, limit)};
 }
 
 HotSpots find_hot_spots(const sim::Hierarchy& model, const LinePlaces& places, TraceSymbols& symbols, size_t limit) {
   NamesOfTrace names(model.line_bytes(), places, symbols);
-  return {find_instructions(model, names, limit), find_lines(model, names, limit)};
+  return {find_functions(model, names, limit), find_instructions(model, names, limit), {}, find_lines(model, names, limit)};
 }
 
 }  // namespace simrun::cli

@@ -1,4 +1,4 @@
-// The instructions and the lines that cost a machine most, with names: from a model that kept details.
+// The functions, instructions, objects and lines that cost a machine most, with names: from a model that kept details.
 #pragma once
 
 #include <array>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analysis/sharing/sharing_report.h"
+#include "cli/missed_objects.h"
 #include "sim/hierarchy.h"
 
 namespace simrun::cli {
@@ -15,13 +16,38 @@ namespace simrun::cli {
 class SharingSink;
 class TraceSymbols;
 
+// What an entry of each table costs by the machine's estimate. Without latencies both are 0.
+struct Cost {
+  double stall_cycles = 0;      // of a core's `stall_cycles`, `transfer_cycles` and `upgrade_cycles`
+  uint64_t latency_cycles = 0;  // what overlaps with work included
+};
+
+// As it was linked: what was inlined into it included.
+struct HotFunction {
+  uint32_t process = 0;
+  std::string function;  // empty: no symbol is known of the code
+  std::string module;    // its path; empty: unknown
+  sim::OriginCounts counts;
+  Cost cost;
+};
+
 struct HotInstruction {
   uint32_t process = 0;
   uint64_t pc = 0;
   std::vector<analysis::SourceFrame> frames;  // inlined functions first; empty: unknown
   std::string module;                         // its path; empty: unknown
   sim::OriginCounts counts;
-  uint64_t stall_cycles = 0;  // of the data's latencies beyond level 1, nothing hidden; without latencies: misses
+  Cost cost;
+};
+
+// A variable, all blocks with the same allocating calls, a stack, the code of a module.
+struct HotObject {
+  uint32_t process = 0;
+  std::string object;
+  std::vector<std::string> allocated_by;  // callers of the allocator, the innermost first
+  uint64_t bytes = 0;                     // of the variable, or of all blocks that missed; 0: unknown
+  ObjectCounts counts;
+  Cost cost;
 };
 
 struct HotLine {
@@ -32,11 +58,14 @@ struct HotLine {
   uint64_t threads = 0;  // that read or wrote it; none: only fetched
   std::array<uint64_t, sim::kMaxLevels> misses{};
   sim::SharingCounts sharing;
-  uint64_t stall_cycles = 0;
+  Cost cost;
 };
 
+// Each the worst first: by stalls, then latency, then misses of all levels.
 struct HotSpots {
-  std::vector<HotInstruction> instructions;  // the worst first, by stall_cycles
+  std::vector<HotFunction> functions;
+  std::vector<HotInstruction> instructions;
+  std::vector<HotObject> objects;  // none of a trace, which does not have allocations
   std::vector<HotLine> lines;
 };
 

@@ -357,7 +357,9 @@ Json json_report(const RunResult& r) {
   put_model(json, r);
   json["intervals"] = intervals(r);
   json["miss_curve"] = r.miss_curve ? miss_curve(*r.miss_curve) : Json(nullptr);
+  json["hot_functions"] = r.hot_spots && r.machine ? hot_functions(*r.hot_spots, *r.machine) : Json::array();
   json["hot_instructions"] = r.hot_spots && r.machine ? hot_instructions(*r.hot_spots, *r.machine) : Json::array();
+  json["hot_objects"] = r.hot_spots && r.machine ? hot_objects(*r.hot_spots, *r.machine) : Json::array();
   json["hot_lines"] = r.hot_spots && r.machine ? hot_lines(*r.hot_spots, *r.machine) : Json::array();
   json["sweep"] = sweep(r);
   json["engine"] = engine(r.engine);

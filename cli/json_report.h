@@ -8,7 +8,7 @@
 namespace simrun::cli {
 
 // Raised when a key goes or changes its meaning; added keys do not count.
-inline constexpr const char* kResultsSchema = "simrun-results-1";
+inline constexpr const char* kResultsSchema = "simrun-results-2";
 
 nlohmann::ordered_json json_report(const RunResult& result);
 

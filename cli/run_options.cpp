@@ -79,7 +79,7 @@ void add_model_options(CLI::App& run, RunOptions& o) {
                "Also misses by class (compulsory, capacity, conflict, true and false sharing), lifetimes of lines, reuse "
                "distances, and which instructions and lines miss most (slow)")
       ->group("Model");
-  run.add_option("-n,--top", o.top, "With --details: instructions and lines to name")
+  run.add_option("-n,--top", o.top, "With --details: functions, instructions, objects and lines to name")
       ->transform(whole_number(0, 1u << 20))
       ->type_name("N")
       ->capture_default_str()

@@ -19,6 +19,12 @@ uint32_t SharingSink::start_thread(const channel::ThreadReport& thread) {
   return references_.start_thread(thread);
 }
 
+void SharingSink::Majority::vote(const analysis::Place& p) {
+  const bool same = p.kind == place.kind && p.id == place.id && (p.kind != analysis::PlaceKind::kModule || p.offset == place.offset);
+  if (votes == 0) place = p;
+  votes = same || votes == 0 ? votes + 1 : votes - 1;
+}
+
 // What it is now: by the end of the run the block may be freed.
 void SharingSink::new_site(const sim::LineRecord& line, uint32_t site) {
   std::vector<SitePlaces>& places = places_[line.line];
@@ -26,23 +32,30 @@ void SharingSink::new_site(const sim::LineRecord& line, uint32_t site) {
   const sim::Site& s = line.sites[site];
   const analysis::AddressSpace& of = space(s.origin.thread);
   const uint64_t address = references_.address_of(line.line * model_.line_bytes());
-  places[site] = {address, of.code_place(s.origin.pc), of.place(address + s.offset)};
+  places[site] = {address, of.code_place(s.origin.pc), {of.place(address + s.offset)}};
 }
 
-// What it is now: by the end of the run its block may be freed. The first miss may be the allocator's own, so once
-// more.
-void SharingSink::missed(const sim::LineRecord& line, uint32_t offset) {
-  if (line.misses[0] != 1 && line.misses[0] != 4) return;
-  LinePlace place{references_.process_now(), references_.address_of(line.line * model_.line_bytes()), {}};
-  const analysis::AddressSpace* const of = space_of(place.process);
+// What it is now: by the end of the run its block may be freed, and others be there.
+void SharingSink::missed(const sim::Miss& miss) {
+  const uint64_t number = miss.line.line;
+  const uint32_t process = references_.process_now();
+  const uint64_t address = references_.address_of(number * model_.line_bytes());
+  const analysis::AddressSpace* const of = space_of(process);
   if (of == nullptr) return;
-  place.place = of->place(place.address + offset);
-  line_places_[line.line] = place;
+  const analysis::Place place = of->place(address + miss.offset);
+  MissedLine& line = missed_lines_[number];
+  line.process = process, line.address = address;
+  line.place.vote(place);
+  objects_.add(process, *of, place, miss);
+  if ((!miss.is_coherence_miss && !miss.is_upgrade) || miss.site == sim::LineTable::kNoSite) return;
+  std::vector<SitePlaces>& places = places_[number];
+  if (miss.site < places.size()) places[miss.site].data.vote(place);
 }
 
 SharingSink::LinePlace SharingSink::place_of_line(uint64_t line) const {
-  const auto known = line_places_.find(line);
-  return known != line_places_.end() ? known->second : LinePlace{0, line * model_.line_bytes(), {}};
+  const auto known = missed_lines_.find(line);
+  if (known == missed_lines_.end()) return {0, line * model_.line_bytes(), {}};
+  return {known->second.process, known->second.address, known->second.place.place};
 }
 
 // Cycles beyond a hit in level 1 until the cache that all threads of the line have in common answers, or memory.
@@ -84,7 +97,7 @@ std::vector<analysis::SharedLine> SharingSink::shared_lines() const {
       use.bytes = site.bytes;
       if (places != places_.end() && i < places->second.size()) {
         use.code = places->second[i].code;
-        use.data = places->second[i].data;
+        use.data = places->second[i].data.place;
       }
       (sim::is_write(site.kind) ? use.writes : use.reads) = site.references;
       if (site.kind == sim::Access::kReadModifyWrite) use.reads = site.references;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analysis/sharing/shared_line.h"
+#include "cli/missed_objects.h"
 #include "cli/model_sink.h"
 #include "cli/program_watcher.h"
 #include "cli/run_result.h"
@@ -64,23 +65,37 @@ class SharingSink final : private sim::SiteObserver {
   const analysis::AddressSpace* space_of(uint32_t process) const {
     return process < watchers_.size() && watchers_[process] != nullptr ? &watchers_[process]->space() : nullptr;
   }
-  // Of a line, by its number in the model: where it was, and what the byte belonged to that was referenced, when it missed the first times.
+  // Of a line, by its number in the model: where it was, and what the bytes belonged to that most of its misses were on.
   struct LinePlace {
     uint32_t process = 0;
     uint64_t address = 0;  // of the line, as that process has it
     analysis::Place place;
   };
   LinePlace place_of_line(uint64_t line) const;
+  const MissedObjects& objects() const { return objects_; }
 
  private:
+  // Of places that come one after the other, the one that more than half of them were of, if there is one (Boyer and
+  // Moore, MJRTY, 1981).
+  struct Majority {
+    analysis::Place place;
+    uint64_t votes = 0;
+    void vote(const analysis::Place& p);
+  };
   struct SitePlaces {
     uint64_t line_address = 0;  // as its process has it
-    analysis::Place code, data;
+    analysis::Place code;
+    Majority data;
+  };
+  struct MissedLine {
+    uint32_t process = 0;
+    uint64_t address = 0;
+    Majority place;
   };
   ProgramWatcher& watcher(uint32_t thread) { return *watchers_[processes_[thread]]; }
   const analysis::AddressSpace& space(uint32_t thread) const { return watchers_[processes_[thread]]->space(); }
   void new_site(const sim::LineRecord& line, uint32_t site) override;
-  void missed(const sim::LineRecord& line, uint32_t offset) override;
+  void missed(const sim::Miss& miss) override;
   uint64_t transfer_cycles(const sim::LineRecord& line) const;
 
   sim::Hierarchy& model_;
@@ -90,7 +105,8 @@ class SharingSink final : private sim::SiteObserver {
   std::vector<std::unique_ptr<ProgramWatcher>> watchers_;         // by process
   std::vector<uint32_t> processes_;                               // by thread
   std::unordered_map<uint64_t, std::vector<SitePlaces>> places_;  // by line, then by site
-  std::unordered_map<uint64_t, LinePlace> line_places_;           // by line, of those that missed
+  std::unordered_map<uint64_t, MissedLine> missed_lines_;         // by line
+  MissedObjects objects_;
 };
 
 }  // namespace simrun::cli

@@ -123,7 +123,7 @@ SimOptions parse(const Words& words) {
       "Also misses by class, lifetimes of lines, reuse distances, and which instructions and lines miss\n"
       "most (slow)");
   line.app()
-      .add_option("-n,--top", o.top, "With --details: instructions and lines to name")
+      .add_option("-n,--top", o.top, "With --details: functions, instructions and lines to name")
       ->transform(whole_number(0, 1u << 20))
       ->type_name("N")
       ->capture_default_str();
@@ -177,8 +177,9 @@ class PlacesOfLines final : public sim::SiteObserver {
   PlacesOfLines(const DetailedModelSink& sink, uint32_t line_bytes, LinePlaces& places)
       : sink_(sink), line_bytes_(line_bytes), places_(places) {}
   void new_site(const sim::LineRecord&, uint32_t) override {}
-  void missed(const sim::LineRecord& line, uint32_t /*offset*/) override {
-    if (line.misses[0] == 1) places_.try_emplace(line.line, sink_.process_now(), sink_.address_of(line.line * line_bytes_));
+  void missed(const sim::Miss& miss) override {
+    const uint64_t line = miss.line.line;
+    if (miss.line.misses[0] <= 1) places_.try_emplace(line, sink_.process_now(), sink_.address_of(line * line_bytes_));
   }
 
  private:

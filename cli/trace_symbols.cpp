@@ -17,13 +17,27 @@ analysis::ModuleSymbols* TraceSymbols::symbols_of(const traces::Module& module) 
   return symbols->problem().empty() && is_the_file ? symbols.get() : nullptr;
 }
 
+TraceSymbols::Place TraceSymbols::place(uint32_t process, uint64_t pc) {
+  Place place;
+  place.module = trace_.module_of(process, pc);
+  if (place.module == nullptr || !place.module->path.starts_with("/")) return place;
+  place.symbols = symbols_of(*place.module);
+  if (place.symbols != nullptr)
+    place.address = place.symbols->address_of_offset(pc - place.module->start + place.module->file_offset);
+  return place;
+}
+
 TraceSymbols::Code TraceSymbols::code(uint32_t process, uint64_t pc) {
-  const traces::Module* const module = trace_.module_of(process, pc);
-  if (module == nullptr) return {};
-  analysis::ModuleSymbols* const symbols = module->path.starts_with("/") ? symbols_of(*module) : nullptr;
-  if (symbols == nullptr) return {{}, module->path};
-  const auto address = symbols->address_of_offset(pc - module->start + module->file_offset);
-  return {address ? symbols->frames(*address) : std::vector<analysis::SourceFrame>{}, module->path};
+  const Place p = place(process, pc);
+  if (p.module == nullptr) return {};
+  return {p.address ? p.symbols->frames(*p.address) : std::vector<analysis::SourceFrame>{}, p.module->path};
+}
+
+TraceSymbols::Function TraceSymbols::function(uint32_t process, uint64_t pc) {
+  const Place p = place(process, pc);
+  if (p.module == nullptr) return {};
+  if (!p.address) return {std::nullopt, p.module->path, 0};
+  return {p.symbols->function(*p.address), p.module->path, *p.address};
 }
 
 std::string TraceSymbols::find(uint32_t process, uint64_t pc) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,8 +26,20 @@ class TraceSymbols {
   };
   // The same in parts.
   Code code(uint32_t process, uint64_t pc);
+  struct Function {
+    std::optional<analysis::LinkedFunction> linked;
+    std::string module;    // its path; empty: none
+    uint64_t address = 0;  // of `pc`, as the module's file has it
+  };
+  Function function(uint32_t process, uint64_t pc);
 
  private:
+  struct Place {
+    const traces::Module* module = nullptr;           // null: none
+    analysis::ModuleSymbols* symbols = nullptr;       // null: its file is not there any more
+    std::optional<uint64_t> address;                  // in the file
+  };
+  Place place(uint32_t process, uint64_t pc);
   analysis::ModuleSymbols* symbols_of(const traces::Module& module);
   std::string find(uint32_t process, uint64_t pc);
 

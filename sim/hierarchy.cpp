@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/user_error.h"
 #include "sim/build/validate_machine.h"
+#include "sim/stats/timing.h"
 
 namespace simrun::sim {
 
@@ -95,7 +96,11 @@ void Hierarchy::access_8_ways(Port& port, uint32_t core, Access kind, uint64_t l
 
 [[gnu::noinline]] void Hierarchy::first_write(Port& port, uint32_t core, Access kind, Slot slot) {
   if (prefetches_) tree_.set_clock(clock_of(core));
-  if (tree_.write_hit(port.node, slot, core, kind)) ++port.upgrades[tree_.permission_level()];
+  if (tree_.write_hit(port.node, slot, core, kind)) {
+    ++port.upgrades[tree_.permission_level()];
+    if (details_ != nullptr) [[unlikely]]
+      details_->permitted(tree_.permission_level());
+  }
   if (prefetches_ && port.way != Way::kThrough) prefetch();
 }
 
@@ -210,6 +215,8 @@ void Hierarchy::access_by_policy(Port& port, uint32_t core, Access kind, uint64_
   ++port.served[service.level][index(kind)];
   if (service.supplier != kMemory) [[unlikely]]
     count_transfer(port, core, kind);
+  if (details_ != nullptr) [[unlikely]]
+    details_->answered(service.level, service.supplier != kMemory);
   if (prefetches_ && port.way != Way::kThrough) [[unlikely]]
     prefetch();
 }
@@ -272,7 +279,13 @@ void Hierarchy::keep_details() {
   std::vector<std::vector<uint32_t>> paths(ports_.size());
   for (size_t port = 0; port < ports_.size(); ++port)
     for (NodeId id = ports_[port].node; id != kMemory; id = tree_.node(id).parent) paths[port].push_back(id);
-  details_ = std::make_unique<Details>(line_bytes(), std::move(caches), std::move(paths), config_.coherence != Coherence::kNone);
+  AnswerLatencies latencies;
+  for (size_t level = 0; level <= config_.levels.size(); ++level) {
+    latencies.fetches[level] = latency_of(config_, level, Side::kInstruction);
+    latencies.data[level] = latency_of(config_, level, Side::kData);
+  }
+  latencies.transfer = config_.transfer_latency;
+  details_ = std::make_unique<Details>(line_bytes(), std::move(caches), std::move(paths), config_.coherence != Coherence::kNone, latencies);
   tree_.tell(details_.get());
   choose_lru();
 }

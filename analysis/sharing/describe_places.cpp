@@ -96,11 +96,15 @@ std::vector<std::string> PlaceNames::callers(uint32_t site, bool from_program) {
   return list;
 }
 
+std::vector<std::string> PlaceNames::callers(uint32_t site) {
+  std::vector<std::string> own = callers(site, true);
+  return own.empty() ? callers(site, false) : own;
+}
+
 DataName PlaceNames::block(const Place& place) {
   DataName name;
   const Block& b = space_.block(place);
-  name.allocated_by = callers(b.site, true);
-  if (name.allocated_by.empty()) name.allocated_by = callers(b.site, false);
+  name.allocated_by = callers(b.site);
   const char* what = place.kind == PlaceKind::kHeap ? "heap block" : "mapping";
   const char* how = place.kind == PlaceKind::kHeap ? "allocated" : "mapped";
   name.object = fmt::format(
@@ -109,6 +113,44 @@ DataName PlaceNames::block(const Place& place) {
   name.offset = name.part = static_cast<int64_t>(place.offset);
   name.size = b.bytes;
   name.block = place.id;
+  return name;
+}
+
+ObjectName PlaceNames::object(const Place& place) {
+  ObjectName name;
+  constexpr size_t kCallers = 3;  // enough to see past a program's own wrappers of the allocator
+  const bool is_heap = place.kind == PlaceKind::kHeap;
+  const auto set = [&](const VariablePlace& v, const char* what) {
+    name.name = what + v.name;
+    name.size = v.size;
+    name.same = v.size > v.offset ? v.size - v.offset - 1 : 0;
+  };
+  switch (place.kind) {
+    case PlaceKind::kModule:
+      if (const auto v = space_.modules()[place.id]->variable(place.offset))
+        set(*v, "");
+      else
+        name.name = "data of " + file_name(space_.modules()[place.id]->path());
+      break;
+    case PlaceKind::kHeap:
+    case PlaceKind::kMapping:
+      name.allocated_by = callers(space_.block(place).site);
+      if (name.allocated_by.size() > kCallers) name.allocated_by.resize(kCallers);
+      name.name = fmt::format("{} {}", is_heap ? "heap blocks allocated" : "mappings made",
+                              name.allocated_by.empty() ? "by unknown code" : "at " + name.allocated_by.front());
+      break;
+    case PlaceKind::kThread:
+      name.name = "thread-local memory";
+      if (!space_.modules().empty() && place.offset <= space_.modules()[0]->thread_local_bytes())
+        if (const auto v = space_.modules()[0]->thread_local_variable(space_.modules()[0]->thread_local_bytes() - place.offset))
+          set(*v, "thread-local ");
+      break;
+    case PlaceKind::kStack:
+    case PlaceKind::kBreak:
+    case PlaceKind::kUnknown:
+      name.name = data(place).object;
+      break;
+  }
   return name;
 }
 

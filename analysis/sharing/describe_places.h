@@ -11,17 +11,28 @@ bool is_of_a_library(const std::string& file);
 // Of an instruction, innermost first and not empty: the innermost that is not such, else the first.
 const SourceFrame& own_frame(const std::vector<SourceFrame>& frames);
 
+// What places are counted together as.
+struct ObjectName {
+  std::string name;                       // "grid", "heap blocks allocated at make (list.c:12)", "stack of thread 1"
+  std::vector<std::string> allocated_by;  // callers of the allocator, the innermost first
+  uint64_t size = 0;                      // of a variable, 0: unknown, or no variable
+  uint64_t same = 0;                      // so many bytes behind the place have this name too
+};
+
 class PlaceNames {
  public:
   explicit PlaceNames(const AddressSpace& space) : space_(space) {}
 
   DataName data(const Place& place);
+  // Blocks by who allocated them (three callers), thread-local variables of all threads as one.
+  ObjectName object(const Place& place);
   std::vector<SourceFrame> code(const Place& place);
   std::string module(const Place& place) const;
 
  private:
   DataName variable(const Place& place);
   DataName block(const Place& place);
+  std::vector<std::string> callers(uint32_t site);
   std::vector<std::string> callers(uint32_t site, bool from_program);
 
   const AddressSpace& space_;

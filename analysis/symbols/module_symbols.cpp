@@ -16,6 +16,7 @@
 #define HAVE_DECL_BASENAME 1  // libiberty declares its own otherwise
 #include <libiberty/demangle.h>
 
+#include "analysis/symbols/symbol_ranges.h"
 #include "analysis/symbols/units.h"
 #include "analysis/symbols/variables.h"
 
@@ -74,8 +75,9 @@ struct ModuleSymbols::Implementation {
     bool executable;
   };
   std::vector<Segment> segments;
-  std::unique_ptr<Units> units;          // made when first asked
-  std::unique_ptr<Variables> variables;  // likewise
+  std::unique_ptr<SymbolRanges> functions, objects;  // made when first asked, as all below
+  std::unique_ptr<Units> units;
+  std::unique_ptr<Variables> variables;
 
   ~Implementation() {
     variables.reset();
@@ -84,6 +86,14 @@ struct ModuleSymbols::Implementation {
   const Unit* unit_at(uint64_t address) {
     if (!units) units = std::make_unique<Units>(module);
     return units->at(address);
+  }
+  const SymbolRanges& all_objects() {
+    if (!objects) objects = std::make_unique<SymbolRanges>(module, std::initializer_list<int>{STT_OBJECT});
+    return *objects;
+  }
+  const SymbolRanges& all_functions() {
+    if (!functions) functions = std::make_unique<SymbolRanges>(module, std::initializer_list<int>{STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE});
+    return *functions;
   }
   Variables& all_variables() {
     if (!variables) variables = std::make_unique<Variables>(module);
@@ -188,30 +198,28 @@ std::vector<SourceFrame> ModuleSymbols::frames(uint64_t address) {
     set_call_site(&calls.back(), next);
   }
   if (!frames.empty()) return frames;
-  GElf_Off offset = 0;
-  GElf_Sym symbol;
-  const char* name =
-      dwfl_module_addrinfo(implementation_->module, address, &offset, &symbol, nullptr, nullptr, nullptr);
-  // Hand-written code has symbols without a size; a symbol far below says nothing.
-  constexpr GElf_Off kFarthest = 4096;
-  if (name != nullptr && offset >= (symbol.st_size != 0 ? symbol.st_size : kFarthest)) name = nullptr;
-  if (name == nullptr && innermost.file.empty()) return {};
-  innermost.function = name == nullptr ? "" : demangle(name);
+  const SymbolRanges::Range* const symbol = implementation_->all_functions().at(address);
+  if (symbol == nullptr && innermost.file.empty()) return {};
+  innermost.function = symbol == nullptr ? "" : demangle(symbol->name);
   return {innermost};
+}
+
+std::optional<LinkedFunction> ModuleSymbols::function(uint64_t address) {
+  if (!problem_.empty()) return std::nullopt;
+  const SymbolRanges::Range* const range = implementation_->all_functions().at(address);
+  if (range == nullptr) return std::nullopt;
+  return LinkedFunction{demangle(range->name), range->end};
 }
 
 std::optional<VariablePlace> ModuleSymbols::variable(uint64_t address) {
   if (!problem_.empty()) return std::nullopt;
   if (auto place = implementation_->all_variables().at_address(address)) return place;
-  GElf_Off offset = 0;
-  GElf_Sym symbol;
-  const char* name =
-      dwfl_module_addrinfo(implementation_->module, address, &offset, &symbol, nullptr, nullptr, nullptr);
-  if (name == nullptr || GELF_ST_TYPE(symbol.st_info) != STT_OBJECT || offset >= symbol.st_size) return std::nullopt;
+  const SymbolRanges::Range* const range = implementation_->all_objects().at(address);
+  if (range == nullptr) return std::nullopt;
   VariablePlace place;
-  place.name = demangle(name);
-  place.offset = offset;
-  place.size = symbol.st_size;
+  place.name = demangle(range->name);
+  place.offset = address - range->start;
+  place.size = range->end - range->start;
   return place;
 }
 

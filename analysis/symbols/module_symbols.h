@@ -37,6 +37,12 @@ struct FunctionSymbol {
   uint64_t address;
 };
 
+// A function as it was linked, what was inlined into it included.
+struct LinkedFunction {
+  std::string name;  // demangled
+  uint64_t end;      // address behind it
+};
+
 class ModuleSymbols {
  public:
   explicit ModuleSymbols(std::string path);
@@ -60,6 +66,8 @@ class ModuleSymbols {
   std::vector<FunctionSymbol> functions(const std::vector<std::string>& names);
   // Empty when nothing is known of the address.
   std::vector<SourceFrame> frames(uint64_t address);
+  // By the symbol table alone.
+  std::optional<LinkedFunction> function(uint64_t address);
   std::optional<VariablePlace> variable(uint64_t address);
   // `offset` from the start of the module's thread-local block.
   std::optional<VariablePlace> thread_local_variable(uint64_t offset);

@@ -21,8 +21,17 @@ void count_kind(OriginCounts& counts, Access kind) {
 
 }  // namespace
 
-Details::Details(uint32_t line_bytes, std::vector<CacheFacts> caches, std::vector<std::vector<uint32_t>> paths, bool is_coherent)
-    : line_bytes_(line_bytes), is_coherent_(is_coherent), paths_(std::move(paths)), recent_lines_(kRecent), recent_pcs_(kRecent) {
+OriginCounts& OriginCounts::operator+=(const OriginCounts& o) {
+  fetches += o.fetches, reads += o.reads, writes += o.writes, prefetches += o.prefetches;
+  for (size_t level = 0; level < misses.size(); ++level) misses[level] += o.misses[level];
+  latency += o.latency;
+  sharing += o.sharing;
+  return *this;
+}
+
+Details::Details(uint32_t line_bytes, std::vector<CacheFacts> caches, std::vector<std::vector<uint32_t>> paths, bool is_coherent,
+                 const AnswerLatencies& latencies)
+    : line_bytes_(line_bytes), is_coherent_(is_coherent), latencies_(latencies), paths_(std::move(paths)), recent_lines_(kRecent), recent_pcs_(kRecent) {
   for (const CacheFacts& facts : caches) {
     CHECK(facts.level < kMaxLevels);
     caches_.push_back({facts, {}, {}});
@@ -71,7 +80,8 @@ void Details::begin(uint32_t core, Access kind, uint64_t line, uint32_t offset, 
   port_ = 2 * core + (kind != Access::kFetch);
   kind_ = kind, line_ = line, offset_ = offset, bytes_ = bytes, origin_ = origin;
   reached_count_ = 0;
-  upgraded_ = supplied_modified_ = false;
+  upgraded_ = supplied_modified_ = is_coherence_miss_ = false;
+  missed_ = {}, latency_ = {};
   ++now_;
 }
 
@@ -105,6 +115,18 @@ void Details::end() {
       if (view.is_pending) become_true(state, view);
     }
   }
+  take_costs(state);
+}
+
+void Details::take_costs(Line& state) {
+  if (latency_ != LatencyCycles{}) {
+    pc_->latency += latency_;
+    threads_[origin_.thread].latency += latency_;
+    state.record->latency += latency_;
+  }
+  const bool missed = missed_ != decltype(missed_){};
+  if (site_observer_ != nullptr && (missed || upgraded_))
+    site_observer_->missed({*state.record, offset_, place_.site, kind_, missed_, is_coherence_miss_, upgraded_, latency_});
   if (!upgraded_ && !supplied_modified_) return;
   View self;
   self.thread = origin_.thread, self.use = place_.thread, self.site = place_.site, self.pc = pc_;
@@ -143,11 +165,12 @@ void Details::take_request(Line& state, const Reached& reached) {
   ++pc_->misses[cache.facts.level];
   ++threads_[origin_.thread].misses[cache.facts.level];
   ++state.record->misses[cache.facts.level];
-  if (site_observer_ != nullptr && cache.facts.level == 0) site_observer_->missed(*state.record, offset_);
+  missed_[cache.facts.level] = true;
   take_miss(view, cache, reached.by_children, distance);
   if (!view.is_pending) {
     view.foreign = {};  // whatever the reason of this miss, it brought everything up to date
   } else if (cache.facts.level == 0) {
+    is_coherence_miss_ = true;
     for_each_counter(state, view, [](SharingCounts& counts) { ++counts.false_sharing; });
   }
 }
@@ -229,12 +252,13 @@ void Details::removed(uint32_t cache, uint64_t line, Loss why) {
   lose(view, why);
   if (why != Loss::kEvicted && why != Loss::kMoved) lose_in_parents(state, cache, why);
   LifetimeStatistics& l = caches_[cache].counts.lifetimes;
+  const uint32_t hits = view.hits + (why == Loss::kMoved);  // the request that takes it along is counted when it is gone
   ++l.lines;
-  l.unused += view.hits == 0;
+  l.unused += hits == 0;
   l.references += now_ - view.filled_at;
-  l.hits += view.hits;
+  l.hits += hits;
   l.by_lifetime.add(now_ - view.filled_at);
-  l.by_hits.add(view.hits);
+  l.by_hits.add(hits);
 }
 
 }  // namespace simrun::sim

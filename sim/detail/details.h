@@ -24,7 +24,9 @@ namespace simrun::sim {
 struct OriginCounts {
   uint64_t fetches = 0, reads = 0, writes = 0, prefetches = 0;  // lines referenced
   std::array<uint64_t, kMaxLevels> misses{};                    // by level, from level 1
+  LatencyCycles latency;
   SharingCounts sharing;
+  OriginCounts& operator+=(const OriginCounts& o);
   bool operator==(const OriginCounts&) const = default;
 };
 
@@ -51,11 +53,18 @@ struct CacheFacts {
   static constexpr uint32_t kNoCache = ~0u;
 };
 
+// Cycles from a core's request to the answer of each level, the last: memory.
+struct AnswerLatencies {
+  std::array<uint32_t, kMaxLevels + 1> fetches{}, data{};
+  uint32_t transfer = 0;  // more, when another cache hands the line over
+};
+
 class Details {
  public:
   // `paths[2 * core + is_data]`: the caches that a reference of a core goes through, from level 1 on.
   // `is_coherent`: what a core writes leaves the caches that are not behind it.
-  Details(uint32_t line_bytes, std::vector<CacheFacts> caches, std::vector<std::vector<uint32_t>> paths, bool is_coherent);
+  Details(uint32_t line_bytes, std::vector<CacheFacts> caches, std::vector<std::vector<uint32_t>> paths, bool is_coherent,
+          const AnswerLatencies& latencies);
 
   const LineTable& lines() const { return lines_; }
   // Null: nobody. It must outlive this.
@@ -75,6 +84,12 @@ class Details {
   void supplied_by_children() { reached_[reached_count_ - 1].by_children = true; }
   void filled(uint32_t cache, uint64_t line);
   void removed(uint32_t cache, uint64_t line, Loss why);
+  // Level 1 did not have what was asked for; `level` (from 0; behind the last: memory) did, or found another cache that did.
+  void answered(uint32_t level, bool handed_over) {
+    latency_.add(kind_, (kind_ == Access::kFetch ? latencies_.fetches : latencies_.data)[level] + (handed_over ? latencies_.transfer : 0));
+  }
+  // `level` had the permission that level 1 did not have.
+  void permitted(uint32_t level) { latency_.add(kind_, latencies_.data[level]); }
   void upgraded(uint32_t cache) { upgraded_ |= caches_[cache].facts.level == 0; }
   void supplied_modified() { supplied_modified_ = true; }
   void end();
@@ -139,6 +154,7 @@ class Details {
   }
   View& add_view(Line& state, uint32_t cache);
   void take_request(Line& state, const Reached& reached);
+  void take_costs(Line& state);
   void take_miss(View& view, CacheState& cache, bool by_children, uint64_t distance);
   void lose(View& view, Loss why);
   void take_out_of_stack(View& view);
@@ -149,6 +165,7 @@ class Details {
 
   uint32_t line_bytes_;
   bool is_coherent_;
+  AnswerLatencies latencies_;
   std::vector<CacheState> caches_;
   std::vector<std::vector<uint32_t>> paths_;
   LineTable lines_;
@@ -169,7 +186,9 @@ class Details {
   ByteMask mask_;
   OriginCounts* pc_ = nullptr;
   LineTable::Place place_{};
-  bool upgraded_ = false, supplied_modified_ = false;
+  bool upgraded_ = false, supplied_modified_ = false, is_coherence_miss_ = false;
+  std::array<bool, kMaxLevels> missed_{};
+  LatencyCycles latency_;
   std::array<Reached, kMaxLevels> reached_{};
   uint32_t reached_count_ = 0;
 };

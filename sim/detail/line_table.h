@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "sim/detail/byte_mask.h"
+#include "sim/detail/latency_cycles.h"
 #include "sim/detail/origin.h"
 #include "sim/vocabulary.h"
 
@@ -28,6 +29,11 @@ struct SharingCounts {
   uint64_t dirty_transfers = 0;  // references that another cache's modified data answered (HITM)
 
   uint64_t coherence_misses() const { return true_sharing + false_sharing; }
+  SharingCounts& operator+=(const SharingCounts& o) {
+    true_sharing += o.true_sharing, false_sharing += o.false_sharing;
+    upgrades += o.upgrades, dirty_transfers += o.dirty_transfers;
+    return *this;
+  }
   bool operator==(const SharingCounts&) const = default;
 };
 
@@ -53,16 +59,28 @@ struct LineRecord {
   uint64_t line = kNoLine;
   SharingCounts sharing;
   std::array<uint64_t, kMaxLevels> misses{};  // by level, from level 1; prefetches of caches are not counted
+  LatencyCycles latency;
   std::vector<ThreadUse> threads;
   std::vector<Site> sites;
 };
 
-// Is told of each new site when it is made: what its addresses belong to may be another thing later.
+// One access of a line that missed somewhere or had to ask for permission to write, counted in the line's record.
+struct Miss {
+  const LineRecord& line;
+  uint32_t offset;                          // of its first byte in the line
+  uint32_t site;                            // LineTable::kNoSite: none
+  Access kind;
+  std::array<bool, kMaxLevels> misses;      // by level, from level 1
+  bool is_coherence_miss;                   // in level 1
+  bool is_upgrade;                          // likewise
+  LatencyCycles latency;
+};
+
+// Is told of each new site and of each miss as it happens: what the addresses belong to may be another thing later.
 class SiteObserver {
  public:
   virtual void new_site(const LineRecord& line, uint32_t site) = 0;
-  // A reference to the line, at that offset in it, missed in level 1, and is counted in the record.
-  virtual void missed(const LineRecord& /*line*/, uint32_t /*offset*/) {}
+  virtual void missed(const Miss&) {}
 
  protected:
   ~SiteObserver() = default;

@@ -8,16 +8,15 @@ namespace {
 
 double times(uint64_t count, double factor) { return static_cast<double>(count) * factor; }
 
-// Cycles from the request to data from `level` (size of the levels: memory).
-double latency_of(const MachineConfig& machine, size_t level, Side side) {
+double quotient(double part, uint64_t whole) { return whole == 0 ? 0 : part / static_cast<double>(whole); }
+
+}  // namespace
+
+uint32_t latency_of(const MachineConfig& machine, size_t level, Side side) {
   if (level == machine.levels.size()) return machine.memory_latency;
   const LevelConfig& l = machine.levels[level];
   return !l.split ? l.unified.latency : side == Side::kInstruction ? l.instruction.latency : l.data.latency;
 }
-
-double quotient(double part, uint64_t whole) { return whole == 0 ? 0 : part / static_cast<double>(whole); }
-
-}  // namespace
 
 CoreTiming timing_of(const MachineConfig& machine, const CoreStatistics& core, uint64_t instructions) {
   const CoreConfig& c = machine.core;

@@ -22,6 +22,9 @@ struct CoreTiming {
   double upgrade_cycles = 0;         // stalls: writes that asked for permission
 };
 
+// Cycles from a core's request to data from `level` (from 0; the number of levels: memory).
+uint32_t latency_of(const MachineConfig& machine, size_t level, Side side);
+
 CoreTiming timing_of(const MachineConfig& machine, const CoreStatistics& core, uint64_t instructions);
 
 }  // namespace simrun::sim

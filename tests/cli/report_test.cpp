@@ -55,7 +55,10 @@ RunResult result_of_a_run() {
   series.take(2'000'000, r.caches);
   r.intervals = series.intervals();
   HotSpots spots;
-  spots.instructions.push_back({0, 0x400000, {{"spin", "a/b.c", 12}}, "/bin/x", {}, 77});
+  spots.instructions.push_back({0, 0x400000, {{"spin", "a/b.c", 12}}, "/bin/x", {}, {2.5, 77}});
+  spots.functions.push_back({0, "spin_twice", "/bin/x", {}, {2.5, 77}});
+  spots.objects.push_back({0, "heap blocks allocated at make (list.c:7)", {"make (list.c:7)", "main (list.c:9)"}, 4096, {}, {1, 40}});
+  spots.objects[0].counts.blocks = 3;
   spots.lines.push_back({});
   spots.lines[0].data.object = "counter";
   r.hot_spots = spots;
@@ -89,11 +92,18 @@ TEST(JsonReport, Details) {
   EXPECT_EQ(level1.at("caches").at(1).at("miss_classes").at("true_sharing"), 9);
   EXPECT_EQ(json.at("intervals").at(0).at("levels").at("L1D").at("miss_classes").at("coherence"), 18);
   EXPECT_EQ(json.at("hot_instructions").at(0).at("source"), "a/b.c:12");
+  EXPECT_EQ(json.at("hot_instructions").at(0).at("stall_cycles"), 2.5);
+  EXPECT_EQ(json.at("hot_functions").at(0).at("function"), "spin_twice");
+  EXPECT_EQ(json.at("hot_functions").at(0).at("latency_cycles"), 77);
+  EXPECT_EQ(json.at("hot_objects").at(0).at("blocks"), 3);
+  EXPECT_EQ(json.at("hot_objects").at(0).at("allocated_by").at(1), "main (list.c:9)");
   EXPECT_EQ(json.at("hot_lines").at(0).at("misses_by_level").at("L2"), 0);
   const std::string text = text_report(result_of_a_run());
   EXPECT_NE(text.find("true sharing"), std::string::npos);
   EXPECT_NE(text.find("spin b.c:12"), std::string::npos);
   EXPECT_NE(text.find("counter +0"), std::string::npos);
+  EXPECT_NE(text.find("x                                  3                    0            0         0  spin_twice"), std::string::npos) << text;
+  EXPECT_NE(text.find("heap blocks allocated at make (list.c:7), called by main (list.c:9) (3 blocks)"), std::string::npos);
 }
 
 TEST(JsonReport, ThreadsAndProcesses) {
@@ -220,7 +230,7 @@ TEST(TextReport, GroupsDigits) {
 
 TEST(JsonReport, HasWhatScriptsRelyOn) {
   const auto json = json_report(result_of_a_run());
-  EXPECT_EQ(json.at("schema"), "simrun-results-1");
+  EXPECT_EQ(json.at("schema"), "simrun-results-2");
   EXPECT_EQ(json.at("command").at(1), "a b");
   EXPECT_EQ(json.at("exit_status"), 0);
   EXPECT_TRUE(json.at("signal").is_null());

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""check_details.py SIMRUN PROGRAM LIBRARY: the names in `simrun run --details` are of what missed (programs/details.c)."""
+"""check_details.py SIMRUN PROGRAM LIBRARY OBJECTS: the names and costs in `simrun run --details` are of what missed (programs/details.c, objects.c)."""
 import json
 import subprocess
 import sys
 import tempfile
 
-SIMRUN, PROGRAM, LIBRARY = sys.argv[1:]
+SIMRUN, PROGRAM, LIBRARY, OBJECTS = sys.argv[1:]
 
 with tempfile.NamedTemporaryFile(suffix=".json") as file:
     done = subprocess.run([SIMRUN, "run", "--config", "l3_8core.yaml", "--details", "-n", "5", "--json", file.name, "--", PROGRAM, LIBRARY],
@@ -21,6 +21,32 @@ assert functions["add_often"]["source"].endswith("add_often.c:3") and functions[
 assert functions["add_often"]["frames"] == [{"function": "add_often", "source": functions["add_often"]["source"]}]
 for name in "contended[", "add_often add_often.c:3":
     assert name in done.stderr, done.stderr
+# Each object has its own misses and stalls, whatever was at its addresses before; all together are those of the machine.
+with tempfile.NamedTemporaryFile(suffix=".json") as file:
+    command = [SIMRUN, "run", "--config", "l3_1core", "--details", "-n", "1000000", "--json", file.name, "--", OBJECTS]
+    subprocess.run(command, check=True, capture_output=True, timeout=100)
+    report = json.load(open(file.name))
+LINES = (1 << 20) // 64
+MEMORY = report["configuration"]["memory"]["latency"]
+assert MEMORY > 0
+for name, blocks in {"variable": 0, "heap blocks allocated at first_block (": 1, "heap blocks allocated at twice (": 2,
+                     "mappings made at mapped (": 1}.items():
+    found = [o for o in report["hot_objects"] if o["object"].startswith(name)]
+    assert len(found) == 1, (name, found)
+    object, swept = found[0], max(blocks, 1) * LINES
+    assert swept - 4 <= object["misses_by_level"]["L3"] <= object["misses_by_level"]["L1"] <= swept + 4, (name, object)
+    assert object["blocks"] == blocks and object["bytes"] == max(blocks, 1) << 20, (name, object)
+    # Its data is read only: each miss stalls for as long as memory takes. The allocator writes a line or two.
+    assert abs(object["stall_cycles"] - swept * MEMORY) < 8 * MEMORY, (name, object)
+thread_local = next(o for o in report["hot_objects"] if o["object"] == "thread-local of_thread")
+assert thread_local["misses_by_level"]["L3"] >= LINES and abs(thread_local["stall_cycles"] - LINES * MEMORY) < 8 * MEMORY, thread_local   # the C library clears it first
+sweep = next(f for f in report["hot_functions"] if f["function"] == "sweep")
+assert report["hot_functions"][0] is sweep and abs(sweep["misses_by_level"]["L1"] - 6 * LINES) < 40, sweep
+stalls = sum(s["stall_cycles"] for c in report["cores"] for s in c["served_by"]) + sum(c["transfer_cycles"] + c["upgrade_cycles"] for c in report["cores"])
+misses = sum(l["misses"] for l in report["levels"] if l["level"] == 1)
+for table in "hot_functions", "hot_instructions", "hot_objects", "hot_lines":
+    assert abs(sum(row["stall_cycles"] for row in report[table]) - stalls) < 1, (table, stalls)
+    assert sum(row["misses_by_level"]["L1"] for row in report[table]) == misses, (table, misses)
 # Where nothing can be shared, that is said.
 for options, why in {("l3_1core",): "machine l3_1core has no other", ("l3_8core", "--pin", "0"): "see --pin"}.items():
     text = subprocess.run([SIMRUN, "sharing", "-q", "-c", *options, "--", PROGRAM, LIBRARY], capture_output=True, text=True, timeout=100).stderr

@@ -34,6 +34,8 @@ CASES = {
                                marks=['MARK'], threads={1, 2, 3, 4}, least=1000, fix=['own[0] of thread 0', '64']),
     'after_others': dict(verdict='false', objects=['own of thread 4'], kind='thread', members={f'[{i}]' for i in range(4)},
                          marks=['MARK'], threads={5, 6, 7, 8}, least=1000, fix=['own[0] of thread 4', '64']),
+    'same_address': dict(verdict='false', objects=['heap block of 100000 bytes', 'big_queue'], kind='heap', offsets={0, 8, 16, 24},
+                         marks=['MARK'], threads={1, 2, 3, 4}, least=1000, allocated='ALLOCATED', fix=['64']),
     'shared_segment': dict(verdict='false', objects=['mapping of 8192 bytes', 'main'], kind='mapping', offsets={0, 8, 16, 24},
                            marks=['MARK'], threads={1, 2, 3, 4}, least=1000, fix=['64']),
     'library_block': dict(verdict='false', objects=['heap block', 'main'], kind='heap', marks=['MARK'], threads=[{1, 2, 3, 4}, {1, 2, 3}, {2, 3, 4}],

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 
+#include "sim/stats/timing.h"
 #include "tests/sim/machines.h"
 
 namespace simrun::sim {
@@ -263,6 +265,22 @@ TEST(Reuse, ALineThatAnotherCoreTookAwayHasNoDistance) {
   }
 }
 
+// What an exclusive cache is asked for leaves it with that hit.
+TEST(Lifetimes, OfAnExclusiveCache) {
+  Detailed d(two_complexes(Inclusion::kExclusive));
+  std::mt19937_64 random(7);
+  for (int i = 0; i < 20'000; ++i) d.access(0, Access::kLoad, random() % 3000 * 64);
+  const Statistics statistics = d.model.statistics();
+  const LevelStatistics& exclusive = statistics.levels.back();
+  const auto& requests = exclusive.total.requests;
+  const LifetimeStatistics& lifetimes = exclusive.details->lifetimes;
+  const uint64_t hits = requests.accesses.demand() - requests.misses.demand();
+  EXPECT_GT(hits, 1000u);
+  EXPECT_EQ(lifetimes.hits, hits);
+  EXPECT_EQ(lifetimes.lines - lifetimes.unused, hits);
+  EXPECT_EQ(lifetimes.by_hits[1], hits);
+}
+
 TEST(Lines, MissesByLevel) {
   Detailed d(small_machine(2));
   for (int i = 0; i < 3; ++i) {
@@ -272,6 +290,54 @@ TEST(Lines, MissesByLevel) {
   const LineRecord& line = d.line(kLine);
   EXPECT_EQ(line.misses[0], 6u);
   EXPECT_EQ(line.misses.back(), 0u);
+}
+
+// Costs by instruction, line and thread, and what observers are told, add up to the cores' estimates and counts.
+TEST(Details, CostsAddUp) {
+  struct Told final : SiteObserver {
+    void new_site(const LineRecord&, uint32_t) override {}
+    void missed(const Miss& m) override {
+      for (size_t level = 0; level < kMaxLevels; ++level) misses[level] += m.misses[level];
+      coherence_misses += m.is_coherence_miss, upgrades += m.is_upgrade;
+      latency += m.latency;
+    }
+    std::array<uint64_t, kMaxLevels> misses{};
+    uint64_t coherence_misses = 0, upgrades = 0;
+    LatencyCycles latency;
+  };
+  double all = 0;
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    std::mt19937_64 random(seed * 37);
+    MachineConfig machine = random_machine_with_everything(random);
+    machine.addresses = Addresses::kVirtual;
+    machine.transfer_latency = 7;
+    machine.core = {1, 0.75, 0.5, 0.25};
+    SCOPED_TRACE("seed " + std::to_string(seed) + ", " + describe(machine));
+    Detailed d(machine);
+    Told told;
+    d.model.tell_of_sites(&told);
+    for (const Reference& r : random_stream(random, machine, 1500)) d.access(r.core, r.kind, r.address, r.bytes, 0x400000 + r.address % 7);
+    double expected = 0;
+    for (const CoreStatistics& core : d.model.statistics().cores) {
+      const CoreTiming t = timing_of(machine, core, 0);
+      expected += std::accumulate(t.stall_cycles.begin(), t.stall_cycles.end(), t.transfer_cycles + t.upgrade_cycles);
+    }
+    OriginCounts of_pcs, of_threads;
+    for (const auto& [key, counts] : d.model.details()->pcs()) of_pcs += counts;
+    for (const OriginCounts& counts : d.model.details()->threads()) of_threads += counts;
+    LatencyCycles of_lines;
+    for (const auto& [number, line] : d.model.details()->lines().all()) of_lines += line.latency;
+    EXPECT_DOUBLE_EQ(of_pcs.latency.stalls(machine.core), expected);
+    EXPECT_EQ(of_threads, of_pcs);
+    EXPECT_EQ(of_lines, of_pcs.latency);
+    EXPECT_EQ(told.latency, of_pcs.latency);
+    EXPECT_EQ(told.misses, of_pcs.misses);
+    EXPECT_EQ(told.coherence_misses, of_pcs.sharing.coherence_misses());
+    EXPECT_EQ(told.upgrades, of_pcs.sharing.upgrades);
+    all += expected;
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(all, 1000);
 }
 
 // What always holds, and that keeping details changes no count.
