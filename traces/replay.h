@@ -37,8 +37,11 @@ struct ReplayThread {
   uint32_t thread = 0, process = 0, tid = 0;
   uint32_t handle = 0;
   uint64_t last_line = kNoLine;
+  uint64_t core = kNoCore;  // as Event::kCore said last
   SegmentBases bases;
   Counts counts;
+
+  static constexpr uint64_t kNoCore = ~uint64_t{0};
 };
 
 // Whose references a replay is of; -1: everybody's. The others only make time pass.
@@ -274,6 +277,9 @@ class Replay {
   // Not a word of the program's: it is not counted.
   void change_core(ReplayThread& thread, const uint64_t* words, uint64_t payload) {
     if (payload < 2 || words[0] >= kMaxCores) throw FormatError("a change of cores without a core");
+    // Said again, for readers that begin there. The thread may be waiting, and another one run on that core.
+    if (words[1] == 0 && words[0] == thread.core) return;
+    thread.core = words[0];
     if constexpr (requires { sink_.run_on(0u, 0u, 0u, false); }) {
       const auto handle = sink_.run_on(thread.thread, thread.process, static_cast<uint32_t>(words[0]), words[1] != 0);
       if (!handle) return;

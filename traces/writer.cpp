@@ -144,6 +144,7 @@ void Writer::add_paths(uint32_t thread, std::span<const uint64_t> words, uint64_
 
 // The bases of a part are those before its first word.
 void Writer::add_event(uint32_t thread, std::span<const uint64_t> words, uint64_t instructions) {
+  if (static_cast<uint32_t>(words[0]) == static_cast<uint32_t>(Event::kCore)) threads_[thread].core = {};  // its old one is not to be said now
   part_of(thread);
   note_event(thread, words);
   add_items(thread, words, 1, instructions);

@@ -186,7 +186,7 @@ void BlockProfiler::settle(Thread& thread) {
   thread.dimensions = std::vector<uint32_t>();
 }
 
-// The thread has retired so many instructions, all of which are counted. `next_pc` 0: it ends.
+// The thread has retired so many instructions, all of which are counted. `next_pc` 0: it ends, or waits perhaps.
 void BlockProfiler::take_report(Thread& thread, uint64_t retired, uint64_t next_pc, uint64_t string_bytes) {
   thread.string_bytes += string_bytes - std::exchange(thread.strings_reported, string_bytes);
   interval_reported_ += retired - std::exchange(thread.reported, retired);

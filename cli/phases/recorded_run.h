@@ -13,6 +13,7 @@
 #include "cli/progress.h"
 #include "cli/replay_chunks.h"
 #include "cli/run_result.h"
+#include "traces/replay.h"
 #include "cli/trace_cores.h"
 #include "instr/border/stream.h"
 #include "instr/channel/counting_sink.h"
@@ -142,6 +143,10 @@ class RecordedStreams {
     if (payload.size() < 2) throw traces::FormatError("a change of cores without a core");
     if constexpr (channel::FollowsCores<Sink>) {
       if (!follows_cores_) return;
+      // Said again, for readers that begin there. The thread may be waiting, and another one run on that core.
+      uint64_t& core = running_on_.try_emplace(thread.report.index, traces::ReplayThread::kNoCore).first->second;
+      if (payload[1] == 0 && core == payload[0]) return;
+      core = payload[0];
       thread.report.core = static_cast<uint32_t>(payload[0]);
       thread.replay.handle = sink_.run_on(thread.report);
       if (payload[1] != 0) thread.replay.last_line = channel::ReplayState().last_line;  // the core has forgotten it
@@ -151,6 +156,7 @@ class RecordedStreams {
   Sink& sink_;
   bool follows_cores_;
   std::map<uint32_t, uint32_t> cores_of_threads_, slots_;
+  std::map<uint32_t, uint64_t> running_on_;  // by thread, as Event::kCore said last
   std::vector<std::unique_ptr<StoredProcess>> processes_;
   std::vector<std::unique_ptr<channel::PathTable>> paths_;
   std::map<uint32_t, std::unique_ptr<channel::MergeThread>> threads_;

@@ -37,7 +37,7 @@ enum class Event : uint32_t {
   kPathCut,            // path id, instructions: the first so many of a path ran once, then came a fault
   kInterval,           // instructions retired: with `count_done` a multiple of `count_interval`, all path counts up to here came before; the address of
                        // the next instruction. The first of a process says 0; the last one of a thread, before kThreadEnd or kExec, is
-                       // where it ended, and has no address. Then bytes that its repeated string instructions have gone over (count_paths)
+                       // where it ended, and has no address, nor have those between multiples (count_interval_threads). Then bytes that its repeated string instructions have gone over (count_paths)
   kModeSwitch,         // border::Mode from here on, instructions retired
   // Trace mode:
   kForgetPaths,        // ticket: the world is stopped until the simulator, having read what all threads of the process have written, has forgotten

@@ -273,6 +273,18 @@ def come_and_go():
         assert any(few and len(threads) <= most for few, threads in runs), runs
 
 
+def waits():
+    """What a thread does before it makes others and waits for them is in the first interval, not in the one that ends when it has waited."""
+    for words in (), ("process",):
+        run("bbv", "-q", "-o", "a.bb", "--interval", "5M", "--", GUEST, *words)
+        vectors, intervals, rest = read("a.bb")
+        consistent(vectors, intervals, rest)
+        assert len(vectors) > 2, words
+        own = {number for number, block in enumerate(rest["block"], 1) if int(re.match(r"\d+ thread (\d+)", block)[1]) == 0}
+        of_first = [sum(count for block, count in vector.items() if block in own) for vector in vectors]
+        assert of_first[0] > 2_400_000 and sum(of_first[1:]) < 700_000, (words, of_first)
+
+
 def faults():
     """An interval ends at one instruction where a fault has cut its path, too (GUEST: faults.c)."""
     profiles = []

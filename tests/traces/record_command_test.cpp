@@ -28,6 +28,17 @@ TEST_F(RecordCommand, SimulationEqualsTheLiveRunOfThreads) {
   EXPECT_EQ(results["threads"].size(), 4u);
 }
 
+// More threads than cores come and go: one that waits from one chunk to the next has lost its core to others meanwhile.
+TEST_F(RecordCommand, SimulationEqualsTheLiveRunOfMoreThreadsThanCores) {
+  std::ofstream(file("two.yaml")) << "cores: 2\nlevels: [{name: L1, shared_by: private, size: 4KiB, ways: 4}, {name: L2, size: 64KiB, ways: 8}]\n";
+  std::ofstream(file("pipe.sh")) << fmt::format("head -c 200000 {} | gzip -c | gzip -d | wc -c &\nwait\n", SIMRUN_EXECUTABLE);
+  for (const char* options : {"--chunk-size 64KiB", "--chunk-size 64KiB --order recorded"}) {
+    const json results = record_and_simulate(options, "sh " + file("pipe.sh"), file("two.yaml"));
+    ASSERT_GE(results["threads"].size(), 5u);
+    for (const json& thread : results["threads"]) EXPECT_EQ(thread["model"]["fetches"], thread["fetch_lines"]) << thread["index"];
+  }
+}
+
 // The order in which the host ran the threads is the trace's too, and so for a region.
 TEST_F(RecordCommand, SimulationEqualsTheLiveRunInRecordedOrder) {
   const json results = record_and_simulate("--order recorded --chunk-size 64KiB", kMarked + " 30 3");

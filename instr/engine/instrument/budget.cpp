@@ -38,11 +38,15 @@ uint32_t first_switch(uint32_t slot, uint32_t from) {
   return kNone;
 }
 
+// A forked process has its parent's tokens: neither is alone.
+bool is_alone() {
+  const border::ProcessHeader& h = *g_process.header;
+  return h.slots_used.load(std::memory_order_relaxed) <= 1 && h.last_token.load(std::memory_order_relaxed) == 0;
+}
+
 uint64_t report_interval() {
   const border::ProcessHeader& h = *g_process.header;
-  // A forked process has its parent's tokens: neither is alone.
-  const bool alone = h.slots_used.load(std::memory_order_relaxed) <= 1 && h.last_token.load(std::memory_order_relaxed) == 0;
-  return alone || h.count_interval_threads == 0 ? h.count_interval : h.count_interval_threads;
+  return is_alone() || h.count_interval_threads == 0 ? h.count_interval : h.count_interval_threads;
 }
 
 // In instructions of the process since it was launched, as far as the images before had one thread.
@@ -188,6 +192,18 @@ void begin_mode(ThreadContext* c, border::Mode mode) {
   c->traced_to = c->buffer.load(std::memory_order_relaxed);
   find_next_stop(c);
   set_normal_limit(c);
+}
+
+void report_before_company(ThreadContext* c) {
+  const border::ProcessHeader& h = *g_process.header;
+  if (c->mode != border::Mode::kCount || h.count_paths == 0 || h.count_interval_threads == 0) return;
+  if (retired(c) - c->harvested_at < h.count_interval_threads) return;
+  report_paths(c);
+  append_event(c, border::Event::kInterval, {retired(c), 0, c->string_bytes});
+}
+
+void report_before_waiting(ThreadContext* c) {
+  if (!is_alone()) report_before_company(c);
 }
 
 void end_budget(ThreadContext* c) {

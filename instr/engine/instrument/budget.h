@@ -39,6 +39,11 @@ void begin_mode(ThreadContext* context, border::Mode mode);
 // The path counters as events, and zero again.
 void report_paths(ThreadContext* context);
 
+// Before the thread gets company (a thread, a followed process), or waits beside others: reports what it has executed, if it is as much as
+// threads report at a time. Else that would come when it has waited, with an interval of long after.
+void report_before_company(ThreadContext* context);
+void report_before_waiting(ThreadContext* context);
+
 // The last report of a thread.
 void end_budget(ThreadContext* context);
 

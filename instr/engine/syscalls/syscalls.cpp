@@ -300,6 +300,7 @@ void do_syscall(ThreadContext* c) {
   if (is_ours && leave_engine(c, number)) return;
   if (number == SYS_exit_group) prepare_end_of_process(c);
   const bool blocks = may_block(c, number);
+  if (blocks) report_before_waiting(c);
   if (number == SYS_futex)
     append_event(c, border::Event::kSyscallEnter, {number, blocks ? 1ull : 0ull, g[kRsi], g[kRdi], g[kRdx]});
   else

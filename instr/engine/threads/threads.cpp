@@ -218,11 +218,12 @@ int64_t clone_process(ThreadContext* c, CloneRequest& request, uint64_t mask) {
 }
 
 bool finish_clone(ThreadContext* c, CloneRequest& request) {
+  // What vfork makes goes native, for which it needs signal actions of its own.
+  const bool stays = (request.flags & CLONE_VM) != 0 && (request.flags & (CLONE_VFORK | CLONE_SIGHAND)) != CLONE_VFORK;
+  if (stays || is_to_be_followed(request)) report_before_company(c);
   // No signal may come to a child that has no context, or to a helper thread. One that came just before has the application's mask.
   const uint64_t mask = block_signals(kFaultsToo);
   if (c->pending.number.load(std::memory_order_relaxed) != 0) return false;
-  // What vfork makes goes native, for which it needs signal actions of its own.
-  const bool stays = (request.flags & CLONE_VM) != 0 && (request.flags & (CLONE_VFORK | CLONE_SIGHAND)) != CLONE_VFORK;
   const int64_t result = stays ? clone_thread(c, request, mask) : clone_process(c, request, mask);
   c->app.gpr[kRax] = static_cast<uint64_t>(result);
   set_signal_mask(mask);
@@ -263,9 +264,11 @@ constexpr uint64_t kUserAddresses = (1ull << 47) - 4096;   // TASK_SIZE_MAX
 int64_t check_zeroes(uint64_t at, uint64_t end) {
   uint8_t bytes[64];
   while (at < end) {
-    const uint64_t whole = std::min<uint64_t>(end - at, sizeof bytes);
-    const uint64_t size = read_app(bytes, at, whole) ? whole : 1;   // byte by byte towards what cannot be read
-    if (size != whole && !read_app(bytes, at, size)) return -EFAULT;
+    uint64_t size = std::min<uint64_t>(end - at, sizeof bytes);
+    if (!read_app(bytes, at, size)) {
+      size = 1;   // byte by byte towards what cannot be read
+      if (!read_app(bytes, at, size)) return -EFAULT;
+    }
     if (std::any_of(bytes, bytes + size, [](uint8_t b) { return b != 0; })) return -E2BIG;
     at += size;
   }

@@ -40,6 +40,8 @@ int main(void) {
   CHECK_EQUAL(try(NULL, 64), -EFAULT);
   CHECK_EQUAL(try(tail(88, 8), 88), -EFAULT);
   CHECK_EQUAL(try(tail(200, 8), 200), -EFAULT);
+  CHECK_EQUAL(try(tail(89, 1), 89), -EFAULT);
+  CHECK_EQUAL(try(tail(97, 1), 97), -EFAULT);
   unsigned char* a = tail(200, 8);
   a[190] = 1;
   CHECK_EQUAL(try(a, 200), -E2BIG);    // seen before the hole behind it
