@@ -8,6 +8,7 @@
 #include "base/compressed_ending.h"
 #include "base/user_error.h"
 #include "cli/command_line.h"
+#include "cli/find_functions.h"
 #include "cli/json_report.h"
 #include "cli/model_sink.h"
 #include "cli/output_file.h"
@@ -21,7 +22,6 @@
 #include "configs/read_machine.h"
 #include "instr/channel/counting_sink.h"
 #include "sim/hierarchy.h"
-#include "traces/elf_file.h"
 
 namespace simrun::cli {
 
@@ -109,7 +109,7 @@ Recording record(const RecordOptions& o, traces::Writer& writer, MakeInner&& mak
                  uint32_t cores) {
   Recording recording;
   std::optional<traces::RegionTracker> region;
-  if (o.has_region()) region.emplace(bound(o.from), bound(o.to), traces::functions_named);
+  if (o.has_region()) region.emplace(bound(o.from), bound(o.to), find_functions);
   ProgramRun run(o.program, border::Mode::kTrace);
   auto inner = make_inner(&run.family());
   using Inner = decltype(inner);

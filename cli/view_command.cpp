@@ -9,10 +9,11 @@
 #include "base/user_error.h"
 #include "cli/command_line.h"
 #include "cli/empty_selection.h"
+#include "cli/find_functions.h"
 #include "cli/print_error.h"
 #include "cli/sub_commands.h"
 #include "cli/trace_symbols.h"
-#include "traces/elf_file.h"
+
 #include "traces/export/words.h"
 #include "traces/instruction_walk.h"
 #include "traces/region.h"
@@ -165,7 +166,7 @@ std::vector<uint64_t> followed(const std::string& text, const traces::Reader& tr
   }
   std::vector<uint64_t> addresses;
   for (const traces::Module& m : trace.modules())
-    for (const uint64_t found : traces::functions_named(m, text)) addresses.push_back(found);
+    for (const uint64_t found : find_functions(m, text)) addresses.push_back(found);
   if (addresses.empty()) throw UserError(fmt::format("--follow {}: no address (0x...), and no module has such a function", text));
   return addresses;
 }

@@ -69,24 +69,20 @@ std::string find_build_id(const std::vector<char>& notes) {
   return {};
 }
 
-bool is_called(const char* symbol, size_t most, const std::string& name) {
-  const size_t length = strnlen(symbol, most);
-  if (length < name.size() || std::memcmp(symbol, name.data(), name.size()) != 0) return false;
-  return length == name.size() || symbol[name.size()] == '@';
-}
-
 // Link-time addresses.
-std::vector<uint64_t> find_functions(ElfFile& file, const std::string& name) {
+std::vector<uint64_t> find_functions(ElfFile& file, const std::function<bool(std::string_view)>& is_wanted) {
   std::vector<uint64_t> found;
   const std::vector<Elf64_Shdr> sections = file.sections();
   for (const Elf64_Shdr& s : sections) {
     if ((s.sh_type != SHT_SYMTAB && s.sh_type != SHT_DYNSYM) || s.sh_link >= sections.size()) continue;
     const auto symbols = file.table<Elf64_Sym>(s.sh_offset, s.sh_size);
     const auto names = file.table<char>(sections[s.sh_link].sh_offset, sections[s.sh_link].sh_size);
-    for (const Elf64_Sym& symbol : symbols)
-      if (ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && symbol.st_shndx != SHN_UNDEF && symbol.st_name < names.size() &&
-          is_called(names.data() + symbol.st_name, names.size() - symbol.st_name, name))
-        found.push_back(symbol.st_value);
+    for (const Elf64_Sym& symbol : symbols) {
+      if (ELF64_ST_TYPE(symbol.st_info) != STT_FUNC || symbol.st_shndx == SHN_UNDEF || symbol.st_name >= names.size()) continue;
+      const char* const start = names.data() + symbol.st_name;
+      const std::string_view name(start, strnlen(start, names.size() - symbol.st_name));
+      if (is_wanted(name.substr(0, name.find('@')))) found.push_back(symbol.st_value);
+    }
   }
   std::sort(found.begin(), found.end());
   found.erase(std::unique(found.begin(), found.end()), found.end());
@@ -105,10 +101,14 @@ std::string build_id_of(const std::string& path) {
 }
 
 std::vector<uint64_t> functions_named(const Module& module, const std::string& name) {
+  return functions_where(module, [&](std::string_view symbol) { return symbol == name; });
+}
+
+std::vector<uint64_t> functions_where(const Module& module, const std::function<bool(std::string_view)>& is_wanted) {
   ElfFile file(module.path);
   const std::vector<Elf64_Phdr> segments = file.segments();
   std::vector<uint64_t> addresses;
-  for (const uint64_t address : find_functions(file, name)) {
+  for (const uint64_t address : find_functions(file, is_wanted)) {
     for (const Elf64_Phdr& segment : segments) {
       if (segment.p_type != PT_LOAD || address < segment.p_vaddr || address - segment.p_vaddr >= segment.p_filesz) continue;
       const uint64_t offset = address - segment.p_vaddr + segment.p_offset;

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "traces/record.h"
@@ -15,5 +17,7 @@ std::string build_id_of(const std::string& path);
 // Addresses, in the process that `module` is mapped in, of the functions of this name in its symbol tables. Of a versioned name
 // (memcpy@GLIBC_2.14) the part before the @ counts. Empty: none in this part of the file.
 std::vector<uint64_t> functions_named(const Module& module, const std::string& name);
+// Likewise those whose symbols (without what is behind an @) `is_wanted`.
+std::vector<uint64_t> functions_where(const Module& module, const std::function<bool(std::string_view)>& is_wanted);
 
 }  // namespace simrun::traces

@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "base/user_error.h"
+#include "cli/find_functions.h"
 
 namespace simrun::cli {
 
@@ -25,7 +26,7 @@ bool read_address(const std::string& word, uint64_t& address) {
 }  // namespace
 
 std::optional<LeftOutPattern> read_left_out(const std::string& text, std::string& why) {
-  const size_t colon = text.rfind(':');
+  const size_t colon = text.find(':');  // the function may have more: shop::sell
   LeftOutPattern made{text, text.substr(0, colon), {}};
   if (colon != std::string::npos) made.function = text.substr(colon + 1);
   if (made.module.empty() || (colon != std::string::npos && made.function.empty())) {
@@ -69,10 +70,9 @@ bool LeftOut::covers(const LeftOutPattern& pattern, const simpoint::CodePlace& p
   const auto address = symbols != nullptr ? symbols->address_of_offset(place.offset) : std::nullopt;
   if (!address) return false;
   if (pattern.to != 0) return *address >= pattern.from && *address < pattern.to;
+  const std::string wanted = analysis::demangle(pattern.function);
   for (const analysis::SourceFrame& frame : symbols->frames(*address))
-    if (matches(pattern.function, frame.function) ||
-        matches(pattern.function, frame.function.substr(0, frame.function.find('('))))
-      return true;
+    if (matches(wanted, frame.function) || matches(wanted, without_parameters(frame.function))) return true;
   return false;
 }
 

@@ -15,6 +15,13 @@ std::atomic<long> shared{0};
 
 }  // namespace
 
+namespace shop {
+[[gnu::noinline]] long sell(long first, const long* many) {
+  asm volatile("" : : : "memory");  // its calls are not to be made one
+  return many[first & 7];
+}
+}  // namespace shop
+
 extern "C" [[gnu::noinline]] void work_step(long step) {
   for (long k = 0; k < 2000; ++k) table[(k * 17 + step) & 4095] = table[k & 4095] + step;
   long most = 0;
@@ -35,6 +42,8 @@ int main(int argc, char** argv) {
     work_step(step);
   }
   for (auto& thread : others) thread.join();
+  long few[8] = {};
+  for (long k = 0; k < 3; ++k) few[k] = shop::sell(k, few);
   char text[64], copy[64];
   std::snprintf(text, sizeof text, "%ld %ld", table[5], steps);
   std::memcpy(copy, text, sizeof copy);

@@ -139,6 +139,16 @@ TEST_F(RecordCommand, RegionOfAWholeTraceEqualsTheRecordedRegion) {
   EXPECT_EQ(json::diff(a, b), json::array());
 }
 
+TEST_F(RecordCommand, RegionsByTheNamesThatReportsPrint) {
+  for (const char* name : {"shop::sell:2", "'shop::sell(long, long const*)':2", "'shop::sell(long,long const*)':2", "_ZN4shop4sellElPKl:2"}) {
+    simrun("record -q -o " + file("t") + " --from " + name + " -- " + kMarked);
+    EXPECT_EQ(status_, 3) << name;
+    EXPECT_LT(info("t")["instructions"].get<uint64_t>(), 50'000u) << name;
+    EXPECT_THAT(simrun("view " + file("t") + " --follow shop::sell"), HasSubstr("shop::sell(long, long const*)")) << name;
+  }
+  EXPECT_THAT(simrun("record -q -o " + file("t") + " --from 'shop::sell(int)' -- " + kMarked), HasSubstr("did not reach shop::sell(int)"));
+}
+
 TEST_F(RecordCommand, SaysWhenARegionIsNotReached) {
   EXPECT_THAT(simrun("record -o " + file("t") + " --from no_such_function -- " + kMarked),
               HasSubstr("error: nothing was recorded: the program did not reach no_such_function (no module of it has "
