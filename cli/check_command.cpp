@@ -24,7 +24,7 @@ int check_command(const Words& words) {
   const traces::Reader trace(file);
   Progress progress(!quiet);
   const traces::CheckReport report = traces::check_trace(trace, [&](uint64_t instructions) {
-    if (progress.due()) progress.show(instructions, 0, 0);
+    if (progress.due()) progress.show(instructions, 0, 0, trace.instructions());
   });
   progress.clear();
   const bool complete = trace.incomplete().empty();

@@ -10,7 +10,7 @@ using Json = nlohmann::ordered_json;
 void write_rows(std::string& to, const std::string& path, const Json& value) {
   if (value.is_number() || value.is_boolean()) {
     to += fmt::format("\"{}\",{}\n", path, value.is_boolean() ? (value.get<bool>() ? "1" : "0") : value.dump());
-  } else if (value.is_string() && path == "order") {
+  } else if (value.is_string() && (path == "order" || path.find("/settings/") != std::string::npos)) {
     to += fmt::format("\"{}/{}\",1\n", path,
                       value.get<std::string>());  // numbers only, so that readers see a column of them
   } else if (value.is_object()) {

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <string>
 
 #include "cli/print_error.h"
 
@@ -13,13 +14,17 @@ Progress::Progress(bool wanted) : on_(wanted && isatty(STDERR_FILENO) == 1), sta
 
 bool Progress::due() { return on_ && Clock::now() - last_ >= std::chrono::seconds(1); }
 
-void Progress::show(uint64_t instructions, uint64_t references, uint64_t threads) {
+void Progress::show(uint64_t instructions, uint64_t references, uint64_t threads, uint64_t all) {
   const auto now = Clock::now();
   const double since = std::chrono::duration<double>(now - last_).count();
   const double speed = static_cast<double>(instructions - last_instructions_) / since / 1e6;
-  print_error("\r\x1b[Ksimrun: {:.0f} s, {:.1f} M instructions, {:.1f} M references, {:.1f} MIPS, {} thread{}",
-              std::chrono::duration<double>(now - start_).count(), static_cast<double>(instructions) / 1e6,
-              static_cast<double>(references) / 1e6, speed, threads, threads == 1 ? "" : "s");
+  const auto millions = [](uint64_t n) { return static_cast<double>(n) / 1e6; };
+  std::string text = fmt::format("{:.0f} s, {:.1f}", std::chrono::duration<double>(now - start_).count(), millions(instructions));
+  text += all != 0 ? fmt::format(" of {:.1f} M instructions ({:.0f} %)", millions(all), 100 * millions(instructions) / millions(all)) : " M instructions";
+  if (references != 0) text += fmt::format(", {:.1f} M references", millions(references));
+  text += fmt::format(", {:.1f} MIPS", speed);
+  if (threads != 0) text += fmt::format(", {} thread{}", threads, threads == 1 ? "" : "s");
+  print_error("\r\x1b[Ksimrun: {}", text);
   std::fflush(stderr);
   last_ = now;
   last_instructions_ = instructions;

@@ -16,7 +16,8 @@ class Progress {
 
   // True when a second has passed since the last line; then show().
   bool due();
-  void show(uint64_t instructions, uint64_t references, uint64_t threads);
+  // What is 0 is not known, or not counted, and left out. `all`: how many instructions there will be.
+  void show(uint64_t instructions, uint64_t references, uint64_t threads, uint64_t all = 0);
   void clear();
 
  private:

@@ -1,6 +1,7 @@
 // The chunks of a trace through a replay, the next one decoded while this one is at work.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <future>
 
@@ -24,6 +25,7 @@ void replay_all(const traces::Reader& trace, Replay& replay, uint64_t from, uint
   std::future<traces::Chunk> next;
   if (at < trace.chunks().size()) next = fetch(at);
   uint64_t instructions = 0;
+  const uint64_t end = std::min(trace.instructions(), to), all = end - std::min(from, end);  // or some more, of the first chunk and the last
   for (; at < trace.chunks().size() && !replay.over(); ++at) {
     used = std::move(chunk);
     chunk = next.get();
@@ -35,7 +37,7 @@ void replay_all(const traces::Reader& trace, Replay& replay, uint64_t from, uint
       throw traces::TraceError(trace.path(), trace.chunks()[at].section.offset, error.what());
     }
     instructions += chunk.instructions;
-    if (progress.due()) progress.show(instructions, 0, chunk.threads.size());
+    if (progress.due()) progress.show(all != 0 ? std::min(instructions, all) : instructions, 0, 0, all);
   }
   if (next.valid()) next.wait();
   if (!replay.over()) trace.require_undamaged();

@@ -479,6 +479,26 @@ void PinPoints::remove_files_of_others() const {
   simpoint::write_whole(path(kFiles), files.dump() + "\n");
 }
 
+// What an earlier call exported, or traced, and this one does not make anew has other weights in its names and tables.
+void PinPoints::warn_of_files_of_others() const {
+  std::vector<std::string> ours;
+  for (const Region& r : found_.plan.regions) ours.push_back(region_name(program_name(), r));
+  const auto is_ours = [&](const std::string& file) {
+    return std::any_of(ours.begin(), ours.end(), [&](const std::string& name) { return file.starts_with(name); });
+  };
+  std::vector<std::string> folders;
+  if (!o_.traces) folders.push_back(kTraces);
+  for (const auto& format : traces::export_formats())
+    if (std::find(o_.to.begin(), o_.to.end(), format.name) == o_.to.end()) folders.push_back(format.name);
+  std::error_code error;
+  for (const std::string& folder : folders)
+    for (const auto& entry : fs::directory_iterator(path(folder.c_str()), error))
+      if (is_of_region(entry.path()) && !is_ours(entry.path().filename())) {
+        print_error("simrun: warning: {} holds files of other regions, which an earlier call has made ({})\n", path(folder.c_str()), entry.path().filename().string());
+        break;
+      }
+}
+
 // Files of other regions, or of a pass that was not finished.
 void PinPoints::remove_traces(const RegionPass& pass) const {
   std::set<std::string> ours;
@@ -502,6 +522,7 @@ void PinPoints::simulate_regions() {
   RegionPass pass =
       plan_pass(found_.plan, found_.profile, o_.traces ? path(kTraces) : "", program_name(), recorded_.has_value());
   if (o_.traces) remove_files_of_others();
+  warn_of_files_of_others();
   const bool complete = std::all_of(pass.traces.begin(), pass.traces.end(),
                                     [](const RegionTrace& trace) { return fs::exists(trace.file); });
   if (o_.traces) remove_traces(pass);

@@ -74,6 +74,7 @@ class PinPoints {
   void save_part(const Part& part, const sim::Hierarchy& model) const;
   bool is_of_region(const std::string& file) const;  // by its name
   void remove_files_of_others() const;
+  void warn_of_files_of_others() const;
   void remove_traces(const RegionPass& pass) const;
   std::string program_name() const;
   std::string state_file(const simpoint::Region& region) const;

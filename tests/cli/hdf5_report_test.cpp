@@ -76,6 +76,7 @@ TEST(CsvReport, OneRowForEachNumber) {
   EXPECT_NE(csv.find("\n\"cores/1/cpi\",2\n"), std::string::npos);
   EXPECT_EQ(csv.find("\"ls\""), std::string::npos);
   EXPECT_EQ(csv_report({{"order", "recorded"}, {"mode", "sim"}}), "path,value\n\"order/recorded\",1\n");
+  EXPECT_EQ(csv_report({{"sweep", {{{"settings", {{"L2.replacement", "lru"}}}, {"name", "x"}}}}}), "path,value\n\"sweep/x/settings/L2.replacement/lru\",1\n");
 }
 
 TEST(Units, ByName) {

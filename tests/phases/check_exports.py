@@ -72,6 +72,8 @@ def is_not_done_again(guest):
     assert after.keys() == before.keys() and [path for path in after if after[path] != before[path]] == [f"d/champsim/{lost}"]
     open("d/champsim/note", "w").write("mine")
     other = [word if word != "6" else "4" for word in WORDS]   # other regions
+    for options in (), ("--no-traces",):
+        assert "d/champsim holds files of other regions" in run(*other, *options, "--", guest, "2").stderr
     run(*other, "--to", "champsim", "--", guest, "2")
     assert {os.path.basename(path) for path in times("champsim")} == {row["file"] for row in table("champsim")} | {"note"}
 
