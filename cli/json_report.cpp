@@ -53,7 +53,7 @@ Json counts(const channel::ThreadStatistics& s) {
 }
 
 Json accesses(const sim::AccessCounts& c) {
-  return {{"fetches", c.fetches}, {"reads", c.reads}, {"writes", c.writes}, {"prefetches", c.prefetches}};
+  return {{"fetches", c.fetches}, {"reads", c.reads}, {"writes", c.writes}, {"prefetches", c.prefetches}, {"read_modify_writes", c.read_modify_writes}};
 }
 
 Json requests(const sim::RequestStatistics& q, uint64_t instructions) {

@@ -22,6 +22,7 @@ void add(AccessCounts& sum, const uint64_t (&counts)[kAccessKinds]) {
   sum.reads += counts[index(Access::kLoad)];
   sum.writes += counts[index(Access::kStore)] + counts[index(Access::kReadModifyWrite)];
   sum.prefetches += counts[index(Access::kPrefetch)];
+  sum.read_modify_writes += counts[index(Access::kReadModifyWrite)];
 }
 
 RequestStatistics to_statistics(const RequestCounters& counters) {

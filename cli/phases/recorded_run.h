@@ -13,13 +13,13 @@
 #include "cli/progress.h"
 #include "cli/replay_chunks.h"
 #include "cli/run_result.h"
-#include "traces/replay.h"
 #include "cli/trace_cores.h"
 #include "instr/border/stream.h"
 #include "instr/channel/counting_sink.h"
 #include "instr/channel/merge.h"
 #include "instr/channel/replay_cut.h"
 #include "traces/reader.h"
+#include "traces/replay.h"
 
 namespace simrun::cli {
 

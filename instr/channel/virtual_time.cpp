@@ -500,9 +500,16 @@ void VirtualTime::release_children(MergeThread& thread) {
 }
 
 // Runnable again when it is back, whatever the delay was: so the order does not depend on how soon we look.
+// Of its time slice, in instructions, what a call that does not block takes natively: one that polls would keep its core for a hundred
+// thousand calls of the host.
+constexpr uint64_t kSliceOfCall = 1000;
+
 void VirtualTime::enter_call(MergeThread& thread, std::span<const uint64_t> payload) {
   processes_[thread.process]->wakes.enter(thread, payload);
-  if (payload.size() > 1 && payload[1] != 0) leave(thread);
+  if (payload.size() > 1 && payload[1] != 0)
+    leave(thread);
+  else
+    thread.slice_end -= std::min(thread.slice_end, kSliceOfCall);
 }
 
 void VirtualTime::exit_call(MergeThread& thread, std::span<const uint64_t> payload) {

@@ -89,7 +89,7 @@ class Details {
     latency_.add(kind_, (kind_ == Access::kFetch ? latencies_.fetches : latencies_.data)[level] + (handed_over ? latencies_.transfer : 0));
   }
   // `level` had the permission that level 1 did not have.
-  void permitted(uint32_t level) { latency_.add(kind_, latencies_.data[level]); }
+  void permitted(uint32_t level) { latency_.writes += latencies_.data[level]; }
   void upgraded(uint32_t cache) { upgraded_ |= caches_[cache].facts.level == 0; }
   void supplied_modified() { supplied_modified_ = true; }
   void end();

@@ -20,9 +20,10 @@ struct LatencyCycles {
     return static_cast<double>(fetches) * core.fetch_exposed + static_cast<double>(reads) * core.read_exposed +
            static_cast<double>(writes) * core.write_exposed;
   }
+  // Until data came.
   void add(Access kind, uint64_t cycles) {
     if (kind == Access::kPrefetch) return;
-    (is_write(kind) ? writes : kind == Access::kFetch ? fetches : reads) += cycles;
+    (kind == Access::kStore ? writes : kind == Access::kFetch ? fetches : reads) += cycles;  // a read-modify-write needs its data first
   }
   LatencyCycles& operator+=(const LatencyCycles& o) {
     fetches += o.fetches, reads += o.reads, writes += o.writes;

@@ -17,11 +17,13 @@ struct AccessCounts {
   uint64_t reads = 0;
   uint64_t writes = 0;      // stores and read-modify-writes
   uint64_t prefetches = 0;  // software prefetches: not demand
+  uint64_t read_modify_writes = 0;  // of the writes
 
   uint64_t demand() const { return fetches + reads + writes; }
   bool operator==(const AccessCounts&) const = default;
   AccessCounts& operator+=(const AccessCounts& o) {
     fetches += o.fetches, reads += o.reads, writes += o.writes, prefetches += o.prefetches;
+    read_modify_writes += o.read_modify_writes;
     return *this;
   }
 };
@@ -29,7 +31,7 @@ struct AccessCounts {
 inline uint64_t all(const AccessCounts& c) { return c.demand() + c.prefetches; }
 
 inline AccessCounts operator-(const AccessCounts& a, const AccessCounts& b) {
-  return {a.fetches - b.fetches, a.reads - b.reads, a.writes - b.writes, a.prefetches - b.prefetches};
+  return {a.fetches - b.fetches, a.reads - b.reads, a.writes - b.writes, a.prefetches - b.prefetches, a.read_modify_writes - b.read_modify_writes};
 }
 
 struct RequestStatistics {

@@ -8,6 +8,11 @@ namespace {
 
 double times(uint64_t count, double factor) { return static_cast<double>(count) * factor; }
 
+// A read-modify-write needs its data first: it waits as a read does.
+double exposed_data(const AccessCounts& a, const CoreConfig& c) {
+  return times(a.reads + a.read_modify_writes, c.read_exposed) + times(a.writes - a.read_modify_writes, c.write_exposed);
+}
+
 double quotient(double part, uint64_t whole) { return whole == 0 ? 0 : part / static_cast<double>(whole); }
 
 }  // namespace
@@ -31,15 +36,10 @@ CoreTiming timing_of(const MachineConfig& machine, const CoreStatistics& core, u
     fetches += a.fetches, data += a.reads + a.writes;
     fetch_cycles += times(a.fetches, fetch_latency);
     data_cycles += times(a.reads + a.writes, data_latency);
-    const double stall = times(a.fetches, fetch_latency * c.fetch_exposed) +
-                         times(a.reads, data_latency * c.read_exposed) +
-                         times(a.writes, data_latency * c.write_exposed);
-    timing.stall_cycles.push_back(level == 0 ? 0 : stall);
+    timing.stall_cycles.push_back(level == 0 ? 0 : times(a.fetches, fetch_latency * c.fetch_exposed) + exposed_data(a, c) * data_latency);
     timing.upgrade_cycles += times(core.upgrades[level], data_latency * c.write_exposed);
   }
-  timing.transfer_cycles = machine.transfer_latency * (times(core.handed_over.fetches, c.fetch_exposed) +
-                                                       times(core.handed_over.reads, c.read_exposed) +
-                                                       times(core.handed_over.writes, c.write_exposed));
+  timing.transfer_cycles = machine.transfer_latency * (times(core.handed_over.fetches, c.fetch_exposed) + exposed_data(core.handed_over, c));
   if (machine.tlb) {
     const auto tlb_cycles = [&](const TlbCounts& t) {
       return times(t.misses - t.walks, machine.tlb->second_latency) + times(t.walks, machine.tlb->walk_latency);

@@ -109,6 +109,18 @@ TEST_F(MergeTest, RecordedOrderLosesNothing) {
   EXPECT_EQ(report(1).statistics.instructions, 10u * kSteps);
 }
 
+// Who polls has its slice used up by its calls, not by the few instructions between them.
+TEST_F(MergeTest, CallsUseUpASlice) {
+  options_.cores = 1, options_.time_slice = 3500;
+  Producer a(target_, 0, 1), b(target_, 1, 2);
+  for (Producer* p : {&a, &b}) p->start();
+  for (int i = 0; i < 8; ++i) step(a, 0), a.event(Event::kSyscallEnter, {0, 0}), a.event(Event::kSyscallExit, {0, 0});
+  for (int i = 0; i < 8; ++i) step(b, 1);
+  for (Producer* p : {&a, &b}) p->end();
+  settle(true);
+  EXPECT_EQ(order(), "AAAAABBBBBBBBAAA");  // four calls, and what was left of the turn
+}
+
 TEST_F(MergeTest, BlockedThreadLeavesItsCore) {
   options_.cores = 1, options_.time_slice = 1000;
   Producer a(target_, 0, 1), b(target_, 1, 2);

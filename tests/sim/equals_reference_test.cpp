@@ -15,7 +15,7 @@ namespace {
 
 std::string print(const AccessCounts& c) {
   std::ostringstream out;
-  out << c.fetches << "f " << c.reads << "r " << c.writes << "w " << c.prefetches << "p";
+  out << c.fetches << "f " << c.reads << "r " << c.writes << "w " << c.prefetches << "p " << c.read_modify_writes << "m";
   return out.str();
 }
 

@@ -73,7 +73,7 @@ void ReferenceModel::count(AccessCounts& counts, Access kind) {
       ++counts.writes;
       break;
     case Access::kReadModifyWrite:
-      ++counts.writes;
+      ++counts.writes, ++counts.read_modify_writes;
       break;
     case Access::kPrefetch:
       ++counts.prefetches;

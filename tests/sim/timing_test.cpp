@@ -44,6 +44,13 @@ TEST(Timing, SumsDoneByHand) {
   EXPECT_DOUBLE_EQ(one.data_amat, 40 + 30);
   EXPECT_DOUBLE_EQ(one.cycles, 5 + 40 * 0.5 + 30 * 0.5);
   EXPECT_DOUBLE_EQ(timing_of(m, {}, 0).cpi, 0);
+  // A read-modify-write waits for its data as a read does.
+  h.access_line(0, Access::kReadModifyWrite, 900);
+  h.access_line(1, Access::kReadModifyWrite, 900);
+  h.access_line(1, Access::kStore, 1700);
+  const Statistics later = h.statistics();
+  EXPECT_DOUBLE_EQ(timing_of(m, later.cores[0], 1000).cycles, zero.cycles + 200 * 0.5);
+  EXPECT_DOUBLE_EQ(timing_of(m, later.cores[1], 10).cycles, one.cycles + 40 * 0.5 + 30 * 0.5 + 200 * 0.25);
 }
 
 TEST(Timing, GrowsWithEveryLatency) {
