@@ -483,20 +483,9 @@ void PinPoints::remove_files_of_others() const {
 void PinPoints::warn_of_files_of_others() const {
   std::vector<std::string> ours;
   for (const Region& r : found_.plan.regions) ours.push_back(region_name(program_name(), r));
-  const auto is_ours = [&](const std::string& file) {
-    return std::any_of(ours.begin(), ours.end(), [&](const std::string& name) { return file.starts_with(name); });
-  };
-  std::vector<std::string> folders;
-  if (!o_.traces) folders.push_back(kTraces);
+  if (!o_.traces) warn_of_other_regions(path(kTraces), program_name(), ours);
   for (const auto& format : traces::export_formats())
-    if (std::find(o_.to.begin(), o_.to.end(), format.name) == o_.to.end()) folders.push_back(format.name);
-  std::error_code error;
-  for (const std::string& folder : folders)
-    for (const auto& entry : fs::directory_iterator(path(folder.c_str()), error))
-      if (is_of_region(entry.path()) && !is_ours(entry.path().filename())) {
-        print_error("simrun: warning: {} holds files of other regions, which an earlier call has made ({})\n", path(folder.c_str()), entry.path().filename().string());
-        break;
-      }
+    if (std::find(o_.to.begin(), o_.to.end(), format.name) == o_.to.end()) warn_of_other_regions(path(format.name), program_name(), ours);
 }
 
 // Files of other regions, or of a pass that was not finished.

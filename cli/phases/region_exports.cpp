@@ -16,6 +16,7 @@
 
 #include "base/user_error.h"
 #include "cli/phases/replay_region.h"
+#include "cli/print_error.h"
 #include "cli/progress.h"
 #include "simpoint/write_bytes.h"
 #include "traces/reader.h"
@@ -213,6 +214,17 @@ size_t export_regions(const std::vector<RegionToExport>& regions, const traces::
   table.write();
   write_all(wanted, format, table, quiet);
   return wanted.size();
+}
+
+void warn_of_other_regions(const std::string& folder, const std::string& program, const std::vector<std::string>& names) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    const std::string file = entry.path().filename();
+    const bool is_ours = std::any_of(names.begin(), names.end(), [&](const std::string& name) { return file.starts_with(name); });
+    if (is_ours || !file.starts_with(program + "_r")) continue;
+    print_error("simrun: warning: {} holds files of other regions, which an earlier call has made ({})\n", folder, file);
+    return;
+  }
 }
 
 }  // namespace simrun::cli
