@@ -21,7 +21,7 @@ struct RegionToExport {
 // The result: how many files were written.
 size_t export_regions(const std::vector<RegionToExport>& regions, const traces::ExportFormat& format, const std::string& folder, bool quiet);
 
-// Says so when `folder` has files of the program's regions, but of none of those that `names` are the names of.
+// Says so when `folder` has files of regions of the program other than those that are called `names`.
 void warn_of_other_regions(const std::string& folder, const std::string& program, const std::vector<std::string>& names);
 
 }  // namespace simrun::cli

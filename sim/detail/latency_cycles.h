@@ -1,7 +1,6 @@
 // What accesses that level 1 did not answer, and upgrades, took: for the tables that are kept on request.
 #pragma once
 
-#include <array>
 #include <cstdint>
 
 #include "sim/build/machine_config.h"
