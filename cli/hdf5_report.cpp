@@ -1,10 +1,12 @@
 // JSON to HDF5 by four rules (docs/results-hdf5.md): an object is a group; a value in it an attribute; a list of
-// numbers or words a data set; a list of objects a group of columns, or, when all have different names, of groups.
+// numbers or words a data set; a list of objects a group of columns, or, when all have different names, of groups. Lists within columns are one
+// table, so that a run of many intervals has as many objects as one of few.
 #include "cli/hdf5_report.h"
 
 #include <fmt/format.h>
 #include <hdf5.h>
 
+#include <algorithm>
 #include <set>
 #include <vector>
 
@@ -86,11 +88,13 @@ void write_attribute(hid_t object, const std::string& name, const Json& value) {
   with_memory(kind, {&value}, [&](const void* data) { require(H5Awrite(attribute, type, data)); });
 }
 
-void write_data_set(hid_t group, const std::string& name, const std::vector<const Json*>& values) {
+// `row_length`: of a matrix of so many columns; 0: they are one column.
+void write_data_set(hid_t group, const std::string& name, const std::vector<const Json*>& values, size_t row_length = 0) {
   const Kind kind = values.empty() ? Kind::kInteger : common_kind(values);
   if (kind == Kind::kNone) return;
-  const hsize_t size = values.size();
-  const Handle type(type_of(kind), H5Tclose), space(H5Screate_simple(1, &size, nullptr), H5Sclose);
+  const hsize_t size = values.size(), matrix[] = {row_length != 0 ? size / row_length : 0, row_length};
+  const Handle type(type_of(kind), H5Tclose);
+  const Handle space(row_length != 0 ? H5Screate_simple(2, matrix, nullptr) : H5Screate_simple(1, &size, nullptr), H5Sclose);
   const Handle set(H5Dcreate2(group, name.c_str(), type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Dclose);
   if (size != 0)
     with_memory(kind, values,
@@ -108,7 +112,33 @@ bool all_have_names(const std::vector<const Json*>& rows) {
   return names.size() == rows.size();
 }
 
-// Column by column; objects within the rows are groups of columns, lists within them one group for each row.
+void write_columns(hid_t group, const std::vector<const Json*>& rows);
+
+// A list of each row: equally many numbers or words as a matrix, else all one behind the other as a table of their own, whose column `row`
+// says which row each is of.
+void write_lists(hid_t parent, const std::string& name, const std::vector<const Json*>& lists) {
+  std::vector<const Json*> items;
+  Json row = Json::array();
+  bool equally_many = true;
+  for (size_t i = 0; i < lists.size(); ++i) {
+    equally_many = equally_many && lists[i]->size() == lists[0]->size();
+    for (const Json& item : *lists[i]) items.push_back(&item), row.push_back(i);
+  }
+  if (items.empty()) return;
+  const bool plain = common_kind(items) != Kind::kNone;
+  if (plain && equally_many) return write_data_set(parent, name, items, lists[0]->size());
+  if (!plain && !std::all_of(items.begin(), items.end(), [](const Json* item) { return item->is_object(); })) return;
+  std::vector<const Json*> rows;
+  for (const Json& number : row) rows.push_back(&number);
+  const Handle group(H5Gcreate2(parent, name.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Gclose);
+  write_data_set(group, "row", rows);
+  if (plain)
+    write_data_set(group, "value", items);
+  else
+    write_columns(group, items);
+}
+
+// Column by column; objects within the rows are groups of columns.
 void write_columns(hid_t group, const std::vector<const Json*>& rows) {
   for (const auto& [key, first] : rows[0]->items()) {
     std::vector<const Json*> column;
@@ -119,8 +149,7 @@ void write_columns(hid_t group, const std::vector<const Json*>& rows) {
       const Handle inner(H5Gcreate2(group, key.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Gclose);
       write_columns(inner, column);
     } else if (first.is_array()) {
-      const Handle inner(H5Gcreate2(group, key.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Gclose);
-      for (size_t i = 0; i < column.size(); ++i) write_value(inner, std::to_string(i), *column[i]);
+      write_lists(group, key, column);
     } else {
       write_data_set(group, key, column);
     }

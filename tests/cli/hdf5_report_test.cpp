@@ -51,8 +51,9 @@ const Json kResults = Json::parse(R"({
   "command": ["ls", "-l"],
   "levels": [{"name": "L1", "misses": 7, "miss_rate": 0.5, "sharing_degrees": [1, 2],
               "caches": [{"name": "L1.0", "events": {"evictions": 4}}]}],
-  "cores": [{"core": 0, "cpi": 1.5, "tlb": {"walks": 3}, "list": [{"name": "a", "x": 9}]},
-            {"core": 1, "cpi": 2, "tlb": {"walks": 4}, "list": []}],
+  "cores": [{"core": 0, "cpi": 1.5, "tlb": {"walks": 3}, "list": [{"name": "a", "x": 9}], "ages": [], "hist": [1, 2]},
+            {"core": 1, "cpi": 2, "tlb": {"walks": 4}, "list": [], "ages": [5, 6], "hist": [3, 4]},
+            {"core": 2, "cpi": 3, "tlb": {"walks": 5}, "list": [{"name": "a", "x": 7}, {"name": "b", "x": 8}], "ages": [7], "hist": [5, 6]}],
   "transfers": []})");
 
 TEST_F(Hdf5Report, GroupsAttributesColumns) {
@@ -61,11 +62,26 @@ TEST_F(Hdf5Report, GroupsAttributesColumns) {
   EXPECT_EQ(integer("/", "counted"), 1u);
   EXPECT_EQ(integer("/levels/L1", "misses"), 7u);
   EXPECT_EQ(integer("/levels/L1/caches/L1.0/events", "evictions"), 4u);
-  EXPECT_EQ(integer("/cores/list/0/a", "x"), 9u);
   EXPECT_EQ(column<uint64_t>("/levels/L1/sharing_degrees", H5T_NATIVE_UINT64), (std::vector<uint64_t>{1, 2}));
-  EXPECT_EQ(column<double>("/cores/cpi", H5T_NATIVE_DOUBLE), (std::vector<double>{1.5, 2}));
-  EXPECT_EQ(column<uint64_t>("/cores/tlb/walks", H5T_NATIVE_UINT64), (std::vector<uint64_t>{3, 4}));
+  EXPECT_EQ(column<double>("/cores/cpi", H5T_NATIVE_DOUBLE), (std::vector<double>{1.5, 2, 3}));
+  EXPECT_EQ(column<uint64_t>("/cores/tlb/walks", H5T_NATIVE_UINT64), (std::vector<uint64_t>{3, 4, 5}));
   EXPECT_GT(H5Aexists_by_name(file_, "/cores/cpi", "unit", H5P_DEFAULT), 0);
+}
+
+TEST_F(Hdf5Report, ListsWithinRowsAreTablesOrMatrices) {
+  open(kResults);
+  EXPECT_EQ(column<uint64_t>("/cores/list/row", H5T_NATIVE_UINT64), (std::vector<uint64_t>{0, 2, 2}));
+  EXPECT_EQ(column<uint64_t>("/cores/list/x", H5T_NATIVE_UINT64), (std::vector<uint64_t>{9, 7, 8}));
+  EXPECT_EQ(column<uint64_t>("/cores/ages/row", H5T_NATIVE_UINT64), (std::vector<uint64_t>{1, 1, 2}));
+  EXPECT_EQ(column<uint64_t>("/cores/ages/value", H5T_NATIVE_UINT64), (std::vector<uint64_t>{5, 6, 7}));
+  EXPECT_EQ(column<uint64_t>("/cores/hist", H5T_NATIVE_UINT64), (std::vector<uint64_t>{1, 2, 3, 4, 5, 6}));
+  const hid_t set = H5Dopen2(file_, "/cores/hist", H5P_DEFAULT), space = H5Dget_space(set);
+  hsize_t dimensions[2] = {};
+  EXPECT_EQ(H5Sget_simple_extent_dims(space, dimensions, nullptr), 2);
+  EXPECT_EQ(dimensions[0], 3u);
+  EXPECT_EQ(dimensions[1], 2u);
+  H5Sclose(space);
+  H5Dclose(set);
 }
 
 TEST(CsvReport, OneRowForEachNumber) {

@@ -225,10 +225,11 @@ std::vector<uint8_t> loop_of(uint32_t instructions, uint32_t side_exits = 0) {
   return code;
 }
 
-uint32_t passes_of(const std::vector<uint8_t>& code, uint32_t max_instructions = kMaxSuperblockInstructions, bool changeable = false) {
+uint32_t passes_of(const std::vector<uint8_t>& code, uint32_t max_instructions = kMaxSuperblockInstructions, bool changeable = false,
+                   uint32_t most_passes = kMaxConditionalExits) {
   DecodedSuperblock loop = decoded(code, changeable);
   const uint32_t pass = loop.count;
-  unroll_loop(max_instructions, loop);
+  unroll_loop(max_instructions, most_passes, loop);
   EXPECT_EQ(loop.count % pass, 0u);
   return loop.count / pass;
 }
@@ -245,6 +246,7 @@ TEST(Unrolling, AsManyWholePassesAsFit) {
   EXPECT_EQ(passes_of(loop_of(8, 7)), 1u);
   EXPECT_EQ(passes_of(loop_of(4), 11), 2u);   // --max-superblock
   EXPECT_EQ(passes_of(loop_of(4), 1), 1u);
+  EXPECT_EQ(passes_of(loop_of(4), kMaxSuperblockInstructions, false, kMaxCountedPasses), kMaxCountedPasses);
 }
 
 TEST(Unrolling, OnlyLoopsOfOneSuperblock) {
@@ -259,7 +261,7 @@ TEST(Unrolling, OnlyLoopsOfOneSuperblock) {
 // The second instruction jumps back. Behind all passes but the last it leaves for what follows the loop, as the last one's fall-through does.
 TEST(Unrolling, TheJumpsBackAreTurnedRound) {
   DecodedSuperblock loop = decoded({0x85, 0xc0, 0x74, 0xfc});   // test %eax, %eax ; jz back
-  unroll_loop(6, loop);
+  unroll_loop(6, kMaxConditionalExits, loop);
   ASSERT_EQ(loop.count, 6u);
   for (uint32_t k = 0; k < 6; k += 2) EXPECT_EQ(loop.instructions[k].pc, AppAddress{kPc});
   for (uint32_t k = 1; k < 6; k += 2) {
@@ -280,7 +282,7 @@ TEST(Unrolling, TheJumpsBackAreTurnedRound) {
 // Each pass has counters of its own, and each exit a path, which ends with it.
 TEST(Unrolling, TheBlocksOfEachPassAreCounted) {
   DecodedSuperblock loop = decoded(loop_of(4, 1));   // jb out ; dec %ecx ; dec %ecx ; jnz back
-  unroll_loop(kMaxSuperblockInstructions, loop);
+  unroll_loop(kMaxSuperblockInstructions, kMaxConditionalExits, loop);
   ASSERT_EQ(loop.count, 16u);
   const Translated t = translate(loop, border::Mode::kCount, true, true);
   std::vector<int> ends;
@@ -294,7 +296,7 @@ TEST(Unrolling, TheBlocksOfEachPassAreCounted) {
 // Recovery tells the passes apart: the instruction is the one of the copy, its address that of the loop.
 TEST(Unrolling, AFaultFindsThePass) {
   DecodedSuperblock loop = decoded({0x48, 0x03, 0x06, 0x48, 0x83, 0xc6, 0x08, 0x75, 0xf7});   // add (%rsi), %rax ; add $8, %rsi ; jnz back
-  unroll_loop(9, loop);
+  unroll_loop(9, kMaxConditionalExits, loop);
   ASSERT_EQ(loop.count, 9u);
   const Translated t = translate(loop, border::Mode::kNull, true);
   std::vector<int> before;

@@ -123,7 +123,7 @@ std::string translate(const Case& c) {
     if (!decode(c.code.data() + at, static_cast<uint32_t>(c.code.size() - at), AppAddress{c.pc + at}, i)) return "does not decode\n";
     at += i.length;
   }
-  if (c.unroll) unroll_loop(kMaxSuperblockInstructions, superblock);
+  if (c.unroll) unroll_loop(kMaxSuperblockInstructions, c.count_paths ? kMaxCountedPasses : kMaxConditionalExits, superblock);
   border::WatchedEntries watched{1, {c.pc}};
   TranslationOptions options{c.mode, true, 64, true, true, kLeave, c.watch ? &watched : nullptr, c.count_paths};
   options.pext_is_fast = c.calls_off;

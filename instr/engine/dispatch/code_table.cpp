@@ -172,7 +172,7 @@ void form(AppAddress pc, Purpose purpose, uint32_t max_instructions, DecodedSupe
   const TranslationOptions& o = g_translations->options;
   if (!o.unroll_loops || purpose != Purpose::kOrdinary) return;
   if (o.mode == border::Mode::kTrace || (o.exact_stops && !o.count_paths)) return;
-  unroll_loop(max_instructions, decoded);
+  unroll_loop(max_instructions, o.count_paths ? kMaxCountedPasses : kMaxConditionalExits, decoded);
 }
 
 void start_code_table(const TranslationOptions& options) {

@@ -137,7 +137,7 @@ void leave_popf_to_dispatcher(DecodedSuperblock& superblock) {
   popf.flags_overwritten = 0;
 }
 
-void unroll_loop(uint32_t max_instructions, DecodedSuperblock& superblock) {
+void unroll_loop(uint32_t max_instructions, uint32_t most_passes, DecodedSuperblock& superblock) {
   Instruction* const instructions = superblock.instructions;
   const uint32_t pass = superblock.count;
   if (pass == 0 || superblock.changeable) return;   // changeable: shorter ones, compared before each pass
@@ -149,7 +149,7 @@ void unroll_loop(uint32_t max_instructions, DecodedSuperblock& superblock) {
     exits += instructions[k].flow != Flow::kNext;
     words += words_bound(instructions[k]);
   }
-  uint32_t passes = std::min({kMaxUnrolledInstructions / pass, max_instructions / pass, kMaxConditionalExits / exits});
+  uint32_t passes = std::min({kMaxUnrolledInstructions / pass, max_instructions / pass, kMaxConditionalExits / exits, most_passes});
   if (words != 0) passes = std::min(passes, (border::kMaxSuperblockWords - 1) / words);
   for (; superblock.count < passes * pass; superblock.count += pass) std::copy_n(instructions, pass, instructions + superblock.count);
   for (uint32_t k = pass; k < superblock.count; k += pass) {

@@ -12,6 +12,8 @@ namespace simrun::engine {
 inline constexpr uint32_t kMaxSuperblockInstructions = 64;
 inline constexpr uint32_t kMaxConditionalExits = 8;
 inline constexpr uint32_t kMaxUnrolledInstructions = 48;     // of a superblock that has several passes of a loop
+// Of them where blocks are counted: processors that rename memory remember few places (docs/performance-tried.md, "The shape of superblocks").
+inline constexpr uint32_t kMaxCountedPasses = 4;
 inline constexpr uint32_t kMaxChangeableInstructions = 12;   // of a superblock whose bytes are compared at each entry
 
 // Links that go forwards in the application's code enter their targets behind the limit check: along them the addresses of the superblocks
@@ -105,8 +107,8 @@ void form_superblock(AppAddress pc, uint32_t max_instructions, DecodedSuperblock
 void leave_popf_to_dispatcher(DecodedSuperblock& superblock);
 
 // When the superblock is a loop, a conditional jump back to its own start at its end: as many more passes behind it as fit, all of them
-// whole. The jumps back of all but the last are turned round: they leave the loop. (No instruction's address tells its pass.)
-void unroll_loop(uint32_t max_instructions, DecodedSuperblock& superblock);
+// whole, up to `most_passes`. The jumps back of all but the last are turned round: they leave the loop. (No instruction's address tells its pass.)
+void unroll_loop(uint32_t max_instructions, uint32_t most_passes, DecodedSuperblock& superblock);
 
 // The same from a copy of the bytes.
 void form_superblock_from(const uint8_t* bytes, uint32_t size, AppAddress pc, DecodedSuperblock& out);
