@@ -88,6 +88,8 @@ void write_attribute(hid_t object, const std::string& name, const Json& value) {
   with_memory(kind, {&value}, [&](const void* data) { require(H5Awrite(attribute, type, data)); });
 }
 
+constexpr hsize_t kCompressedFrom = 4096;   // numbers
+
 // `row_length`: of a matrix of so many columns; 0: they are one column.
 void write_data_set(hid_t group, const std::string& name, const std::vector<const Json*>& values, size_t row_length = 0) {
   const Kind kind = values.empty() ? Kind::kInteger : common_kind(values);
@@ -95,7 +97,14 @@ void write_data_set(hid_t group, const std::string& name, const std::vector<cons
   const hsize_t size = values.size(), matrix[] = {row_length != 0 ? size / row_length : 0, row_length};
   const Handle type(type_of(kind), H5Tclose);
   const Handle space(row_length != 0 ? H5Screate_simple(2, matrix, nullptr) : H5Screate_simple(1, &size, nullptr), H5Sclose);
-  const Handle set(H5Dcreate2(group, name.c_str(), type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Dclose);
+  const Handle plan(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+  if (size >= kCompressedFrom && kind != Kind::kText) {
+    const hsize_t rows = std::max<hsize_t>(kCompressedFrom / std::max<size_t>(row_length, 1), 1), chunk[] = {rows, row_length};
+    require(H5Pset_chunk(plan, row_length != 0 ? 2 : 1, chunk));
+    require(H5Pset_shuffle(plan));
+    require(H5Pset_deflate(plan, 4));
+  }
+  const Handle set(H5Dcreate2(group, name.c_str(), type, space, H5P_DEFAULT, plan, H5P_DEFAULT), H5Dclose);
   if (size != 0)
     with_memory(kind, values,
                 [&](const void* data) { require(H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data)); });

@@ -278,7 +278,10 @@ Spans spans_of(const SimOptions& o, const traces::Reader& trace) {
   const uint64_t warm_up = by_region ? warm_up_of_region(trace) : instruction_bound(o.warm_up, 0);
   const uint64_t from = warm_up <= std::numeric_limits<uint64_t>::max() - begin ? begin + warm_up : std::numeric_limits<uint64_t>::max();
   const uint64_t to = instruction_bound(o.to, std::numeric_limits<uint64_t>::max());
-  if (!o.to.empty() && from >= to) throw UserError("--to must lie behind --from", 2);
+  if (!o.to.empty() && from >= to)
+    throw UserError(warm_up == 0 ? "--to must lie behind --from"
+                                 : fmt::format("--to must lie behind the warm-up, which begins at --from and ends at instruction {}", from),
+                    2);
   if (trace.chunks().empty() || from >= trace.instructions()) {
     trace.require_undamaged();
     throw UserError(fmt::format("{} holds {} instructions: nothing to simulate{}{}", o.trace, trace.instructions(),

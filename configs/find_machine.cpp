@@ -67,6 +67,7 @@ std::string find_machine(const std::string& path_or_bare_name) {
   if (path_or_bare_name.find('/') != std::string::npos) {
     if (fs::is_directory(path_or_bare_name, error))
       throw UserError(fmt::format("{}: a directory, not a machine file", path_or_bare_name), 2);
+    if (!fs::exists(path_or_bare_name, error) && fs::is_regular_file(path_or_bare_name + ".yaml", error)) return path_or_bare_name + ".yaml";
     if (!fs::exists(path_or_bare_name, error))
       throw UserError(fmt::format("{}: no such machine file", path_or_bare_name), 2);
     return path_or_bare_name;

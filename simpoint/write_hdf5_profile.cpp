@@ -1,9 +1,12 @@
 #include "simpoint/write_hdf5_profile.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <map>
 #include <vector>
 
@@ -66,15 +69,19 @@ class Column {
   hsize_t written_ = 0;
 };
 
-Hdf5Handle create(const std::string& path) {
+// `temporary`: the name until it is complete.
+Hdf5Handle create(const std::string& path, const std::string& temporary) {
+  const int descriptor = open(temporary.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);   // HDF5 does not say what is wrong
+  if (descriptor < 0) throw UserError(fmt::format("cannot write {}: {}", path, std::strerror(errno)));
+  close(descriptor);
   silence_hdf5();
-  return {H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), H5Fclose, "write " + path};
+  return {H5Fcreate(temporary.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), H5Fclose, "write " + path};
 }
 
 class Hdf5Writer final : public ProfileWriter {
  public:
   explicit Hdf5Writer(const std::string& path)
-      : path_(path), temporary_(fmt::format("{}.tmp{}", path, getpid())), file_(create(temporary_)) {}
+      : path_(path), temporary_(fmt::format("{}.tmp{}", path, getpid())), file_(create(path_, temporary_)) {}
   ~Hdf5Writer() override {
     if (!finished_) std::remove(temporary_.c_str());
   }

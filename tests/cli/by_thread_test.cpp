@@ -27,7 +27,9 @@ TEST(ByThread, EqualsAMap) {
       const auto thread = static_cast<uint32_t>(1000 + random() % 40);
       const auto& found = table[thread];
       ASSERT_EQ(found != nullptr, expected.contains(thread));
-      if (found != nullptr) ASSERT_EQ(*found, expected[thread]);
+      if (found != nullptr) {
+        ASSERT_EQ(*found, expected[thread]);
+      }
       table[thread] = std::make_unique<int>(k);
       expected[thread] = k;
     }

@@ -209,6 +209,12 @@ TEST_F(FindMachine, BareNamesWithAndWithoutSuffix) {
   EXPECT_EQ(read_machine("l3_8core").cores, 8u);
 }
 
+TEST_F(FindMachine, PathsWithAndWithoutSuffix) {
+  EXPECT_EQ(read_machine((directory / "here.yaml").string()).cores, 4u);
+  EXPECT_EQ(read_machine((directory / "here").string()).cores, 4u);
+  EXPECT_NE(error((directory / "there").string()).find("there: no such machine file"), std::string::npos);
+}
+
 TEST_F(FindMachine, EnvironmentAndSetDirectory) {
   EXPECT_NE(error("here").find("no such machine file"), std::string::npos);
   setenv("SIMRUN_CONFIG_PATH", ("/nonexistent:" + directory.string()).c_str(), 1);

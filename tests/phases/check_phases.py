@@ -493,7 +493,7 @@ def errors():
     message("bbv", "-o", "a", "--interval", "5", "--", "true", status=2)
     assert "no program" in message("bbv", "-o", "a", status=2)
     assert "cannot write" in message("bbv", "-o", "no/a.bb", "--", "true")
-    assert "no/a.h5" in message("bbv", "-o", "no/a.h5", "--", "true")
+    assert "cannot write no/a.h5: No such" in message("bbv", "-o", "no/a.h5", "--", "true")
     message("bbv", "-q", "-o", "a.bb", "--", "/no/such/program", status=127)
     for name in ("x.bb.xz", "x.bb.bz2", "x.csv", "x.bb.json"):
         assert f"{name}: " in message("bbv", "-q", "-o", name, "--", "true", status=2), name

@@ -84,6 +84,7 @@ TEST_F(SimCommand, FromBehindTheEndIsSaid) {
   simrun(fmt::format("record -q -o {} -- {} 3", file("t"), kMarked));
   EXPECT_THAT(simrun(fmt::format("sim -c l3_1core --from {} {}", ~uint64_t{0}, file("t"))), HasSubstr("nothing to simulate"));
   EXPECT_THAT(simrun(fmt::format("sim -c l3_1core --from 9 --to 9 {}", file("t"))), HasSubstr("--to must lie behind --from"));
+  EXPECT_THAT(simrun(fmt::format("sim -c l3_1core --from 9 --warm-up 20 --to 29 {}", file("t"))), HasSubstr("warm-up, which begins at --from and ends at instruction 29"));
 }
 
 // What the recorder adds has names, too.
