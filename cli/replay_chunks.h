@@ -11,10 +11,10 @@
 
 namespace simrun::cli {
 
-// Replay: as traces::Replay has run() and over(). From the chunk that holds instruction `from` on. Throws
-// traces::TraceError for a damaged trace.
+// Replay: as traces::Replay has run() and over(). From the chunk that holds instruction `from` on, until `stops` (asked
+// between chunks) says so. Throws traces::TraceError for a damaged trace.
 template <class Replay>
-void replay_all(const traces::Reader& trace, Replay& replay, uint64_t from, uint64_t to, Progress& progress) {
+void replay_all(const traces::Reader& trace, Replay& replay, uint64_t from, uint64_t to, Progress& progress, bool (*stops)() = nullptr) {
   size_t at = trace.chunk_of(from);
   traces::Chunk chunk, used;
   const auto fetch = [&](size_t index) {
@@ -26,7 +26,8 @@ void replay_all(const traces::Reader& trace, Replay& replay, uint64_t from, uint
   if (at < trace.chunks().size()) next = fetch(at);
   uint64_t instructions = 0;
   const uint64_t end = std::min(trace.instructions(), to), all = end - std::min(from, end);  // or some more, of the first chunk and the last
-  for (; at < trace.chunks().size() && !replay.over(); ++at) {
+  bool stopped = false;
+  for (; at < trace.chunks().size() && !replay.over() && !stopped; ++at) {
     used = std::move(chunk);
     chunk = next.get();
     if (at + 1 < trace.chunks().size()) next = fetch(at + 1);
@@ -38,9 +39,10 @@ void replay_all(const traces::Reader& trace, Replay& replay, uint64_t from, uint
     }
     instructions += chunk.instructions;
     if (progress.due()) progress.show(all != 0 ? std::min(instructions, all) : instructions, 0, 0, all);
+    stopped = stops != nullptr && stops();
   }
   if (next.valid()) next.wait();
-  if (!replay.over()) trace.require_undamaged();
+  if (!replay.over() && !stopped) trace.require_undamaged();
 }
 
 }  // namespace simrun::cli

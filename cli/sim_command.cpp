@@ -12,6 +12,7 @@
 #include "cli/command_line.h"
 #include "cli/empty_selection.h"
 #include "cli/hot_spots.h"
+#include "cli/interruption.h"
 #include "cli/memory_trace.h"
 #include "cli/phases/replay_region.h"
 #include "cli/phases/stored_state.h"
@@ -23,6 +24,7 @@
 #include "cli/run_watch.h"
 #include "cli/slices_sink.h"
 #include "cli/sub_commands.h"
+#include "cli/terminal_signals.h"
 #include "cli/trace_information.h"
 #include "cli/trace_model_sink.h"
 #include "cli/trace_symbols.h"
@@ -223,7 +225,7 @@ void replay_into(const SimOptions& o, const traces::Reader& trace, const Span& s
   sink.set_instructions([&](uint32_t thread) { return replay.threads().at(thread).counts.instructions; });
   std::optional<RunWatch> watch;
   watch_intervals(o, model, replay, result, watch);
-  replay_all(trace, replay, span.from, span.to, progress);
+  replay_all(trace, replay, span.from, span.to, progress, [] { return Interruption::signal() != 0; });
   if constexpr (std::is_same_v<Inner, DetailedModelSink>) model.tell_of_sites(nullptr);
   if (result == nullptr) return;
   if (watch) {
@@ -347,6 +349,11 @@ void simulate_curve(const SimOptions& o, const traces::Reader& trace, const Span
   result.miss_curve = model.curve();
 }
 
+void refuse_if_interrupted() {
+  if (const int signal = Interruption::signal(); signal != 0)
+    throw UserError(fmt::format("ended by signal {} before anything was counted", signal), 128 + signal);
+}
+
 // One machine by one thread, in whatever state it begins.
 void simulate_one(const SimOptions& o, const traces::Reader& trace, const Spans& spans,
                   const sim::MachineConfig& machine, RunResult& result) {
@@ -359,6 +366,7 @@ void simulate_one(const SimOptions& o, const traces::Reader& trace, const Spans&
   } else if (warms_up) {
     sim::Hierarchy before(machine);
     simulate_span(o, trace, spans.warm_up, before, {memory, false}, progress, nullptr);
+    refuse_if_interrupted();
     model.set_state(before.state());
   }
   LinePlaces places;
@@ -392,6 +400,7 @@ RunResult simulate(const SimOptions& o) {
     else if (o.sim_threads <= 1 || !simulate_slices(o, trace, spans.counted, *result.machine, result))
       simulate_one(o, trace, spans, *result.machine, result);
   }
+  if (result.totals().instructions == 0) refuse_if_interrupted();
   if (result.totals().instructions == 0) {
     traces::WalkOptions nothing;
     nothing.from = spans.counted.from, nothing.to = spans.counted.to;
@@ -406,6 +415,9 @@ RunResult simulate(const SimOptions& o) {
     else if (result.error.empty())
       result.error = what;
   }
+  if (const uint64_t end = std::min(spans.counted.to, trace.instructions()), counted = result.totals().instructions; Interruption::signal() != 0)
+    result.error = fmt::format("ended by signal {}: these are the first {} of {} instructions", Interruption::signal(), grouped(counted),
+                               grouped(end - spans.counted.from));
   result.simulator_seconds = own_processor_seconds();
   result.wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;
@@ -416,6 +428,7 @@ RunResult simulate(const SimOptions& o) {
 int sim_command(const Words& words) {
   const SimOptions options = parse(words);
   ResultFiles files({options.json_file, options.hdf5_file, options.csv_file, options.trace, options.config, options.memory_trace.file});
+  const Interruption interruption;
   const RunResult result = simulate(options);
   const auto print = [&] {
     for (const std::string& warning : result.warnings) print_error("simrun: warning: {}\n", warning);
@@ -423,6 +436,7 @@ int sim_command(const Words& words) {
     if (!options.quiet) print_error("{}", text_report(result));
   };
   write_then_print([&] { files.commit(result); }, print);
+  if (const int signal = Interruption::signal(); signal != 0) end_by_signal(signal);
   return result.error.empty() ? 0 : 1;
 }
 

@@ -87,6 +87,32 @@ TEST_F(SimCommand, FromBehindTheEndIsSaid) {
   EXPECT_THAT(simrun(fmt::format("sim -c l3_1core --from 9 --warm-up 20 --to 29 {}", file("t"))), HasSubstr("warm-up, which begins at --from and ends at instruction 29"));
 }
 
+// What was counted until a signal came is reported, and the signal ends simrun; before anything was counted there are no results.
+TEST_F(SimCommand, ASignalEndsItEarly) {
+  simrun(fmt::format("record -q --chunk-size 64KiB -o {} -- /bin/sh -c 'i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done'", file("t")));
+  const uint64_t whole = info("t")["instructions"];
+  bool seen = false;
+  for (int k = 8; !seen && k < 100; k += 8) {
+    std::filesystem::remove(file("j"));
+    const std::string said = run(fmt::format("timeout --preserve-status -s TERM 0.{:02} {} sim -q -c l3_1core --details --json {} {} 2>&1", k,
+                                             SIMRUN_EXECUTABLE, file("j"), file("t")));
+    if (status_ == 0) continue;
+    ASSERT_EQ(status_, 128 + SIGTERM) << said;
+    if (said.empty()) continue;   // before it was asked for
+    ASSERT_THAT(said, HasSubstr("ended by signal 15"));
+    if (!std::filesystem::exists(file("j"))) {
+      EXPECT_THAT(said, HasSubstr("before anything was counted"));
+      continue;
+    }
+    const json results = read("j");
+    EXPECT_THAT(results["error"].get<std::string>(), HasSubstr("these are the first"));
+    EXPECT_LT(results["totals"]["instructions"], whole);
+    EXPECT_GT(results["totals"]["instructions"], 0u);
+    seen = true;
+  }
+  EXPECT_TRUE(seen);
+}
+
 // What the recorder adds has names, too.
 TEST_F(SimCommand, EventsOfTheRecorderHaveNames) {
   simrun(fmt::format("record -q -c l3_4core -o {} -- {} 3 2", file("t"), kMarked));
