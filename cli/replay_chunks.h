@@ -12,9 +12,9 @@
 namespace simrun::cli {
 
 // Replay: as traces::Replay has run() and over(). From the chunk that holds instruction `from` on, until `stops` (asked
-// between chunks) says so. Throws traces::TraceError for a damaged trace.
+// between chunks) says so: then true. Throws traces::TraceError for a damaged trace.
 template <class Replay>
-void replay_all(const traces::Reader& trace, Replay& replay, uint64_t from, uint64_t to, Progress& progress, bool (*stops)() = nullptr) {
+bool replay_all(const traces::Reader& trace, Replay& replay, uint64_t from, uint64_t to, Progress& progress, bool (*stops)() = nullptr) {
   size_t at = trace.chunk_of(from);
   traces::Chunk chunk, used;
   const auto fetch = [&](size_t index) {
@@ -39,10 +39,11 @@ void replay_all(const traces::Reader& trace, Replay& replay, uint64_t from, uint
     }
     instructions += chunk.instructions;
     if (progress.due()) progress.show(all != 0 ? std::min(instructions, all) : instructions, 0, 0, all);
-    stopped = stops != nullptr && stops();
+    stopped = stops != nullptr && at + 1 < trace.chunks().size() && !replay.over() && stops();
   }
   if (next.valid()) next.wait();
   if (!replay.over() && !stopped) trace.require_undamaged();
+  return stopped;
 }
 
 }  // namespace simrun::cli

@@ -225,9 +225,12 @@ void replay_into(const SimOptions& o, const traces::Reader& trace, const Span& s
   sink.set_instructions([&](uint32_t thread) { return replay.threads().at(thread).counts.instructions; });
   std::optional<RunWatch> watch;
   watch_intervals(o, model, replay, result, watch);
-  replay_all(trace, replay, span.from, span.to, progress, [] { return Interruption::signal() != 0; });
+  const bool stopped = replay_all(trace, replay, span.from, span.to, progress, [] { return Interruption::signal() != 0; });
   if constexpr (std::is_same_v<Inner, DetailedModelSink>) model.tell_of_sites(nullptr);
   if (result == nullptr) return;
+  if (stopped)
+    result->error = fmt::format("ended by signal {}: these are the first {} of {} instructions", Interruption::signal(), grouped(replay.replayed()),
+                                grouped(std::min(span.to, trace.instructions()) - span.from));
   if (watch) {
     watch->advance(replay.replayed() - watch->done());
     watch->finish();
@@ -415,9 +418,6 @@ RunResult simulate(const SimOptions& o) {
     else if (result.error.empty())
       result.error = what;
   }
-  if (const uint64_t end = std::min(spans.counted.to, trace.instructions()), counted = result.totals().instructions; Interruption::signal() != 0)
-    result.error = fmt::format("ended by signal {}: these are the first {} of {} instructions", Interruption::signal(), grouped(counted),
-                               grouped(end - spans.counted.from));
   result.simulator_seconds = own_processor_seconds();
   result.wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;
