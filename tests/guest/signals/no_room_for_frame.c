@@ -47,9 +47,15 @@ static void wait_for_fault_of(pid_t child) {
 static char* small_stack;
 enum { kSmallStack = 3 * 4096 };   // shared with the parent
 
+// At last from a place where no frame fits, however large frames are here: what fits and leaves no room for its handler would not be the last,
+// for below the stack the next signal begins it anew.
 static void raise_again(int signal) {
+  enum { kRoomForOne = 8192, kRoomForNone = 512 };
   char here;
-  if (&here > small_stack) raise(signal);
+  if (&here > small_stack + kRoomForOne)
+    raise(signal);
+  else if (&here > small_stack)
+    call_with_stack(small_stack + kRoomForNone, getpid());
 }
 
 // Frames of some kilobytes into `size` bytes: none fits, or some do.
