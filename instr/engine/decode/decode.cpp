@@ -224,7 +224,7 @@ bool is_too_long(const uint8_t* code, uint32_t available) {
   return ZydisDecoderDecodeInstruction(&kDecoder, &context, code, available, &insn) == ZYDIS_STATUS_INSTRUCTION_TOO_LONG;
 }
 
-bool is_cut_off(const uint8_t* code, uint32_t available) {
+bool is_cut_off(const uint8_t* code, uint32_t available, bool knows_evex) {
   // Zydis refuses some prefixes before it has seen what follows; the processor wants an opcode and a ModRM byte behind VEX and EVEX.
   constexpr uint8_t kVex2 = 0xc5, kVex3 = 0xc4, kEvex = 0x62;
   const auto is_prefix = [](uint8_t byte) {
@@ -233,6 +233,7 @@ bool is_cut_off(const uint8_t* code, uint32_t available) {
   uint32_t at = 0;
   while (at < available && is_prefix(code[at])) ++at;
   const uint32_t rest = available - at;
+  if (rest != 0 && code[at] == kEvex && !knows_evex) return rest < 2;   // it is BOUND then, which does not exist, with a ModRM byte
   if (rest != 0 && (code[at] == kVex2 || code[at] == kVex3 || code[at] == kEvex)) {
     const uint32_t prefix = code[at] == kVex2 ? 2 : code[at] == kVex3 ? 3 : 4;
     if (rest < prefix + 2) return true;

@@ -146,7 +146,8 @@ bool decode(const uint8_t* code, uint32_t available, AppAddress pc, Instruction&
 // Of bytes that `decode` refuses: with so many prefixes it would be longer than 15 bytes, which is #GP and not #UD. Any time.
 bool is_too_long(const uint8_t* code, uint32_t available);
 
-// Of such bytes, fewer than 15: the processor would fetch more before it refuses them. Any time.
-bool is_cut_off(const uint8_t* code, uint32_t available);
+// Of bytes, fewer than 15, that are no whole instruction: the processor would fetch more before it refuses them. `knows_evex`: it has
+// AVX-512. Any time.
+bool is_cut_off(const uint8_t* code, uint32_t available, bool knows_evex);
 
 }  // namespace simrun::engine
