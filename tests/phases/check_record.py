@@ -15,7 +15,7 @@ import check_pinpoints
 
 from check_pinpoints import CONFIG, run
 
-WORDS = (*CONFIG, "--interval", "20k", "--warm-up", "40k", "--points", "40", "--validate")
+WORDS = (*CONFIG, "--interval", "20k", "--warm-up", "40k", "--points", "80", "--validate")
 
 
 def runs():
