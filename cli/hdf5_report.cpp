@@ -1,4 +1,4 @@
-// JSON to HDF5 by four rules (docs/results-hdf5.md): an object is a group; a value in it an attribute; a list of
+// JSON to HDF5 (docs/results-hdf5.md): an object is a group; a value in it an attribute; a list of
 // numbers or words a data set; a list of objects a group of columns, or, when all have different names, of groups. Lists within columns are one
 // table, so that a run of many intervals has as many objects as one of few.
 #include "cli/hdf5_report.h"

@@ -92,7 +92,7 @@ SimOptions parse(const Words& words) {
   SimOptions o;
   CommandLine line("simrun sim", "simrun sim FILE --config MACHINE [OPTIONS]",
                    "Simulates a recorded trace in the order in which it was recorded: the results equal those of the\n"
-                   "run that recorded it.");
+                   "run that recorded it. Ctrl-C ends it with the results so far.");
   line.app().add_option("FILE", o.trace, "A trace of simrun record")->required()->type_name("FILE");
   add_machine_option(line.app(), o.config, "Machine to simulate")->required();
   add_result_file_options(line.app(), o.json_file, o.hdf5_file, o.csv_file);

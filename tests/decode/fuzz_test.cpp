@@ -182,5 +182,34 @@ TEST(DecodeFuzz, AgreesWithInitialisedZydis) {
   }
 }
 
+// Of whatever decodes, all but the whole: the processor would fetch more. (That without AVX-512 it would not where EVEX begins is the next test.)
+TEST(CutOff, EveryBeginningOfAnInstruction) {
+  std::mt19937_64 random(7);
+  uint32_t found = 0, evex = 0;
+  for (uint32_t round = 0; round < 400'000; ++round) {
+    uint8_t bytes[15];
+    for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random());
+    if (round % 4 == 0) {   // 62 f1 7c 48: zmm registers
+      static constexpr uint8_t kEvex[] = {0x62, 0xf1, 0x7c, 0x48};
+      std::memcpy(bytes, kEvex, sizeof kEvex);
+    }
+    Instruction i;
+    if (!decode(bytes, sizeof bytes, kPc, i)) continue;
+    ++found;
+    evex += bytes[0] == 0x62;
+    for (uint32_t n = 0; n < i.length; ++n) ASSERT_TRUE(is_cut_off(bytes, n, true)) << n << " bytes of " << testing::PrintToString(bytes);
+  }
+  EXPECT_GT(found, 100'000u);
+  EXPECT_GT(evex, 1'000u);
+}
+
+TEST(CutOff, EvexWhereItIsUnknown) {
+  static constexpr uint8_t kCode[] = {0x67, 0x62, 0xf1, 0x7c, 0x48, 0x28};
+  for (uint32_t n = 0; n <= sizeof kCode; ++n) {
+    EXPECT_TRUE(is_cut_off(kCode, n, true)) << n;
+    EXPECT_EQ(is_cut_off(kCode, n, false), n <= 2) << n;   // the prefix, 62: then a ModRM byte decides
+  }
+}
+
 }  // namespace
 }  // namespace simrun::engine

@@ -89,7 +89,7 @@ TEST_F(SimCommand, FromBehindTheEndIsSaid) {
 
 // What was counted until a signal came is reported, and the signal ends simrun; before anything was counted there are no results.
 TEST_F(SimCommand, ASignalEndsItEarly) {
-  simrun(fmt::format("record -q --chunk-size 64KiB -o {} -- /bin/sh -c 'i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done'", file("t")));
+  simrun(fmt::format("record -q --chunk-size 64KiB -o {} -- /bin/sh -c 'i=0; while [ $i -lt 40000 ]; do i=$((i+1)); done'", file("t")));
   const uint64_t whole = info("t")["instructions"];
   bool seen = false;
   for (int k = 8; !seen && k < 100; k += 8) {

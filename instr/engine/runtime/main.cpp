@@ -15,6 +15,7 @@
 #include "instr/engine/context/engine_memory.h"
 #include "instr/engine/context/fixed_routines.h"
 #include "instr/engine/context/process.h"
+#include "instr/engine/context/processor_features.h"
 #include "instr/engine/context/raw_syscall.h"
 #include "instr/engine/context/signal_mask.h"
 #include "instr/engine/dispatch/code_table.h"
@@ -70,12 +71,6 @@ void report_check(const char* file, int line, const char* expression) {
   fail_inside("%s:%d: check failed: %s", file, line, expression);
 }
 
-bool has_feature(uint32_t leaf, char reg, int bit_number) {
-  uint32_t a = 0, b = 0, c = 0, d = 0;
-  if (!__get_cpuid_count(leaf, 0, &a, &b, &c, &d)) return false;
-  return ((reg == 'b' ? b : c) >> bit_number & 1) != 0;
-}
-
 bool is_intel() {
   uint32_t a = 0, b = 0, c = 0, d = 0;
   return __get_cpuid(0, &a, &b, &c, &d) != 0 && b == signature_INTEL_ebx && c == signature_INTEL_ecx;
@@ -91,7 +86,7 @@ bool loop_is_fast() {
 
 // Not before Zen 3, where it is microcode.
 bool pext_is_fast() {
-  if (!has_feature(7, 'b', 8)) return false;
+  if (!has_feature(Feature::kBmi2)) return false;
   if (is_intel()) return true;
   uint32_t a = 0, b = 0, c = 0, d = 0;
   if (!__get_cpuid(0, &a, &b, &c, &d) || b != signature_AMD_ebx || c != signature_AMD_ecx || !__get_cpuid(1, &a, &b, &c, &d)) return false;
@@ -168,10 +163,10 @@ void remove_blanket() {
     return g_routines.copy(&byte, reinterpret_cast<const void*>(raw(at)), 1) != 0;
   };
   g_narrow_branches = !is_intel();
-  g_has_protection_keys = has_feature(7, 'c', 4);
+  g_has_protection_keys = has_feature(Feature::kOsProtectionKeys);
   start_descriptor_tables();
   start_code_table({h.mode, h.elide_words != 0, std::clamp(h.max_superblock_instructions, 1u, kMaxSuperblockInstructions),
-                    has_feature(7, 'b', 30), has_feature(7, 'b', 8), g_routines.leave, h.watch_calls == 1 ? &h.watched : nullptr,
+                    has_feature(Feature::kAvx512Bw), has_feature(Feature::kBmi2), g_routines.leave, h.watch_calls == 1 ? &h.watched : nullptr,
                     h.count_paths != 0, g_routines.indirect_miss, loop_is_fast(), h.unroll_loops != 0,
                     h.count_interval != 0 || h.count_interval_threads != 0 || h.count_paths != 0 || h.mode_switches != 0, pext_is_fast(),
                     h.live_words != 0, h.protect_code_after != 0});

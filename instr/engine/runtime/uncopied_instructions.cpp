@@ -11,6 +11,7 @@
 
 #include "instr/engine/context/app_memory.h"
 #include "instr/engine/context/process.h"
+#include "instr/engine/context/processor_features.h"
 #include "instr/engine/decode/instruction.h"
 #include "instr/engine/dispatch/code_table.h"
 #include "instr/engine/runtime/single_step.h"
@@ -58,11 +59,6 @@ void raise_bad_access(ThreadContext* c, uint64_t address, bool write, bool stack
   info.si_code = SEGV_MAPERR;
   info.si_addr = reinterpret_cast<void*>(address);
   raise_signal(c, info, {kTrapPageFault, (write ? 6ull : 4ull) | kernel, address});
-}
-
-bool has_feature(uint32_t bit_of_ebx) {   // leaf 7
-  uint32_t a = 0, b = 0, c = 0, d = 0;
-  return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (b >> bit_of_ebx & 1) != 0;
 }
 
 // AMD's far jumps and calls through memory take no 64-bit offset (APM vol. 3, JMP (Far)).
@@ -215,7 +211,7 @@ bool narrow_branch(ThreadContext* c, const Uncopied& u) {
 
 // A transaction may always abort; this one does at once, for no reason that a retry would help (eax 0).
 bool transaction(ThreadContext* c, const Uncopied& u) {
-  if (!has_feature(11)) return raise_invalid_opcode(c), false;
+  if (!has_feature(Feature::kRtm)) return raise_invalid_opcode(c), false;
   c->app.pc += u.insn.length;
   if (u.insn.mnemonic == ZYDIS_MNEMONIC_XABORT) return true;   // outside of a transaction: nothing
   c->app.pc += static_cast<uint64_t>(u.operands[0].imm.value.s);
@@ -269,7 +265,7 @@ bool do_uncopied_instruction(ThreadContext* c) {
     case ZYDIS_MNEMONIC_POPF:
     case ZYDIS_MNEMONIC_POPFQ: return pop_flags(c);
     case ZYDIS_MNEMONIC_ENCLU:
-      if (has_feature(2)) fail("the program enters an SGX enclave at %#lx, which no tool can follow", c->app.pc);
+      if (has_feature(Feature::kSgx)) fail("the program enters an SGX enclave at %#lx, which no tool can follow", c->app.pc);
       [[fallthrough]];
     default: return raise_invalid_opcode(c), false;   // uiret: user interrupts are not offered by the kernel
   }

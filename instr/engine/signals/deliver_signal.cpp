@@ -1,5 +1,4 @@
 // From the pending signal to the application: the frame that the kernel would have built, and back (rt_sigreturn).
-#include <cpuid.h>
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -9,6 +8,7 @@
 
 #include "instr/engine/context/app_memory.h"
 #include "instr/engine/context/process.h"
+#include "instr/engine/context/processor_features.h"
 #include "instr/engine/context/raw_syscall.h"
 #include "instr/engine/context/signal_mask.h"
 #include "instr/engine/dispatch/code_table.h"
@@ -25,12 +25,6 @@
 
 namespace simrun::engine {
 namespace {
-
-bool has_avx512() {
-  constexpr uint32_t kAvx512F = 16;   // CPUID leaf 7, ebx
-  uint32_t a = 0, b = 0, c = 0, d = 0;
-  return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (b >> kAvx512F & 1) != 0;
-}
 
 constexpr uint64_t kResumeFlag = 0x10000;
 constexpr uint64_t kClearedFlags = 0x400 | 0x100 | kResumeFlag;   // DF, TF, RF
@@ -464,7 +458,7 @@ void raise_not_executable(ThreadContext* c) {
   if (executable == 15 && is_too_long(code, executable)) return raise_general_protection(c, 0);
   if (is_kernel_address(c->app.pc)) return raise(c, SIGSEGV, SEGV_MAPERR, c->app.pc);
   if (c->app.pc >> 47 != 0) return raise_general_protection(c, 0);   // by the transfer to there, natively
-  const bool fetches_more = executable < 15 && read && is_cut_off(code, executable, has_avx512());
+  const bool fetches_more = executable < 15 && read && is_cut_off(code, executable, has_feature(Feature::kAvx512F));
   if (executable == 15 || (executable > 0 && !fetches_more)) return raise(c, SIGILL, ILL_ILLOPN, c->app.pc);
   raise(c, SIGSEGV, mapped ? SEGV_ACCERR : SEGV_MAPERR, c->app.pc + executable);
 }

@@ -1,6 +1,5 @@
 #include "instr/engine/syscalls/mapping_calls.h"
 
-#include <cpuid.h>
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <sys/ioctl.h>
@@ -21,6 +20,7 @@
 #include "instr/engine/context/app_memory.h"
 #include "instr/engine/context/engine_memory.h"
 #include "instr/engine/context/process.h"
+#include "instr/engine/context/processor_features.h"
 #include "instr/engine/context/raw_syscall.h"
 #include "instr/engine/dispatch/code_table.h"
 #include "instr/engine/dispatch/flush.h"
@@ -158,11 +158,8 @@ int64_t for_each_own_part(uint64_t from, uint64_t bytes, Part&& part) {
 // The end of user space (TASK_SIZE), or more. A processor that has five levels of page tables may run a kernel that uses four: only then
 // nothing can be mapped where those end.
 uint64_t end_of_user_space() {
-  constexpr uint32_t kFiveLevels = 1 << 16;   // CPUID 7, ECX: LA57
   constexpr uint64_t kFourLevels = 1ull << 47;
-  uint32_t a, b, c = 0, d;
-  __get_cpuid_count(7, 0, &a, &b, &c, &d);
-  if ((c & kFiveLevels) == 0) return kFourLevels - 4096;
+  if (!has_feature(Feature::kFiveLevelPaging)) return kFourLevels - 4096;
   const int64_t page = raw_syscall(SYS_mmap, kFourLevels, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, ~0ull, 0);
   if (page > 0) raw_syscall(SYS_munmap, static_cast<uint64_t>(page), 4096);
   return (page > 0 || page == -EEXIST ? 1ull << 56 : kFourLevels) - 4096;

@@ -12,7 +12,7 @@ namespace simrun::engine {
 inline constexpr uint32_t kMaxSuperblockInstructions = 64;
 inline constexpr uint32_t kMaxConditionalExits = 8;
 inline constexpr uint32_t kMaxUnrolledInstructions = 48;     // of a superblock that has several passes of a loop
-// Of them where blocks are counted: processors that rename memory remember few places (decision 35).
+// Passes of a loop, where blocks are counted (decision 35).
 inline constexpr uint32_t kMaxCountedPasses = 4;
 inline constexpr uint32_t kMaxChangeableInstructions = 12;   // of a superblock whose bytes are compared at each entry
 
