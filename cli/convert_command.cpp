@@ -49,7 +49,7 @@ std::vector<std::string> names_of(const Formats& formats) {
   return names;
 }
 
-ConvertOptions parse(const Words& words) {
+ConvertOptions parse_convert(const Words& words) {
   ConvertOptions o;
   CommandLine line("simrun convert",
                    "simrun convert FILE --to FORMAT -o FILE [OPTIONS]\n"
@@ -222,7 +222,7 @@ int import_trace(const ConvertOptions& o) {
 }  // namespace
 
 int convert_command(const Words& words) {
-  const ConvertOptions options = parse(words);
+  const ConvertOptions options = parse_convert(words);
   return options.from.empty() ? export_trace(options) : import_trace(options);
 }
 

@@ -23,7 +23,7 @@ std::vector<std::string> format_names() {
   return names;
 }
 
-PinPointsOptions parse(const Words& words) {
+PinPointsOptions parse_pinpoints(const Words& words) {
   CommandLine line(
       "simrun pinpoints",
       "simrun pinpoints --config MACHINE -o DIR [OPTIONS] -- PROGRAM [ARGUMENTS...]\n"
@@ -90,6 +90,6 @@ PinPointsOptions parse(const Words& words) {
 
 }  // namespace
 
-int pinpoints_command(const Words& words) { return PinPoints(parse(words)).run(); }
+int pinpoints_command(const Words& words) { return PinPoints(parse_pinpoints(words)).run(); }
 
 }  // namespace simrun::cli

@@ -38,7 +38,7 @@ struct RecordOptions {
   bool has_region() const { return !from.empty() || !to.empty(); }
 };
 
-RecordOptions parse(const Words& words) {
+RecordOptions parse_record(const Words& words) {
   RecordOptions o;
   CommandLine line("simrun record", "simrun record -o FILE [OPTIONS] -- PROGRAM [ARGUMENTS...]",
                    "Runs a program and records every instruction and memory reference of its threads, in the order in\n"
@@ -179,7 +179,7 @@ void report(const RecordOptions& o, const RunResult& result, const traces::Write
 }  // namespace
 
 int record_command(const Words& words) {
-  const RecordOptions options = parse(words);
+  const RecordOptions options = parse_record(words);
   bound(options.from), bound(options.to);  // before anything runs
   refuse_same_file({{"--output", options.output}, {"--json", options.json_file}});
   std::optional<OutputFile> json;

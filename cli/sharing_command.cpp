@@ -32,7 +32,7 @@ struct SharingOptions {
   uint64_t least_misses = analysis::kWorthALook;   // of a line that is shown; all when --top is given
 };
 
-SharingOptions parse(const Words& words) {
+SharingOptions parse_sharing(const Words& words) {
   SharingOptions o;
   CommandLine line(
       "simrun sharing", "simrun sharing --config MACHINE [OPTIONS] -- PROGRAM [ARGUMENTS...]",
@@ -79,7 +79,7 @@ std::string why_nothing_is_shared(const RunResult& r) {
 }  // namespace
 
 int sharing_command(const Words& words) {
-  const SharingOptions options = parse(words);
+  const SharingOptions options = parse_sharing(words);
   sim::MachineConfig machine = configs::read_machine(options.config);
   check_pins(options.program, machine.cores);
   sim::Hierarchy model(machine);

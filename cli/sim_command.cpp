@@ -88,7 +88,7 @@ void check_model_options(const CommandLine& line, const SimOptions& o) {
   if (line.has("--top") && !o.details) line.usage_error("--top goes with --details");
 }
 
-SimOptions parse(const Words& words) {
+SimOptions parse_sim(const Words& words) {
   SimOptions o;
   CommandLine line("simrun sim", "simrun sim FILE --config MACHINE [OPTIONS]",
                    "Simulates a recorded trace in the order in which it was recorded: the results equal those of the\n"
@@ -426,7 +426,7 @@ RunResult simulate(const SimOptions& o) {
 }  // namespace
 
 int sim_command(const Words& words) {
-  const SimOptions options = parse(words);
+  const SimOptions options = parse_sim(words);
   ResultFiles files({options.json_file, options.hdf5_file, options.csv_file, options.trace, options.config, options.memory_trace.file});
   const Interruption interruption;
   const RunResult result = simulate(options);

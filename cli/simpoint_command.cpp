@@ -29,7 +29,7 @@ constexpr const char* kDescription =
     "(docs/phases.md). Reads SimPoint's text (plain, gzip, zstd) and simrun's HDF5. SimPoint 3.2's own options\n"
     "(-loadFVFile, -maxK, -saveSimpoints, ...) are understood, too.";
 
-Files parse(const Words& words, AnalysisOptions& analysis) {
+Files parse_simpoint(const Words& words, AnalysisOptions& analysis) {
   CommandLine line("simrun simpoint", "simrun simpoint FILE [-o PREFIX] [OPTIONS]", kDescription);
   Files files;
   CLI::App& app = line.app();
@@ -125,7 +125,7 @@ void report(const simpoint::ClusteringChoice& choice, const Selection& selection
 
 int simpoint_command(const Words& words) {
   AnalysisOptions analysis;
-  const Files files = parse(words, analysis);
+  const Files files = parse_simpoint(words, analysis);
   const simpoint::ProjectedIntervals intervals = load_intervals(files.vectors, files.others, analysis);
   if (intervals.size() == 1) print_error("simrun: warning: {}: one interval: nothing to choose from\n", files.vectors);
   const std::vector<double> weights = load_weights(files.others, intervals, analysis);

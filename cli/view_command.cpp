@@ -29,7 +29,7 @@ struct ViewOptions {
   bool all = false, symbols = true;
 };
 
-ViewOptions parse(const Words& words) {
+ViewOptions parse_view(const Words& words) {
   ViewOptions o;
   CommandLine line("simrun view", "simrun view FILE [OPTIONS]",
                    "Prints instructions of a trace with what they touch. Seeks: the middle of a long trace is as near as its start.");
@@ -174,7 +174,7 @@ std::vector<uint64_t> followed(const std::string& text, const traces::Reader& tr
 }  // namespace
 
 int view_command(const Words& words) {
-  const ViewOptions options = parse(words);
+  const ViewOptions options = parse_view(words);
   const traces::Reader trace(options.trace);
   if (!trace.incomplete().empty()) print_error("simrun: warning: {}: {}\n", options.trace, trace.incomplete());
   traces::WalkOptions walk;

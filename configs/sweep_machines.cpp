@@ -12,7 +12,6 @@ namespace simrun::configs {
 
 namespace {
 
-using Json = nlohmann::json;
 constexpr size_t kMostMachines = 1024;
 
 struct Sweep {
@@ -48,20 +47,20 @@ Sweep parse(const std::string& text) {
   return sweep;
 }
 
-Json value_of(const std::string& word) {
+nlohmann::json value_of(const std::string& word) {
   double number = 0;
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
   if (error != std::errc{} || end != word.data() + word.size()) return word;
-  return Json::parse(word, nullptr, false).is_number() ? Json::parse(word) : Json(word);
+  return nlohmann::json::parse(word, nullptr, false).is_number() ? nlohmann::json::parse(word) : nlohmann::json(word);
 }
 
 // Where `key` of the machine is; what does not exist yet is made by the caller's assignment, and judged by the reader.
-Json& place_of(Json& machine, const std::string& key, const std::string& sweep) {
+nlohmann::json& place_of(nlohmann::json& machine, const std::string& key, const std::string& sweep) {
   std::vector<std::string> parts = split(key, '.');
   const bool is_optional = parts[0] == "tlb";
-  Json* at = &machine;
+  nlohmann::json* at = &machine;
   std::string names;
-  for (Json& level : machine["levels"]) {
+  for (nlohmann::json& level : machine["levels"]) {
     const std::string name = level["name"].get<std::string>();
     names += (names.empty() ? "" : ", ") + name;
     if (name == parts[0]) at = &level;
@@ -85,7 +84,7 @@ Json& place_of(Json& machine, const std::string& key, const std::string& sweep) 
 }
 
 // Before there is a machine, whose reader would ask for a list that cannot be given here.
-void refuse_structure(const Sweep& sweep, const std::string& value, const Json& place, const std::string& text) {
+void refuse_structure(const Sweep& sweep, const std::string& value, const nlohmann::json& place, const std::string& text) {
   if (!place.is_structured() && !sweep.key.ends_with("prefetch") && value[0] != '[' && value[0] != '{') return;
   throw UserError(fmt::format("--sweep '{}': only keys with a single value can be swept; for lists and mappings (prefetch, tlb) write a "
                               "machine file for each",
@@ -104,7 +103,7 @@ std::string without_place(const std::string& message, const std::string& name) {
   return name + message.substr(message.find(": ", name.size()));
 }
 
-sim::MachineConfig changed_machine(const Json& json, const std::string& name) {
+sim::MachineConfig changed_machine(const nlohmann::json& json, const std::string& name) {
   try {
     return parse_machine(json.dump(), name);
   } catch (const UserError& error) {
@@ -116,16 +115,16 @@ sim::MachineConfig changed_machine(const Json& json, const std::string& name) {
 
 std::vector<SweptMachine> sweep_machines(const std::string& path_or_bare_name, const std::vector<std::string>& sweeps) {
   const sim::MachineConfig base = read_machine(path_or_bare_name);
-  std::vector<std::pair<SweptMachine, Json>> all{{{{}, base}, to_json(base)}};
+  std::vector<std::pair<SweptMachine, nlohmann::json>> all{{{{}, base}, configs::to_json(base)}};
   for (const std::string& text : sweeps) {
     const Sweep sweep = parse(text);
     refuse_again(sweep, all.front().first, text);
-    std::vector<std::pair<SweptMachine, Json>> more;
+    std::vector<std::pair<SweptMachine, nlohmann::json>> more;
     for (const auto& [swept, json] : all)
       for (const std::string& value : sweep.values) {
         more.emplace_back(swept, json);
         more.back().first.settings.emplace_back(sweep.key, value);
-        Json& place = place_of(more.back().second, sweep.key, text);
+        nlohmann::json& place = place_of(more.back().second, sweep.key, text);
         refuse_structure(sweep, value, place, text);
         place = value_of(value);
       }

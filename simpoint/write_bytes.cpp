@@ -14,14 +14,14 @@ namespace simrun::simpoint {
 
 namespace {
 
-constexpr size_t kBuffer = 1 << 18;
+constexpr size_t kOutputBuffer = 1 << 18;
 
 class PlainWriter final : public ByteWriter {
  public:
   explicit PlainWriter(const std::string& path) : file_(path) {}
   void write(std::string_view bytes) override {
     buffer_.append(bytes);
-    if (buffer_.size() >= kBuffer) flush();
+    if (buffer_.size() >= kOutputBuffer) flush();
   }
   void finish() override {
     flush();
@@ -63,7 +63,7 @@ class GzipWriter final : public ByteWriter {
     } while (stream_.avail_out == 0);
   }
   std::unique_ptr<ByteWriter> to_;
-  std::vector<char> output_ = std::vector<char>(kBuffer);
+  std::vector<char> output_ = std::vector<char>(kOutputBuffer);
   z_stream stream_{};
 };
 
@@ -92,7 +92,7 @@ class ZstdWriter final : public ByteWriter {
   }
   std::unique_ptr<ByteWriter> to_;
   ZSTD_CCtx* stream_;
-  std::vector<char> output_ = std::vector<char>(kBuffer);
+  std::vector<char> output_ = std::vector<char>(kOutputBuffer);
 };
 
 }  // namespace

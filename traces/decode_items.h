@@ -7,10 +7,6 @@
 
 namespace simrun::traces {
 
-inline void require(bool holds, const char* what) {
-  if (!holds) throw FormatError(what);
-}
-
 // The shapes of the paths that the part may have.
 struct KnownShapes {
   const PathShape* paths = nullptr;

@@ -10,10 +10,6 @@ namespace {
 constexpr uint32_t kMaxPaths = 1u << 26, kMaxSlots = 1u << 28;
 constexpr uint64_t kMaxInstructionsOfPath = 4096, kMaxOperandsOfSuperblock = 0xfffe, kMaxWords = 0x7ffe;
 
-void require(bool holds, const char* what) {
-  if (!holds) throw FormatError(what);
-}
-
 uint32_t words_of_vector(uint32_t lanes, uint32_t lane_bytes) { return (lanes * lane_bytes + 7) / 8; }
 
 // Words that the operand reads from word_b and from word_c on.

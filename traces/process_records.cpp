@@ -2,14 +2,6 @@
 
 namespace simrun::traces {
 
-namespace {
-
-void require(bool holds, const char* what) {
-  if (!holds) throw FormatError(what);
-}
-
-}  // namespace
-
 Bytes write_processes(uint32_t first, std::span<const ProcessRecord> processes) {
   ByteWriter out;
   out.varint(first);

@@ -8,10 +8,6 @@ namespace simrun::traces {
 
 namespace {
 
-void require(bool holds, const char* what) {
-  if (!holds) throw FormatError(what);
-}
-
 nlohmann::json parse_json(const Bytes& text) {
   try {
     nlohmann::json value = nlohmann::json::parse(text);

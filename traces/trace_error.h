@@ -24,4 +24,9 @@ struct FormatError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// Throws FormatError.
+inline void require(bool holds, const char* what) {
+  if (!holds) throw FormatError(what);
+}
+
 }  // namespace simrun::traces

@@ -187,14 +187,14 @@ TEST_F(SharingReportTest, Nothing) {
   EXPECT_NE(analysis::text_of(r).find("coherence misses of level 1 on data: 0"), std::string::npos);
 }
 
-void collect_keys(const nlohmann::ordered_json& json, std::set<std::string>& keys) {
+void collect_all_keys(const nlohmann::ordered_json& json, std::set<std::string>& keys) {
   if (json.is_object())
     for (const auto& [key, value] : json.items()) {
       keys.insert(key);
-      collect_keys(value, keys);
+      collect_all_keys(value, keys);
     }
   if (json.is_array())
-    for (const auto& value : json) collect_keys(value, keys);
+    for (const auto& value : json) collect_all_keys(value, keys);
 }
 
 // Every key stands in docs/sharing.md, in backquotes at the start of a row of its last table, and every such row is a
@@ -205,7 +205,7 @@ TEST_F(SharingReportTest, DocumentationHasTheSameKeys) {
   RunResult result;
   result.command = {"./program"};
   std::set<std::string> written, documented;
-  collect_keys(sharing_json(result, r), written);
+  collect_all_keys(sharing_json(result, r), written);
   std::ifstream in(SIMRUN_SOURCE_DIRECTORY "/docs/sharing.md");
   bool below = false;
   for (std::string line; std::getline(in, line);) {
