@@ -124,7 +124,7 @@ bool costs(const sim::OriginCounts& counts) {
   return missed || counts.sharing.upgrades != 0;
 }
 
-std::vector<HotInstruction> find_instructions(const sim::Hierarchy& model, Names& names, size_t limit) {
+std::vector<HotInstruction> hottest_instructions(const sim::Hierarchy& model, Names& names, size_t limit) {
   std::vector<HotInstruction> all;
   for (const auto& [key, counts] : model.details()->pcs())
     if (costs(counts)) all.push_back({key.process, key.pc, {}, {}, counts, cost_of(counts.latency, model.config().core)});
@@ -133,7 +133,7 @@ std::vector<HotInstruction> find_instructions(const sim::Hierarchy& model, Names
   return all;
 }
 
-std::vector<HotFunction> find_functions(const sim::Hierarchy& model, Names& names, size_t limit) {
+std::vector<HotFunction> hottest_functions(const sim::Hierarchy& model, Names& names, size_t limit) {
   std::vector<std::pair<sim::PcKey, sim::OriginCounts>> pcs;
   for (const auto& [key, counts] : model.details()->pcs())
     if (costs(counts)) pcs.emplace_back(key, counts);
@@ -158,7 +158,7 @@ std::vector<HotFunction> find_functions(const sim::Hierarchy& model, Names& name
   return all;
 }
 
-std::vector<HotObject> find_objects(const SharingSink& sink, size_t limit) {
+std::vector<HotObject> hottest_objects(const SharingSink& sink, size_t limit) {
   std::vector<const std::pair<const ObjectKey, ObjectCounts>*> bytes;
   for (const auto& entry : sink.objects().all()) bytes.push_back(&entry);
   const auto order = [](const ObjectKey& k) { return std::tuple(k.process, k.is_code, k.place.kind, k.place.id, k.place.offset); };
@@ -197,7 +197,7 @@ std::vector<HotObject> find_objects(const SharingSink& sink, size_t limit) {
   return all;
 }
 
-std::vector<HotLine> find_lines(const sim::Hierarchy& model, Names& names, size_t limit) {
+std::vector<HotLine> hottest_lines(const sim::Hierarchy& model, Names& names, size_t limit) {
   std::vector<HotLine> all;
   std::map<std::pair<uint32_t, uint64_t>, uint64_t> numbers;  // of lines in the model
   for (const auto& [number, record] : model.details()->lines().all()) {
@@ -221,13 +221,13 @@ std::vector<HotLine> find_lines(const sim::Hierarchy& model, Names& names, size_
 
 HotSpots find_hot_spots(const SharingSink& sink, size_t limit) {
   NamesOfRun names(sink);
-  return {find_functions(sink.model(), names, limit), find_instructions(sink.model(), names, limit), find_objects(sink, limit),
-          find_lines(sink.model(), names, limit)};
+  return {hottest_functions(sink.model(), names, limit), hottest_instructions(sink.model(), names, limit), hottest_objects(sink, limit),
+          hottest_lines(sink.model(), names, limit)};
 }
 
 HotSpots find_hot_spots(const sim::Hierarchy& model, const LinePlaces& places, TraceSymbols& symbols, size_t limit) {
   NamesOfTrace names(model.line_bytes(), places, symbols);
-  return {find_functions(model, names, limit), find_instructions(model, names, limit), {}, find_lines(model, names, limit)};
+  return {hottest_functions(model, names, limit), hottest_instructions(model, names, limit), {}, hottest_lines(model, names, limit)};
 }
 
 }  // namespace simrun::cli

@@ -26,13 +26,13 @@ static_assert(sizeof(Cache::Recent) == 16 && sizeof(Cache::Guess) == 2);
 constexpr uint32_t kSlotShift = 4;
 constexpr size_t kKey = offsetof(Cache::Recent, key), kUsed = offsetof(Cache::Recent, used);
 
-using Names = channel::MemoryNames;
+using channel::MemoryNames;
 constexpr uint32_t kTranslationShift = 5;
-static_assert(sizeof(Names::Translation) == 1 << kTranslationShift);
+static_assert(sizeof(MemoryNames::Translation) == 1 << kTranslationShift);
 constexpr uint32_t page_at(bool write) {
-  return static_cast<uint32_t>(offsetof(Names::Translation, page) + write * sizeof(uint64_t));
+  return static_cast<uint32_t>(offsetof(MemoryNames::Translation, page) + write * sizeof(uint64_t));
 }
-constexpr uint32_t kDistance = offsetof(Names::Translation, distance);
+constexpr uint32_t kDistance = offsetof(MemoryNames::Translation, distance);
 
 }  // namespace
 
@@ -294,8 +294,8 @@ uint32_t CompiledPaths::Emitter::special(const DecodedPath& path, uint32_t index
 // rax = the name of the line.
 void CompiledPaths::Emitter::name_fetched(uint64_t line) {
   Xbyak::Label unknown, behind;
-  const uint64_t address = line << level1_.line_shift, page = address >> Names::kPageShift;
-  const auto place = static_cast<uint32_t>(page % Names::kTranslations << kTranslationShift);
+  const uint64_t address = line << level1_.line_shift, page = address >> MemoryNames::kPageShift;
+  const auto place = static_cast<uint32_t>(page % MemoryNames::kTranslations << kTranslationShift);
   mov(rdx, of_run(offsetof(CompiledRun, names)));
   mov(rax, page);
   cmp(ptr[rdx + place + page_at(false)], rax);
@@ -311,9 +311,9 @@ void CompiledPaths::Emitter::name_fetched(uint64_t line) {
 void CompiledPaths::Emitter::name_data(bool writes) {
   Xbyak::Label unknown, behind;
   mov(rdx, rax);
-  shr(rdx, Names::kPageShift);
+  shr(rdx, MemoryNames::kPageShift);
   mov(ecx, edx);
-  and_(ecx, static_cast<uint32_t>(Names::kTranslations - 1));
+  and_(ecx, static_cast<uint32_t>(MemoryNames::kTranslations - 1));
   shl(ecx, kTranslationShift);
   add(rcx, of_run(offsetof(CompiledRun, names)));
   cmp(ptr[rcx + page_at(writes)], rdx);

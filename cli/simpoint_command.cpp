@@ -24,13 +24,13 @@ struct Files {
   bool quiet = false;
 };
 
-constexpr const char* kDescription =
+constexpr const char* kSimPointDescription =
     "Finds the phases of a profile that `simrun bbv` or another tool wrote, and an interval that stands for each\n"
     "(docs/phases.md). Reads SimPoint's text (plain, gzip, zstd) and simrun's HDF5. SimPoint 3.2's own options\n"
     "(-loadFVFile, -maxK, -saveSimpoints, ...) are understood, too.";
 
 Files parse_simpoint(const Words& words, AnalysisOptions& analysis) {
-  CommandLine line("simrun simpoint", "simrun simpoint FILE [-o PREFIX] [OPTIONS]", kDescription);
+  CommandLine line("simrun simpoint", "simrun simpoint FILE [-o PREFIX] [OPTIONS]", kSimPointDescription);
   Files files;
   CLI::App& app = line.app();
   app.add_option("FILE,--load", files.vectors, "Frequency vectors; - is standard input")->type_name("FILE");

@@ -13,7 +13,10 @@ namespace simrun::analysis {
 
 namespace {
 
-std::string text_or_empty(const char* text) { return text == nullptr ? "" : text; }
+std::string own_name(Dwarf_Die* die) {
+  const char* name = dwarf_diename(die);
+  return name == nullptr ? "" : name;
+}
 
 std::optional<uint64_t> number(Dwarf_Die* die, unsigned attribute_name) {
   Dwarf_Attribute attribute;
@@ -90,7 +93,7 @@ std::optional<Part> member_at(Dwarf_Die* structure, uint64_t offset) {
     if (dwarf_hasattr_integrate(&child, DW_AT_external) || !type_of(&child, &part.type)) continue;
     part.size = size_of(&part.type);
     if (offset < part.offset || offset >= part.offset + part.size) continue;
-    const std::string name = text_or_empty(dwarf_diename(&child));
+    const std::string name = own_name(&child);
     part.name = tag == DW_TAG_inheritance || name.empty() ? "" : "." + name;
     return part;
   } while (dwarf_siblingof(&child, &child) == 0);
@@ -153,7 +156,7 @@ std::string scope_of_declaration(Dwarf_Die* definition) {
   const int count = dwarf_getscopes_die(&declaration, &scopes);
   for (int k = 1; k < count; ++k) {
     const int tag = dwarf_tag(&scopes[k]);
-    const std::string name = text_or_empty(dwarf_diename(&scopes[k]));
+    const std::string name = own_name(&scopes[k]);
     const bool names = tag == DW_TAG_namespace || tag == DW_TAG_class_type || tag == DW_TAG_structure_type;
     if (names && !name.empty()) scope = name + "::" + scope;
   }
@@ -181,12 +184,12 @@ void Variables::walk(Dwarf_Die* parent, const std::string& scope, Dwarf_Addr bia
         add(&child, scope, bias);
         break;
       case DW_TAG_namespace: {
-        const std::string name = text_or_empty(dwarf_diename(&child));
+        const std::string name = own_name(&child);
         walk(&child, name.empty() ? scope : scope + name + "::", bias);
         break;
       }
       case DW_TAG_subprogram:
-        walk(&child, scope + text_or_empty(dwarf_diename(&child)) + "()::", bias);
+        walk(&child, scope + own_name(&child) + "()::", bias);
         break;
       case DW_TAG_lexical_block:
         walk(&child, scope, bias);
@@ -229,7 +232,7 @@ std::optional<VariablePlace> Variables::at(const Table& table, uint64_t address)
   const char* mangled =
       dwarf_attr_integrate(&die, DW_AT_linkage_name, &linkage) == nullptr ? nullptr : dwarf_formstring(&linkage);
   place.name = mangled != nullptr ? demangle(mangled)
-                                  : variable.scope + scope_of_declaration(&die) + text_or_empty(dwarf_diename(&die));
+                                  : variable.scope + scope_of_declaration(&die) + own_name(&die);
   place.offset = address - start;
   place.size = variable.size;
   // A definition outside its class or namespace leaves file and line to the declaration unless it has its own.

@@ -28,13 +28,13 @@ json header_of(const sim::MachineConfig& machine) {
   return {{"simrun", SIMRUN_VERSION}, {"layout", kLayout}, {"machine", configs::to_json(machine)}};
 }
 
-struct File {
+struct StateFile {
   json header;
   std::string frame;
 };
 
 // Throws UserError.
-File read_file(const std::string& path) {
+StateFile read_file(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   if (!in) throw UserError(fmt::format("cannot read {}: {}", path, std::strerror(errno)));
   char magic[kMagicBytes];
@@ -44,7 +44,7 @@ File read_file(const std::string& path) {
   if (!in.read(reinterpret_cast<char*>(&bytes), sizeof bytes) || bytes > kMaxHeader)
     throw UserError(path + " is damaged: its header is cut off");
   std::string text(bytes, 0);
-  File file;
+  StateFile file;
   if (!in.read(text.data(), static_cast<std::streamsize>(bytes)) ||
       (file.header = json::parse(text, nullptr, false)).is_discarded())
     throw UserError(path + " is damaged: its header makes no sense");
@@ -70,7 +70,7 @@ void write_state(const std::string& path, const sim::Hierarchy& model) {
 }
 
 void read_state(const std::string& path, sim::Hierarchy& model) {
-  const File file = read_file(path);
+  const StateFile file = read_file(path);
   const json ours = header_of(model.config());
   if (file.header.value("machine", json()) != ours["machine"])
     throw UserError(path + " is the state of another machine: it can only go on with the machine of its run");

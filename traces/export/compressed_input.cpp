@@ -10,7 +10,7 @@ namespace simrun::traces {
 
 namespace {
 
-struct Plain final : CompressedInput::Codec {
+struct PlainInput final : CompressedInput::Codec {
   using Codec::Codec;
   size_t give(uint8_t* to, size_t most) override {
     const size_t got = std::fread(to, 1, most, file);
@@ -20,9 +20,9 @@ struct Plain final : CompressedInput::Codec {
 };
 
 // `window_bits` says which: 15 is zlib's, 16 more gzip's.
-struct Gzip final : CompressedInput::Codec {
-  explicit Gzip(std::FILE* from, int window_bits = 15 + 16) : Codec(from) { inflateInit2(&stream, window_bits); }
-  ~Gzip() override { inflateEnd(&stream); }
+struct GzipInput final : CompressedInput::Codec {
+  explicit GzipInput(std::FILE* from, int window_bits = 15 + 16) : Codec(from) { inflateInit2(&stream, window_bits); }
+  ~GzipInput() override { inflateEnd(&stream); }
   size_t give(uint8_t* to, size_t most) override {
     stream.next_out = to;
     stream.avail_out = static_cast<uInt>(most);
@@ -47,12 +47,12 @@ struct Gzip final : CompressedInput::Codec {
   bool inside = false;  // a member that is not at its end
 };
 
-struct Xz final : CompressedInput::Codec {
-  explicit Xz(std::FILE* from) : Codec(from) {
+struct XzInput final : CompressedInput::Codec {
+  explicit XzInput(std::FILE* from) : Codec(from) {
     constexpr uint64_t kMemory = uint64_t{512} << 20;
     if (lzma_stream_decoder(&stream, kMemory, LZMA_CONCATENATED) != LZMA_OK) throw UserError("cannot start the xz decoder");
   }
-  ~Xz() override { lzma_end(&stream); }
+  ~XzInput() override { lzma_end(&stream); }
   size_t give(uint8_t* to, size_t most) override {
     stream.next_out = to;
     stream.avail_out = most;
@@ -72,9 +72,9 @@ struct Xz final : CompressedInput::Codec {
   bool dry = false, ended = false;
 };
 
-struct Zstd final : CompressedInput::Codec {
+struct ZstdInput final : CompressedInput::Codec {
   using Codec::Codec;
-  ~Zstd() override { ZSTD_freeDStream(stream); }
+  ~ZstdInput() override { ZSTD_freeDStream(stream); }
   size_t give(uint8_t* to, size_t most) override {
     ZSTD_outBuffer out{to, most, 0};
     while (out.pos == 0) {
@@ -128,13 +128,13 @@ struct Lz4 final : CompressedInput::Codec {
 CompressedInput::CompressedInput(const std::string& path) : path_(path) {
   std::FILE* file = std::fopen(path.c_str(), "rb");
   if (file == nullptr) throw UserError(fmt::format("cannot read {}: {}", path, std::strerror(errno)));
-  if (path.ends_with(".gz")) codec_ = std::make_unique<Gzip>(file);
-  else if (path.ends_with(".xz")) codec_ = std::make_unique<Xz>(file);
-  else if (path.ends_with(".zst")) codec_ = std::make_unique<Zstd>(file);
+  if (path.ends_with(".gz")) codec_ = std::make_unique<GzipInput>(file);
+  else if (path.ends_with(".xz")) codec_ = std::make_unique<XzInput>(file);
+  else if (path.ends_with(".zst")) codec_ = std::make_unique<ZstdInput>(file);
   else if (path.ends_with(".lz4")) codec_ = std::make_unique<Lz4>(file);
   else if (path.ends_with(".zip")) codec_ = make_zip_codec(file);
-  else if (path.ends_with(".zlib")) codec_ = std::make_unique<Gzip>(file, 15);
-  else codec_ = std::make_unique<Plain>(file);
+  else if (path.ends_with(".zlib")) codec_ = std::make_unique<GzipInput>(file, 15);
+  else codec_ = std::make_unique<PlainInput>(file);
 }
 
 CompressedInput::~CompressedInput() = default;

@@ -27,17 +27,17 @@ struct CompressedOutput::Codec {
 
 namespace {
 
-struct Plain final : CompressedOutput::Codec {
+struct PlainOutput final : CompressedOutput::Codec {
   using Codec::Codec;
   void take(std::string_view bytes, bool) override { put(bytes.data(), bytes.size()); }
 };
 
-struct Gzip final : CompressedOutput::Codec {
-  Gzip(NewFile& to, int level) : Codec(to) {
+struct GzipOutput final : CompressedOutput::Codec {
+  GzipOutput(NewFile& to, int level) : Codec(to) {
     constexpr int kGzipFormat = 15 + 16;
     deflateInit2(&stream, level, Z_DEFLATED, kGzipFormat, 8, Z_DEFAULT_STRATEGY);
   }
-  ~Gzip() override { deflateEnd(&stream); }
+  ~GzipOutput() override { deflateEnd(&stream); }
   void take(std::string_view bytes, bool end) override {
     stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
     stream.avail_in = static_cast<uInt>(bytes.size());
@@ -51,15 +51,15 @@ struct Gzip final : CompressedOutput::Codec {
   z_stream stream{};
 };
 
-struct Xz final : CompressedOutput::Codec {
-  Xz(NewFile& to, int level) : Codec(to) {
+struct XzOutput final : CompressedOutput::Codec {
+  XzOutput(NewFile& to, int level) : Codec(to) {
     lzma_mt options{};
     options.threads = std::min(lzma_cputhreads(), 8u);
     options.preset = static_cast<uint32_t>(level);
     options.check = LZMA_CHECK_CRC64;
     if (lzma_stream_encoder_mt(&stream, &options) != LZMA_OK) throw UserError("cannot start the xz encoder");
   }
-  ~Xz() override { lzma_end(&stream); }
+  ~XzOutput() override { lzma_end(&stream); }
   void take(std::string_view bytes, bool end) override {
     stream.next_in = reinterpret_cast<const uint8_t*>(bytes.data());
     stream.avail_in = bytes.size();
@@ -76,9 +76,9 @@ struct Xz final : CompressedOutput::Codec {
   lzma_stream stream = LZMA_STREAM_INIT;
 };
 
-struct Zstd final : CompressedOutput::Codec {
-  Zstd(NewFile& to, int level) : Codec(to) { ZSTD_CCtx_setParameter(stream, ZSTD_c_compressionLevel, level); }
-  ~Zstd() override { ZSTD_freeCStream(stream); }
+struct ZstdOutput final : CompressedOutput::Codec {
+  ZstdOutput(NewFile& to, int level) : Codec(to) { ZSTD_CCtx_setParameter(stream, ZSTD_c_compressionLevel, level); }
+  ~ZstdOutput() override { ZSTD_freeCStream(stream); }
   void take(std::string_view bytes, bool end) override {
     ZSTD_inBuffer in{bytes.data(), bytes.size(), 0};
     for (;;) {
@@ -120,10 +120,10 @@ int level_for(const std::string& path, std::optional<int> wanted) {
 }
 
 std::unique_ptr<CompressedOutput::Codec> make_codec(const std::string& path, NewFile& file, int level) {
-  if (path.ends_with(".gz")) return std::make_unique<Gzip>(file, level);
-  if (path.ends_with(".xz")) return std::make_unique<Xz>(file, level);
-  if (path.ends_with(".zst")) return std::make_unique<Zstd>(file, level);
-  return std::make_unique<Plain>(file);
+  if (path.ends_with(".gz")) return std::make_unique<GzipOutput>(file, level);
+  if (path.ends_with(".xz")) return std::make_unique<XzOutput>(file, level);
+  if (path.ends_with(".zst")) return std::make_unique<ZstdOutput>(file, level);
+  return std::make_unique<PlainOutput>(file);
 }
 
 }  // namespace

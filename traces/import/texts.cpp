@@ -12,7 +12,7 @@ namespace simrun::traces {
 
 namespace {
 
-constexpr uint8_t kUnknownLength = 4;
+constexpr uint8_t kAssumedLength = 4;
 constexpr uint32_t kDinBytes = 4;       // what din assumes
 constexpr size_t kMostReferences = 4096;
 constexpr uint64_t kLongestInstruction = 15;
@@ -63,7 +63,7 @@ class LineReader {
   InstructionImporter to_;
   uint64_t start_ = 0, number_ = 0;
   uint64_t pc_ = 0;
-  uint8_t length_ = kUnknownLength;
+  uint8_t length_ = kAssumedLength;
   bool open_ = false;
   std::vector<InstructionImporter::Reference> references_;
 };
@@ -149,7 +149,7 @@ ImportNotes import_lackey(const std::string& path, Writer& writer) {
 
 namespace {
 
-constexpr ImportFormat kFormats[] = {
+constexpr ImportFormat kImportFormats[] = {
     {"champsim", "ChampSim: 64-byte records", import_champsim},
     {"din", "DineroIV: label and address", import_din},
     {"drmemtrace", "DynamoRIO's drmemtrace: a folder, or the file of a thread", import_drmemtrace},
@@ -158,6 +158,6 @@ constexpr ImportFormat kFormats[] = {
 
 }  // namespace
 
-std::span<const ImportFormat> import_formats() { return kFormats; }
+std::span<const ImportFormat> import_formats() { return kImportFormats; }
 
 }  // namespace simrun::traces
