@@ -16,12 +16,12 @@ namespace {
 using namespace border;
 
 // Runs one instruction with `operands` once over `words` and returns its data references.
-struct Outcome {
+struct Executed {
   std::vector<Recorded> references;
   ThreadStatistics statistics;
 };
 
-Outcome run(const std::vector<OperandDescriptor>& operands, std::vector<uint64_t> words, uint64_t fs = 0) {
+Executed run(const std::vector<OperandDescriptor>& operands, std::vector<uint64_t> words, uint64_t fs = 0) {
   FakeTarget target;
   const uint32_t id = target.add_path(0x1000, {{4, operands, 0}}, static_cast<uint16_t>(words.size()));
   Producer producer(target, 0, 1);

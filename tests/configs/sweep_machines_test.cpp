@@ -7,7 +7,7 @@
 namespace simrun::configs {
 namespace {
 
-std::string error_of(const std::vector<std::string>& sweeps) {
+std::string sweep_error(const std::vector<std::string>& sweeps) {
   try {
     sweep_machines("l3_4core", sweeps);
   } catch (const UserError& error) {
@@ -38,27 +38,27 @@ TEST(SweepMachines, KeysWithinKeys) {
 }
 
 TEST(SweepMachines, Mistakes) {
-  EXPECT_NE(error_of({"L2.size"}).find("must be KEY=VALUE"), std::string::npos);
-  EXPECT_NE(error_of({"L2.size=1MiB,,2MiB"}).find("must be KEY=VALUE"), std::string::npos);
-  EXPECT_NE(error_of({"cores=2,4"}).find("same cores"), std::string::npos);
-  EXPECT_NE(error_of({"L5.size=1MiB"}).find("no key 'L5.size' (levels: L1, L2, L3"), std::string::npos);
-  EXPECT_NE(error_of({"L2.sise=1MiB"}).find("unknown key 'sise'"), std::string::npos);
-  EXPECT_NE(error_of({"L2.ways=7"}).find("l3_4core with L2.ways=7: L2 of "), std::string::npos);  // no place in a text
-  EXPECT_NE(error_of({"L2.replacement=best"}).find("'best'"), std::string::npos);
+  EXPECT_NE(sweep_error({"L2.size"}).find("must be KEY=VALUE"), std::string::npos);
+  EXPECT_NE(sweep_error({"L2.size=1MiB,,2MiB"}).find("must be KEY=VALUE"), std::string::npos);
+  EXPECT_NE(sweep_error({"cores=2,4"}).find("same cores"), std::string::npos);
+  EXPECT_NE(sweep_error({"L5.size=1MiB"}).find("no key 'L5.size' (levels: L1, L2, L3"), std::string::npos);
+  EXPECT_NE(sweep_error({"L2.sise=1MiB"}).find("unknown key 'sise'"), std::string::npos);
+  EXPECT_NE(sweep_error({"L2.ways=7"}).find("l3_4core with L2.ways=7: L2 of "), std::string::npos);  // no place in a text
+  EXPECT_NE(sweep_error({"L2.replacement=best"}).find("'best'"), std::string::npos);
   std::string many = "memory.latency=1";
   for (int i = 2; i <= 2000; ++i) many += "," + std::to_string(i);
-  EXPECT_NE(error_of({many}).find("2000 machines"), std::string::npos);
+  EXPECT_NE(sweep_error({many}).find("2000 machines"), std::string::npos);
 }
 
 TEST(SweepMachines, AKeyIsSweptOnce) {
-  EXPECT_NE(error_of({"L2.latency=1,2", "L1.data.ways=4", "L2.latency=30,40"}).find("L2.latency is swept already"), std::string::npos);
+  EXPECT_NE(sweep_error({"L2.latency=1,2", "L1.data.ways=4", "L2.latency=30,40"}).find("L2.latency is swept already"), std::string::npos);
 }
 
 TEST(SweepMachines, ListsAreNoValues) {
   for (const char* sweep : {"L2.prefetch=[{kind: stride}]", "L2.prefetch=[{kind: stride, degree: 2}]", "L1.data.prefetch=stride",
                             "tlb={walk_latency: 3}", "levels=1", "core=1,2"})
-    EXPECT_NE(error_of({sweep}).find("only keys with a single value can be swept"), std::string::npos) << error_of({sweep});
-  EXPECT_NE(error_of({"tlb.data.entries=32,64"}).find("the machine has no 'tlb'; a sweep changes what there is"), std::string::npos);
+    EXPECT_NE(sweep_error({sweep}).find("only keys with a single value can be swept"), std::string::npos) << sweep_error({sweep});
+  EXPECT_NE(sweep_error({"tlb.data.entries=32,64"}).find("the machine has no 'tlb'; a sweep changes what there is"), std::string::npos);
 }
 
 }  // namespace

@@ -9,13 +9,6 @@ namespace {
 constexpr uint64_t kLine = 64;
 constexpr uint64_t kL1Lines = 64, kL2Lines = 256, kL3Lines = 2048;  // of small_machine()
 
-CacheStatistics total(const Hierarchy& h, const std::string& level) {
-  for (const LevelStatistics& l : h.statistics().levels)
-    if (l.name == level) return l.total;
-  ADD_FAILURE() << "no level " << level;
-  return {};
-}
-
 void scan(Hierarchy& h, Access kind, uint64_t lines, uint64_t stride = 1) {
   for (uint64_t i = 0; i < lines; ++i) h.access_line(0, kind, i * stride);
 }

@@ -12,7 +12,7 @@
 namespace simrun::sim {
 namespace {
 
-constexpr uint64_t kLine = 0x10000;  // byte address of the line that most tests use
+constexpr uint64_t kMostUsed = 0x10000;  // byte address of the line that most tests use
 
 struct Detailed {
   explicit Detailed(const MachineConfig& machine) : model(machine) { model.keep_details(); }
@@ -33,8 +33,8 @@ struct Detailed {
 TEST(Sharing, CountersInOneLineAreFalselyShared) {
   Detailed d(small_machine(4));
   for (int round = 0; round < 100; ++round)
-    for (uint32_t core = 0; core < 4; ++core) d.access(core, Access::kReadModifyWrite, kLine + 8 * core);
-  const LineRecord& line = d.line(kLine);
+    for (uint32_t core = 0; core < 4; ++core) d.access(core, Access::kReadModifyWrite, kMostUsed + 8 * core);
+  const LineRecord& line = d.line(kMostUsed);
   EXPECT_EQ(line.sharing.false_sharing, 4u * 99);  // each first miss is compulsory
   EXPECT_EQ(line.sharing.true_sharing, 0u);
   EXPECT_EQ(line.sharing.dirty_transfers, 399u);
@@ -57,7 +57,7 @@ TEST(Details, InstructionsOfProcessesThatHaveEnded) {
   model.keep_details();
   for (uint32_t process = 0; process < 50; ++process) {
     for (uint64_t pc = 0; pc < 100; ++pc)
-      model.access_detailed(0, Access::kLoad, kLine + 64 * ((process * 100 + pc) / 50), 8, {process, process, 0x400000 + pc});
+      model.access_detailed(0, Access::kLoad, kMostUsed + 64 * ((process * 100 + pc) / 50), 8, {process, process, 0x400000 + pc});
     if (process != 0) model.forget_process(process);
   }
   const PcTable& pcs = model.details()->pcs();
@@ -66,14 +66,14 @@ TEST(Details, InstructionsOfProcessesThatHaveEnded) {
   for (const auto& [key, counts] : pcs) misses += counts.misses[0];
   EXPECT_EQ(misses, model.statistics().levels[1].total.requests.misses.demand());
   // It may come again all the same.
-  model.access_detailed(0, Access::kLoad, kLine, 8, {3, 3, 0x400001});
+  model.access_detailed(0, Access::kLoad, kMostUsed, 8, {3, 3, 0x400001});
   EXPECT_EQ(pcs.at({3, 0x400001}).reads, 1u);
 }
 
 TEST(Sharing, PaddedCountersAreNot) {
   Detailed d(small_machine(4));
   for (int round = 0; round < 100; ++round)
-    for (uint32_t core = 0; core < 4; ++core) d.access(core, Access::kReadModifyWrite, kLine + 64 * core);
+    for (uint32_t core = 0; core < 4; ++core) d.access(core, Access::kReadModifyWrite, kMostUsed + 64 * core);
   EXPECT_EQ(d.level1().false_sharing + d.level1().true_sharing, 0u);
   EXPECT_TRUE(d.model.details()->lines().worst(10).empty());
   EXPECT_TRUE(d.model.details()->lines().shared().empty());
@@ -83,38 +83,38 @@ TEST(Sharing, OneCounterOfAllIsTrulyShared) {
   for (const Access kind : {Access::kReadModifyWrite, Access::kStore}) {
     Detailed d(small_machine(4));
     for (int round = 0; round < 100; ++round)
-      for (uint32_t core = 0; core < 4; ++core) d.access(core, kind, kLine);
-    EXPECT_EQ(d.line(kLine).sharing.true_sharing, 4u * 99);
-    EXPECT_EQ(d.line(kLine).sharing.false_sharing, 0u);
+      for (uint32_t core = 0; core < 4; ++core) d.access(core, kind, kMostUsed);
+    EXPECT_EQ(d.line(kMostUsed).sharing.true_sharing, 4u * 99);
+    EXPECT_EQ(d.line(kMostUsed).sharing.false_sharing, 0u);
   }
 }
 
 TEST(Sharing, ATouchAnyTimeBeforeTheNextLossMakesTheMissTrue) {
   Detailed d(small_machine(2));
-  d.access(0, Access::kLoad, kLine, 8, 0x111);
-  d.access(1, Access::kStore, kLine + 8);
-  d.access(0, Access::kLoad, kLine, 8, 0x222);  // a byte that nobody wrote
-  EXPECT_EQ(d.line(kLine).sharing.false_sharing, 1u);
-  d.access(0, Access::kLoad, kLine, 8, 0x333);
-  d.access(0, Access::kLoad, kLine + 15, 1, 0x444);  // what core 1 wrote
-  EXPECT_EQ(d.line(kLine).sharing.false_sharing, 0u);
-  EXPECT_EQ(d.line(kLine).sharing.true_sharing, 1u);
+  d.access(0, Access::kLoad, kMostUsed, 8, 0x111);
+  d.access(1, Access::kStore, kMostUsed + 8);
+  d.access(0, Access::kLoad, kMostUsed, 8, 0x222);  // a byte that nobody wrote
+  EXPECT_EQ(d.line(kMostUsed).sharing.false_sharing, 1u);
+  d.access(0, Access::kLoad, kMostUsed, 8, 0x333);
+  d.access(0, Access::kLoad, kMostUsed + 15, 1, 0x444);  // what core 1 wrote
+  EXPECT_EQ(d.line(kMostUsed).sharing.false_sharing, 0u);
+  EXPECT_EQ(d.line(kMostUsed).sharing.true_sharing, 1u);
   EXPECT_EQ(d.model.details()->pcs().at({0, 0x222}).sharing.true_sharing, 1u) << "the instruction that missed";
 }
 
 // Dubois: what was written before a useless miss is still news at the next one.
 TEST(Sharing, AnOldWriteStaysNewsUntilItIsSeen) {
   Detailed d(small_machine(2));
-  d.access(0, Access::kLoad, kLine);
-  d.access(1, Access::kStore, kLine + 8);
-  d.access(0, Access::kLoad, kLine);        // false
-  d.access(1, Access::kStore, kLine + 16);  // another byte
-  d.access(0, Access::kLoad, kLine + 8);    // what came before the false miss: true
-  EXPECT_EQ(d.line(kLine).sharing.false_sharing, 1u);
-  EXPECT_EQ(d.line(kLine).sharing.true_sharing, 1u);
-  d.access(1, Access::kStore, kLine + 16);
-  d.access(0, Access::kLoad, kLine + 8);  // seen already
-  EXPECT_EQ(d.line(kLine).sharing.false_sharing, 2u);
+  d.access(0, Access::kLoad, kMostUsed);
+  d.access(1, Access::kStore, kMostUsed + 8);
+  d.access(0, Access::kLoad, kMostUsed);        // false
+  d.access(1, Access::kStore, kMostUsed + 16);  // another byte
+  d.access(0, Access::kLoad, kMostUsed + 8);    // what came before the false miss: true
+  EXPECT_EQ(d.line(kMostUsed).sharing.false_sharing, 1u);
+  EXPECT_EQ(d.line(kMostUsed).sharing.true_sharing, 1u);
+  d.access(1, Access::kStore, kMostUsed + 16);
+  d.access(0, Access::kLoad, kMostUsed + 8);  // seen already
+  EXPECT_EQ(d.line(kMostUsed).sharing.false_sharing, 2u);
 }
 
 TEST(MissClasses, EachKind) {
@@ -164,7 +164,7 @@ TEST(MissClasses, WhatALevelThatDoesNotIncludeOthersMisses) {
   constexpr int kRounds = 50;
   Detailed within(two_complexes(Inclusion::kExclusive));
   for (int round = 0; round < kRounds; ++round)
-    for (const uint32_t core : {0u, 1u}) within.access(core, Access::kStore, kLine);
+    for (const uint32_t core : {0u, 1u}) within.access(core, Access::kStore, kMostUsed);
   MissClasses expected;
   expected.compulsory = 1, expected.supplied_by_children = 2 * kRounds - 1;
   EXPECT_TRUE(level3(within) == expected) << "the line is in the other core's level 2 all the time";
@@ -172,21 +172,21 @@ TEST(MissClasses, WhatALevelThatDoesNotIncludeOthersMisses) {
   for (const Inclusion inclusion : {Inclusion::kExclusive, Inclusion::kNonInclusive}) {
     Detailed across(two_complexes(inclusion));
     for (int round = 0; round < kRounds; ++round)
-      for (const uint32_t core : {0u, 2u}) across.access(core, Access::kStore, kLine);
+      for (const uint32_t core : {0u, 2u}) across.access(core, Access::kStore, kMostUsed);
     expected = {};
     expected.compulsory = 2, expected.true_sharing = 2 * (kRounds - 1);
     EXPECT_TRUE(level3(across) == expected) << "the other complex writes the same bytes";
 
     Detailed padded_too_little(two_complexes(inclusion));
     for (int round = 0; round < kRounds; ++round)
-      for (const uint32_t core : {0u, 2u}) padded_too_little.access(core, Access::kStore, kLine + 8 * core);
+      for (const uint32_t core : {0u, 2u}) padded_too_little.access(core, Access::kStore, kMostUsed + 8 * core);
     expected = {};
     expected.compulsory = 2, expected.false_sharing = 2 * (kRounds - 1);
     EXPECT_TRUE(level3(padded_too_little) == expected);
 
     Detailed flushed(two_complexes(inclusion));
     for (int round = 0; round < kRounds; ++round)
-      flushed.access(0, Access::kLoad, kLine), flushed.access(1, Access::kFlush, kLine);
+      flushed.access(0, Access::kLoad, kMostUsed), flushed.access(1, Access::kFlush, kMostUsed);
     expected = {};
     expected.compulsory = 1, expected.flushed = kRounds - 1;
     EXPECT_TRUE(level3(flushed) == expected);
@@ -197,8 +197,8 @@ TEST(MissClasses, AMissThatBringsNothingIsNoLoss) {
   MachineConfig m = small_machine(1);
   m.levels[0].write_miss = WriteMiss::kNoAllocate;
   Detailed d(m);
-  for (int i = 0; i < 3; ++i) d.access(0, Access::kStore, kLine);
-  d.access(0, Access::kLoad, kLine);
+  for (int i = 0; i < 3; ++i) d.access(0, Access::kStore, kMostUsed);
+  d.access(0, Access::kLoad, kMostUsed);
   EXPECT_EQ(d.model.details()->classes(1).compulsory, 4u) << "level 1 never had the line";
   EXPECT_EQ(d.model.details()->classes(2).compulsory, 1u);
 }
@@ -254,9 +254,9 @@ TEST(Reuse, DistancesAndReplacementMissesAsAListHasThem) {
 
 TEST(Reuse, ALineThatAnotherCoreTookAwayHasNoDistance) {
   Detailed d(small_machine(2));
-  d.access(0, Access::kLoad, kLine);
-  d.access(1, Access::kStore, kLine);
-  d.access(0, Access::kLoad, kLine);
+  d.access(0, Access::kLoad, kMostUsed);
+  d.access(1, Access::kStore, kMostUsed);
+  d.access(0, Access::kLoad, kMostUsed);
   for (const CacheInstanceStatistics& c : d.model.statistics().levels[1].caches) {
     if (c.first_core != 0) continue;
     EXPECT_EQ(c.details->reuse.first, 1u);
@@ -284,10 +284,10 @@ TEST(Lifetimes, OfAnExclusiveCache) {
 TEST(Lines, MissesByLevel) {
   Detailed d(small_machine(2));
   for (int i = 0; i < 3; ++i) {
-    d.access(0, Access::kStore, kLine);
-    d.access(1, Access::kStore, kLine);
+    d.access(0, Access::kStore, kMostUsed);
+    d.access(1, Access::kStore, kMostUsed);
   }
-  const LineRecord& line = d.line(kLine);
+  const LineRecord& line = d.line(kMostUsed);
   EXPECT_EQ(line.misses[0], 6u);
   EXPECT_EQ(line.misses.back(), 0u);
 }
@@ -480,11 +480,11 @@ TEST(Sharing, EqualsTheDefinitionOnRandomHistories) {
       history.push_back({static_cast<uint32_t>(random() % m.cores), random() % 3 == 0,
                          static_cast<uint32_t>(random() % (1 + random() % 57)), bytes});
       const Touch& t = history.back();
-      d.access(t.core, t.write ? Access::kStore : Access::kLoad, kLine + t.offset, t.bytes);
+      d.access(t.core, t.write ? Access::kStore : Access::kLoad, kMostUsed + t.offset, t.bytes);
     }
     const auto [true_misses, false_misses] = classify_by_history(history, m.cores);
-    ASSERT_EQ(d.line(kLine).sharing.true_sharing, true_misses) << seed;
-    ASSERT_EQ(d.line(kLine).sharing.false_sharing, false_misses) << seed;
+    ASSERT_EQ(d.line(kMostUsed).sharing.true_sharing, true_misses) << seed;
+    ASSERT_EQ(d.line(kMostUsed).sharing.false_sharing, false_misses) << seed;
   }
 }
 

@@ -1,6 +1,7 @@
 #include "tests/sim/machines.h"
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "sim/build/validate_machine.h"
 
@@ -28,6 +29,12 @@ std::string describe(const CacheShape& shape) {
 }
 
 }  // namespace
+
+CacheStatistics total(const Hierarchy& hierarchy, const std::string& level) {
+  for (const LevelStatistics& l : hierarchy.statistics().levels)
+    if (l.name == level) return l.total;
+  throw std::out_of_range("no level " + level);
+}
 
 std::string describe(const MachineConfig& machine) {
   std::string text = std::to_string(machine.cores) + " cores, line " + std::to_string(machine.line_bytes) + ": ";

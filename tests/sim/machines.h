@@ -51,6 +51,8 @@ inline uint64_t from_environment(const char* name, uint64_t otherwise) {
 }
 
 std::string describe(const MachineConfig& machine);
+// The statistics of `level`; std::out_of_range without such a level.
+CacheStatistics total(const Hierarchy& hierarchy, const std::string& level);
 // Small machines of every topology that the model knows: 1 to 70 cores, one to four levels, split and not, private,
 // clustered, with and without a cache shared by all; any number of sets.
 MachineConfig random_machine(std::mt19937_64& random);

@@ -7,14 +7,7 @@
 namespace simrun::sim {
 namespace {
 
-constexpr uint64_t kLine = 64;
-
-CacheStatistics total(const Hierarchy& h, const std::string& level) {
-  for (const LevelStatistics& l : h.statistics().levels)
-    if (l.name == level) return l.total;
-  ADD_FAILURE() << "no level " << level;
-  return {};
-}
+constexpr uint64_t kLineBytes = 64;
 
 void scan(Hierarchy& h, uint64_t lines, int passes) {
   for (int pass = 0; pass < passes; ++pass)
@@ -23,7 +16,7 @@ void scan(Hierarchy& h, uint64_t lines, int passes) {
 
 MachineConfig two_levels(Inclusion inclusion) {
   MachineConfig m = small_machine(1);
-  m.levels = {unified_level("L1", 1, 4 * kLine, 4), unified_level("L2", 1, 8 * kLine, 8)};
+  m.levels = {unified_level("L1", 1, 4 * kLineBytes, 4), unified_level("L2", 1, 8 * kLineBytes, 8)};
   m.levels[1].inclusion = inclusion;
   return m;
 }
@@ -126,7 +119,7 @@ TEST(Requests, SnoopingAsksEverybody) {
 
 uint64_t misses_of_cycle(Replacement replacement, uint64_t lines, int passes) {
   MachineConfig m = small_machine(1);
-  m.levels = {unified_level("L1", 1, 8 * kLine, 8)};
+  m.levels = {unified_level("L1", 1, 8 * kLineBytes, 8)};
   m.levels[0].replacement = replacement;
   Hierarchy h(m);
   scan(h, lines, passes);
@@ -145,7 +138,7 @@ TEST(Replacement, CyclicScanOfOneLineTooMany) {
 
 TEST(Replacement, TreeOfFourWays) {
   MachineConfig m = small_machine(1);
-  m.levels = {unified_level("L1", 1, 4 * kLine, 4)};
+  m.levels = {unified_level("L1", 1, 4 * kLineBytes, 4)};
   m.levels[0].replacement = Replacement::kTreePlru;
   Hierarchy h(m);
   for (const uint64_t line : {0, 1, 2, 3, 0, 4}) h.access_line(0, Access::kLoad, line);  // after 0: right half, way 2

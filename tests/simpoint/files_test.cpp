@@ -36,7 +36,7 @@ Read read(const std::string& path) {
   return r;
 }
 
-std::string error_of(const std::string& path) {
+std::string reading_error(const std::string& path) {
   try {
     read(path);
   } catch (const UserError& error) {
@@ -145,9 +145,9 @@ TEST_F(Files, MalformedTextNamesLineAndColumn) {
       {"# simrun basic-block vectors, version 1\n# block 0 start x\n", "a.bb:2: blocks out of order"},
       {"# simrun basic-block vectors, version 1\n# kind funny\n", "a.bb:2: an unknown kind"},
   };
-  for (const auto& [text, message] : cases) EXPECT_THAT(error_of(file("a.bb", text)), HasSubstr(message)) << text;
-  EXPECT_THAT(error_of(path("none.bb")), HasSubstr("No such file"));
-  EXPECT_THAT(error_of(folder_), HasSubstr("cannot read"));
+  for (const auto& [text, message] : cases) EXPECT_THAT(reading_error(file("a.bb", text)), HasSubstr(message)) << text;
+  EXPECT_THAT(reading_error(path("none.bb")), HasSubstr("No such file"));
+  EXPECT_THAT(reading_error(folder_), HasSubstr("cannot read"));
 }
 
 TEST_F(Files, ErrorsOfTheConsumerGetTheLine) {
@@ -174,11 +174,11 @@ TEST_F(Files, DamagedCompressedFiles) {
     for (int i = 0; i < 200; ++i) {
       const size_t at = random.next() % (whole.size() - 1);
       if (i % 2 == 0) {
-        EXPECT_NE(error_of(file(name, whole.substr(0, at))), "") << name << " cut at " << at;
+        EXPECT_NE(reading_error(file(name, whole.substr(0, at))), "") << name << " cut at " << at;
       } else {
         std::string changed = whole;
         changed[at] = static_cast<char>(changed[at] ^ (1 << random.next() % 8));
-        error_of(file(name, changed));
+        reading_error(file(name, changed));
       }
     }
   }

@@ -1,6 +1,5 @@
 #include "named_functions.h"
 
-#include <fstream>
 #include <regex>
 #include <set>
 #include <sstream>
@@ -9,13 +8,6 @@ namespace simrun::structure {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string read_all(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  std::ostringstream out;
-  out << in.rdbuf();
-  return out.str();
-}
 
 // A definition or declaration starts its line with types; a call starts it with the name, with a keyword, or stands within an
 // expression (then one of .(=> or a keyword is in front of it).

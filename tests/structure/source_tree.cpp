@@ -18,13 +18,6 @@ constexpr int kMaxSourceLines = 600;
 constexpr int kMaxReadmeLines = 40;
 constexpr std::string_view kRuleMark = "May include:";
 
-std::string read_all(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  std::ostringstream out;
-  out << in.rdbuf();
-  return out.str();
-}
-
 bool is_source(const fs::path& file) {
   static const std::set<std::string> kExtensions = {".cpp", ".h", ".c", ".S", ".py", ".bash", ".sh", ".cmake"};
   return kExtensions.contains(file.extension().string());
@@ -89,6 +82,13 @@ std::map<std::string, std::string> read_exceptions(const fs::path& file) {
 }
 
 }  // namespace
+
+std::string read_all(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::ostringstream out;
+  out << in.rdbuf();
+  return out.str();
+}
 
 std::vector<fs::path> project_files(const fs::path& root) {
   std::vector<fs::path> files;

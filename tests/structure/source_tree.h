@@ -12,6 +12,8 @@ using Violations = std::vector<std::string>;
 // The text files below `root`, sorted, relative to it; without build output and the version control's own files.
 std::vector<std::filesystem::path> project_files(const std::filesystem::path& root);
 
+std::string read_all(const std::filesystem::path& file);
+
 Violations forbidden_includes(const std::filesystem::path& root);
 
 // `forbidden`: strings that no file may contain.

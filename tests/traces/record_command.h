@@ -19,6 +19,8 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 using ::testing::HasSubstr;
 
+const std::string kMarked = MARKED_PROGRAM;
+
 class RecordCommand : public ::testing::Test {
  protected:
   RecordCommand() {

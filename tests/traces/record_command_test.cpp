@@ -11,7 +11,6 @@
 namespace simrun {
 namespace {
 
-const std::string kMarked = MARKED_PROGRAM;
 const std::string kForking = FORKING_PROGRAM;
 // Prefetchers by instruction and by stream, TLBs.
 const std::string kWithPrefetchers = "amd_ryzen_7950x.yaml";

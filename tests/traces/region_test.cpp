@@ -7,8 +7,6 @@
 namespace simrun::traces {
 namespace {
 
-using Kind = RegionBound::Kind;
-
 TEST(RegionBound, Text) {
   EXPECT_EQ(parse_region_bound("1000").count, 1000u);
   EXPECT_EQ(parse_region_bound("2.5M").count, 2'500'000u);
@@ -16,16 +14,16 @@ TEST(RegionBound, Text) {
   EXPECT_EQ(parse_region_bound("1.2B").count, 1'200'000'000u);
   EXPECT_EQ(parse_region_bound("18000000000000000000").count, 18'000'000'000'000'000'000u);
   const RegionBound call = parse_region_bound("main:3");
-  EXPECT_EQ(call.kind, Kind::kFunction);
+  EXPECT_EQ(call.kind, RegionBound::Kind::kFunction);
   EXPECT_EQ(call.name, "main");
   EXPECT_EQ(call.count, 3u);
   EXPECT_EQ(parse_region_bound("std::terminate").name, "std::terminate");
   const RegionBound offset = parse_region_bound("libm.so.6+0x1f0:10");
-  EXPECT_EQ(offset.kind, Kind::kOffset);
+  EXPECT_EQ(offset.kind, RegionBound::Kind::kOffset);
   EXPECT_EQ(offset.name, "libm.so.6");
   EXPECT_EQ(offset.offset, 0x1f0u);
   EXPECT_EQ(offset.count, 10u);
-  EXPECT_EQ(parse_region_bound("marker:7").kind, Kind::kMarker);
+  EXPECT_EQ(parse_region_bound("marker:7").kind, RegionBound::Kind::kMarker);
   EXPECT_EQ(parse_region_bound("marker:7").marker, 7u);
   EXPECT_EQ(parse_region_bound("marker:0x111").marker, 0x111u);
   for (const char* bad : {"", "marker:x", "marker:0x", "marker:0x1g", "marker:5000000000", "main:0x", "lib+0x", "+0x12", "main:1z"})

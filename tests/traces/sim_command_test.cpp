@@ -9,8 +9,6 @@
 namespace simrun {
 namespace {
 
-const std::string kMarked = MARKED_PROGRAM;
-
 class SimCommand : public RecordCommand {
  protected:
   // What `simrun COMMAND` with these options and the machine finds.
