@@ -24,7 +24,7 @@ void add_limits(CLI::App& app, AttachOptions& o) {
 
 int attach_command(const Words& words) {
   RunOptions o;
-  std::string statistics;
+  RunTexts texts;
   CommandLine line("simrun attach", "simrun attach [OPTIONS] PID...",
                    "Takes over every thread of running processes where it is, simulates them, and then lets them go on\n"
                    "natively: after --for or --instructions, or at Ctrl-C. Their children are followed too. docs/attach.md\n"
@@ -35,9 +35,9 @@ int attach_command(const Words& words) {
       ->transform(whole_number(1, kLargestProcessId))
       ->type_name("PID");
   add_limits(line.app(), o.program.attach);
-  add_run_options(line.app(), o, statistics);
+  add_run_options(line.app(), o, texts);
   line.parse(words);
-  check_run_options(line, o, statistics, "simrun attach --config l3_8core.yaml " + std::to_string(o.program.attach.processes[0]));
+  check_run_options(line, o, texts, "simrun attach --config l3_8core.yaml " + std::to_string(o.program.attach.processes[0]));
   if (o.program.attach.instructions != 0 && (o.mode == RunMode::kNull || o.program.discard))
     line.usage_error("--instructions: nobody counts them with --mode null or --discard");
   for (const int pid : o.program.attach.processes)

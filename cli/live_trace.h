@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "cli/live_code.h"
 #include "cli/trace_descriptors.h"
-#include "cli/trace_modules.h"
 #include "instr/channel/merge.h"
 #include "instr/host/family.h"
 #include "traces/writer.h"
@@ -24,7 +24,7 @@ class LiveTrace {
   enum class Code { kAll, kUsed };  // kAll: until a process's paths are forgotten the first time
 
   // The program must have been started with watch_mappings; the writer must be new. Both must outlive this.
-  LiveTrace(host::Family& family, traces::Writer& writer, Code code) : family_(family), writer_(writer), code_(code) {}
+  LiveTrace(host::Family& family, traces::Writer& writer, Code code);
 
   // Called for each new module.
   void set_on_module(std::function<void(const traces::Module&)> on_module) { on_module_ = std::move(on_module); }
@@ -38,13 +38,9 @@ class LiveTrace {
   bool run_on(const channel::ThreadReport& report, bool written = true);
 
   // Every event, written or not, before it has any effect: mappings are looked at while the thread that changed them waits.
-  void look_at(const channel::MergeThread& thread, std::span<const uint64_t> event);
+  void look_at(const channel::MergeThread& thread, std::span<const uint64_t> event) { code_.look_at(thread, event); }
   // Descriptions up to date with the words of this thread.
-  const traces::DescriptorTable& code_of(const channel::MergeThread& thread) {
-    Process& process = *processes_[thread.process];
-    if (!process.awaits_new_paths || has_new_paths(process)) process.descriptors->update();
-    return process.all ? *process.all : writer_.process(thread.process);
-  }
+  const traces::DescriptorTable& code_of(const channel::MergeThread& thread) { return code_.of(thread); }
 
   // What is written. An event also has to be looked at, before.
   void add_paths(const channel::MergeThread& thread, std::span<const uint64_t> words, uint64_t paths, uint64_t instructions) {
@@ -53,52 +49,39 @@ class LiveTrace {
   }
   void add_event(const channel::MergeThread& thread, std::span<const uint64_t> event) {
     code_of(thread);
-    writer_.add_event(thread.report.index, in_file(thread, event), instructions_of(event));
+    writer_.add_event(thread.report.index, in_file(thread, event), LiveCode::instructions_of(event));
   }
   // An event that lies outside what is recorded.
   void pass_over(const channel::MergeThread& thread, std::span<const uint64_t> event) {
     writer_.note_event(thread.report.index, event);
   }
-  // Before the first item of a thread when recording starts amid the run. False: threads are not put on cores.
-  bool say_core(const channel::MergeThread& thread);
-
-  // Instructions that an event retires.
-  static uint64_t instructions_of(std::span<const uint64_t> event) {
-    return static_cast<uint32_t>(event[0]) == static_cast<uint32_t>(border::Event::kCut) && event.size() > 2 ? event[2] : 0;
-  }
+  // Before the first item of a thread when recording starts amid the run.
+  void say_core(const channel::MergeThread& thread);
 
  private:
   static constexpr uint32_t kNobody = ~uint32_t{0};
   struct Process {
-    std::optional<channel::MappedProcess> mapped;  // none: it has ended, maybe before it did anything
-    std::unique_ptr<traces::DescriptorTable> all;  // that ids are of, where those in the file are others
-    std::optional<DescriptorCopier> descriptors;   // into `all` or into the file
-    DescriptorSelection used;
-    uint64_t times_forgotten = 0;
-    bool awaits_new_paths = false;  // those in its tables are the old ones still, which nothing to come is of
-    TraceModules modules;           // these two also when it has ended: for children that come later
-    std::string command;
+    DescriptorSelection used;        // where ids in the file are others
     std::optional<uint32_t> thread;  // its first one
   };
   std::span<const uint64_t> in_file(const channel::MergeThread& thread, std::span<const uint64_t> words) {
-    return processes_[thread.process]->all == nullptr ? words : renumbered(thread, words);
+    return code_[thread.process].own == nullptr ? words : renumbered(thread, words);
   }
-  static bool has_new_paths(Process& process);
   std::span<const uint64_t> renumbered(const channel::MergeThread& thread, std::span<const uint64_t> words);
-  std::unique_ptr<Process> make_process(uint32_t index);
+  void make_process(uint32_t index);
   std::vector<traces::MappedFile> first_files(uint32_t index) const;
-  void tell(const traces::Module& module);
   void put_core(uint32_t thread, bool is_new_there);
   void put_event(uint32_t thread, traces::Event event, std::optional<uint64_t> payload, bool written);
 
   host::Family& family_;
   traces::Writer& writer_;
-  const Code code_;
+  const Code described_;
+  LiveCode code_;
   std::vector<uint64_t> words_;
   std::function<void(const traces::Module&)> on_module_;
-  std::vector<std::unique_ptr<Process>> processes_;  // by index; all up to the last that had a thread
-  std::vector<uint32_t> core_of_;                    // by index of the thread
-  std::vector<uint32_t> last_on_core_;               // thread
+  std::vector<Process> processes_;      // by index, as in code_
+  std::vector<uint32_t> core_of_;       // by index of the thread
+  std::vector<uint32_t> last_on_core_;  // thread
 };
 
 }  // namespace simrun::cli

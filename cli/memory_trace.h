@@ -23,6 +23,8 @@ class MemoryTrace final : public sim::MemoryObserver {
   MemoryTrace(const MemoryTrace&) = delete;
   MemoryTrace& operator=(const MemoryTrace&) = delete;
 
+  // What came before warmed the caches: instructions are counted from here.
+  void begin() { done_ = number_ = passed_ = 0; }
   // Whose references follow.
   void begin_path(uint64_t instructions) { number_ = done_, done_ += instructions; }
   void begin_reference(uint32_t thread, uint64_t pc) { thread_ = thread, pc_ = pc; }

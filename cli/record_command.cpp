@@ -8,11 +8,11 @@
 #include "base/compressed_ending.h"
 #include "base/user_error.h"
 #include "cli/command_line.h"
-#include "cli/find_functions.h"
 #include "cli/json_report.h"
 #include "cli/model_sink.h"
 #include "cli/output_file.h"
 #include "cli/print_error.h"
+#include "cli/region_options.h"
 #include "cli/report.h"
 #include "cli/run_program.h"
 #include "cli/sub_commands.h"
@@ -22,6 +22,7 @@
 #include "configs/read_machine.h"
 #include "instr/channel/counting_sink.h"
 #include "sim/hierarchy.h"
+#include "traces/region.h"
 
 namespace simrun::cli {
 
@@ -30,12 +31,9 @@ namespace {
 struct RecordOptions {
   ProgramOptions program;
   std::string output, config, json_file;
-  std::string from, to;
-  bool stop = false;
+  RegionOptions region;
   traces::WriterOptions writer;
   uint64_t chunk_bytes = 32u << 20;
-
-  bool has_region() const { return !from.empty() || !to.empty(); }
 };
 
 RecordOptions parse_record(const Words& words) {
@@ -47,16 +45,7 @@ RecordOptions parse_record(const Words& words) {
       ->required()
       ->type_name("FILE");
   std::string region;
-  line.app().add_option("--from", o.from,
-                        "Start here: an instruction count of all threads (2.5M), FUNCTION[:N] (its N-th call),\n"
-                        "MODULE+0xOFFSET[:N], or marker:NUMBER. At both ends some instructions off: between superblocks")
-      ->type_name("WHERE");
-  line.app().add_option("--to", o.to,
-                        "End here. An instruction count is of the whole run, as with --from; executions and calls are counted\n"
-                        "from the start of the region, without the one that starts it")
-      ->type_name("WHERE");
-  line.app().add_option("--region", region, "FROM..TO in one")->type_name("WHERE..WHERE");
-  line.app().add_flag("--stop", o.stop, "End the program when the region has ended");
+  add_region_options(line.app(), o.region, region, "");
   add_machine_option(line.app(), o.config, "Simulate this machine at the same time, as simrun run does");
   line.app().add_option("-j,--json", o.json_file, "With --config: the results as JSON")->type_name("FILE");
   line.app().add_option("--level", o.writer.level, "Level of zstd")->transform(whole_number(1, 19))
@@ -70,23 +59,13 @@ RecordOptions parse_record(const Words& words) {
   o.program.command = line.parse_with_program(words);
   if (const std::string_view ending = compressed_ending(o.output); !ending.empty())
     line.usage_error(fmt::format("-o {}: a trace is compressed in a way of its own, so not {}", o.output, ending));
-  if (!region.empty()) {
-    const size_t dots = region.find("..");
-    if (dots == std::string::npos || o.has_region()) line.usage_error("--region FROM..TO, without --from and --to");
-    o.from = region.substr(0, dots);
-    o.to = region.substr(dots + 2);
-  }
-  if (o.stop && o.to.empty()) line.usage_error("--stop needs the end of a region (--to)");
+  check_region_options(line, o.region, region);
   if (o.config.empty() && !o.json_file.empty()) line.usage_error("--json goes with --config");
   if (o.config.empty() && !o.program.pins.empty())
     line.usage_error("--pin goes with --config: without a machine there are no cores");
   o.writer.chunk_words = o.chunk_bytes / 8;
   o.program.watch_mappings = true;
   return o;
-}
-
-traces::RegionBound bound(const std::string& text) {
-  return text.empty() ? traces::RegionBound{} : traces::parse_region_bound(text);
 }
 
 struct Recording {
@@ -109,7 +88,7 @@ Recording record(const RecordOptions& o, traces::Writer& writer, MakeInner&& mak
                  uint32_t cores) {
   Recording recording;
   std::optional<traces::RegionTracker> region;
-  if (o.has_region()) region.emplace(bound(o.from), bound(o.to), find_functions);
+  if (o.region.any()) region.emplace(region_tracker(o.region));
   ProgramRun run(o.program, border::Mode::kTrace);
   auto inner = make_inner(&run.family());
   using Inner = decltype(inner);
@@ -120,31 +99,25 @@ Recording record(const RecordOptions& o, traces::Writer& writer, MakeInner&& mak
     return recording;
   }
   RegionRecorder<Inner> sink(writer, run.family(), *region, inner);
-  if (o.stop)
+  if (o.region.stop)
     sink.set_on_end([&] {
       recording.stopped = true;
       run.family().end_all();
     });
   recording.result = run.into(sink, line_bytes, cores);
-  recording.result.threads = sink.in_region(recording.result.threads);
+  recording.result.threads = sink.threads().in_region(recording.result.threads);
   if (recording.stopped)   // killed behind the region, nothing of which is missing
     for (channel::ThreadReport& thread : recording.result.threads) thread.cut_off = false;
-  if (cores != 0) recording.result.cores = sink.cores_in_region(recording.result.threads, cores);
-  recording.region = {{"from", o.from},
-                      {"to", o.to},
-                      {"first_instruction", region->started_at()},
-                      {"last_instruction", region->stopped_at()},
-                      {"reached_its_end", region->over() || o.to.empty()}};
-  if (!region->inside() && !region->over())
-    recording.nothing = fmt::format("the program did not reach {}{}", o.from,
-                                    region->unknown() == o.from ? " (no module of it has that)" : "");
-  else if (region->over() && region->stopped_at() == region->started_at())
-    recording.nothing = fmt::format(
-        "the region starts at instruction {}, which is not before {}: instructions are counted from the start of the "
-        "program",
-        region->started_at(), o.to);
-  else if (!region->over() && !o.to.empty())
-    recording.result.warnings.push_back(fmt::format("the program ended before it reached {}", o.to));
+  if (cores != 0) recording.result.cores = sink.threads().cores_in_region(recording.result.threads, cores);
+  const RegionReport report = region_report(o.region, *region);
+  recording.region = {{"from", report.from},
+                      {"to", report.to},
+                      {"first_instruction", report.first},
+                      {"last_instruction", report.last},
+                      {"reached_its_end", report.reached_its_end}};
+  recording.nothing = why_region_is_empty(o.region, *region);
+  if (recording.nothing.empty() && !report.reached_its_end)
+    recording.result.warnings.push_back(fmt::format("the program ended before it reached {}", report.to));
   if (recording.stopped) recording.result.signal = recording.result.exit_code = 0;
   return recording;
 }
@@ -180,7 +153,6 @@ void report(const RecordOptions& o, const RunResult& result, const traces::Write
 
 int record_command(const Words& words) {
   const RecordOptions options = parse_record(words);
-  bound(options.from), bound(options.to);  // before anything runs
   refuse_same_file({{"--output", options.output}, {"--json", options.json_file}});
   std::optional<OutputFile> json;
   if (!options.json_file.empty()) json.emplace(options.json_file);

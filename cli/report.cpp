@@ -40,6 +40,10 @@ void put_header(Buffer& out, const RunResult& r) {
   if (r.machine)
     put(out, "   machine {}: {} core{}, {}-byte lines\n", r.machine->name, r.machine->cores,
         r.machine->cores == 1 ? "" : "s", r.machine->line_bytes);
+  if (r.region) {
+    const std::string warmed = r.region->warm_up == 0 ? "" : fmt::format(", behind {} that warmed the caches", grouped(r.region->warm_up));
+    put(out, "   region: instructions {} to {} of the run{}\n", grouped(r.region->first), grouped(r.region->last), warmed);
+  }
   if (r.order == "recorded") put(out, "   order of threads: as they ran (recorded)\n");
 }
 

@@ -8,6 +8,7 @@
 #include "cli/result_files.h"
 #include "cli/run_options.h"
 #include "cli/run_program.h"
+#include "cli/run_window.h"
 #include "cli/simulate.h"
 #include "cli/sub_commands.h"
 #include "cli/terminal_signals.h"
@@ -18,8 +19,15 @@ namespace simrun::cli {
 namespace {
 
 RunResult count(const RunOptions& options) {
+  ProgramOptions program = options.program;
+  program.watch_mappings = options.region.any();
+  ProgramRun run(program, border::Mode::kTrace);
   channel::CountingSink sink;
-  return ProgramRun(options.program, border::Mode::kTrace).into(sink, channel::MergeOptions{}.line_bytes);
+  RunWindow window(options.region, 0, run.family());
+  WindowSink<channel::CountingSink> in_window(sink, window);
+  RunResult result = run.into(in_window, channel::MergeOptions{}.line_bytes);
+  window.finish(result, 0);
+  return result;
 }
 
 RunResult count_instructions(const RunOptions& options) {

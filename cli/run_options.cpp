@@ -38,6 +38,8 @@ constexpr const char* kExamples =
       Why it misses, and where: by class, by instruction and source line, by line of memory.
   simrun --config l3_8core --sweep L2.size=256KiB,512KiB,1MiB --sweep L2.replacement=lru,srrip -- ./solver
       Six machines over one run.
+  simrun --config l3_8core --from marker:1 --to marker:2 -- ./solver
+      Only what lies between two marks (SIMRUN_MARKER of simrun.h, SSC marks); or functions, or --from 2G --warm-up 100M.
   simrun attach --config l3_8core.yaml --for 10s 4711
       Ten seconds of a process that runs already; then it runs on natively.
   simrun config l3_8core.yaml
@@ -57,6 +59,10 @@ std::string commands_and_examples() {
 }
 
 void add_model_options(CLI::App& run, RunOptions& o) {
+  run.add_option("--warm-up", o.warm_up, "Instructions at the start of the region that warm the caches and are not counted")
+      ->transform(instruction_count(1))
+      ->type_name("N")
+      ->group("Region");
   run.add_option("--interval", o.interval, "Counts over time, in the result files: for each N instructions of all threads (1000 or more)")
       ->transform(instruction_count(kShortestInterval, kLongestInterval))
       ->type_name("N")
@@ -90,14 +96,16 @@ void add_model_options(CLI::App& run, RunOptions& o) {
 
 void check_model_options(const CommandLine& line, const RunOptions& o) {
   const bool any = !o.sweeps.empty() || !o.miss_curve.empty() || o.interval != 0 || o.sim_threads != 0 || o.check || o.details ||
-                   !o.memory_trace.file.empty();
+                   !o.memory_trace.file.empty() || o.warm_up != 0;
+  if (o.warm_up != 0 && (o.details || !o.miss_curve.empty()))
+    line.usage_error("--details and --miss-curve tell what became of each line from the start: without --warm-up");
   if (o.details && (!o.sweeps.empty() || !o.miss_curve.empty() || o.sim_threads > 1))
     line.usage_error("--details goes with one machine in one thread, not with --sweep, --miss-curve or --sim-threads");
   if (!o.program.pins.empty() && o.mode != RunMode::kSim) line.usage_error("--pin needs the cache model (--mode sim)");
   if (o.program.recorded_order && (o.mode == RunMode::kCount || o.mode == RunMode::kNull || o.program.discard))
     line.usage_error("--order recorded needs the stream: --mode sim or trace");
   if (any && o.mode != RunMode::kSim)
-    line.usage_error("--interval, --sim-threads, --sweep, --miss-curve, --details, --memory-trace and --check need the cache model (--mode sim)");
+    line.usage_error("--interval, --sim-threads, --sweep, --miss-curve, --details, --memory-trace, --warm-up and --check need the cache model (--mode sim)");
   if ((line.has("--config") || line.has("--time-slice")) && o.mode != RunMode::kSim)
     line.usage_error("--config and --time-slice need the cache model (--mode sim)");
   if (line.has("--top") && !o.details) line.usage_error("--top goes with --details");
@@ -111,7 +119,7 @@ void check_model_options(const CommandLine& line, const RunOptions& o) {
 
 }  // namespace
 
-void add_run_options(CLI::App& run, RunOptions& o, std::string& statistics) {
+void add_run_options(CLI::App& run, RunOptions& o, RunTexts& texts) {
   add_machine_option(run, o.config, "Machine to simulate: a YAML file, or the name of one that comes with simrun");
   add_result_file_options(run, o.json_file, o.hdf5_file, o.csv_file);
   add_choice(run, "--mode", o.mode,
@@ -119,18 +127,24 @@ void add_run_options(CLI::App& run, RunOptions& o, std::string& statistics) {
              "the caches",
              kModes)
       ->default_str("sim");
-  run.add_option("--stats", statistics, "Also report statistics of: engine")
+  run.add_option("--stats", texts.statistics, "Also report statistics of: engine")
       ->check(one_of({"engine"}, ChoiceBecomes::kWord))
       ->type_name("engine");
   add_program_options(run, o.program);
   add_order_options(run, o.program);
+  add_region_options(run, o.region, texts.region, "Region");
   add_model_options(run, o);
   run.add_flag("--discard", o.program.discard, "With --mode trace: nobody reads the stream, each thread writes over its own (what tracing alone costs)")
       ->group("Engine");
 }
 
-void check_run_options(const CommandLine& line, RunOptions& o, const std::string& statistics, const std::string& example) {
-  o.engine_statistics = statistics == "engine";
+void check_run_options(const CommandLine& line, RunOptions& o, const RunTexts& texts, const std::string& example) {
+  o.engine_statistics = texts.statistics == "engine";
+  check_region_options(line, o.region, texts.region, o.warm_up);
+  if (o.region.any() && (o.mode == RunMode::kNull || o.mode == RunMode::kCount || o.program.discard))
+    line.usage_error("--from, --to and --region need the stream: --mode sim or trace");
+  if (o.region.stop && !o.program.attach.processes.empty())
+    line.usage_error("--stop would end processes that are attached to: --for and --instructions let them go");
   if (o.mode == RunMode::kSim && o.config.empty())
     line.usage_error("which machine? Give --config MACHINE, for example: " + example);
   check_model_options(line, o);
@@ -139,13 +153,13 @@ void check_run_options(const CommandLine& line, RunOptions& o, const std::string
 
 RunOptions parse_run_options(const Words& words) {
   RunOptions o;
-  std::string statistics;
+  RunTexts texts;
   CommandLine line("simrun", kUsage, kDescription);
   line.app().footer(commands_and_examples());
   line.app().set_version_flag("--version", std::string("simrun ") + SIMRUN_VERSION);
-  add_run_options(line.app(), o, statistics);
+  add_run_options(line.app(), o, texts);
   o.program.command = line.parse_with_program(words);
-  check_run_options(line, o, statistics, "simrun --config l3_8core.yaml -- " + o.program.command[0]);
+  check_run_options(line, o, texts, "simrun --config l3_8core.yaml -- " + o.program.command[0]);
   return o;
 }
 

@@ -6,6 +6,7 @@
 
 #include "cli/memory_trace_options.h"
 #include "cli/program_options.h"
+#include "cli/region_options.h"
 
 namespace CLI {
 class App;
@@ -29,6 +30,8 @@ struct RunOptions {
   std::string json_file, hdf5_file, csv_file;  // empty: none
   std::vector<std::string> sweeps;             // KEY=VALUE,VALUE,...
   std::string miss_curve;                      // a level; empty: none
+  RegionOptions region;
+  uint64_t warm_up = 0;                        // instructions, of the region
   MemoryTraceOptions memory_trace;
   uint64_t interval = 0;                       // instructions; 0: none
   uint32_t sim_threads = 0;                    // 0: not given
@@ -38,10 +41,14 @@ struct RunOptions {
   bool engine_statistics = false;
 };
 
-// Adds them to `app`; `statistics` is to be given to check_run_options. Both must outlive it.
-void add_run_options(CLI::App& app, RunOptions& options, std::string& statistics);
+// Options that become others.
+struct RunTexts {
+  std::string statistics, region;
+};
+// Adds them to `app`; `texts` is to be given to check_run_options. Both must outlive it.
+void add_run_options(CLI::App& app, RunOptions& options, RunTexts& texts);
 // What the options together must obey. Throws UserError with exit status 2.
-void check_run_options(const CommandLine& line, RunOptions& options, const std::string& statistics, const std::string& example);
+void check_run_options(const CommandLine& line, RunOptions& options, const RunTexts& texts, const std::string& example);
 
 // Does what they say; simrun's exit status.
 int run_and_report(const RunOptions& options);

@@ -73,6 +73,7 @@ struct RunResult {
   std::optional<sim::MachineConfig> machine;  // kSim
   sim::Statistics caches;                     // kSim
   std::vector<SweepPoint> sweep;              // instead of the two
+  std::optional<RegionReport> region;         // that all counts are of; none: the whole run
   std::vector<sim::Interval> intervals;
   std::optional<sim::MissCurve> miss_curve;
   std::optional<HotSpots> hot_spots;  // --details

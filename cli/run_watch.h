@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "sim/build/machine_config.h"
 #include "sim/stats/interval_series.h"
@@ -20,6 +22,8 @@ class RunWatch {
   // `interval`: instructions of all threads, 0: none. `check`: balances and invariants, every 100 million instructions.
   RunWatch(const sim::MachineConfig& machine, Model model, uint64_t interval, bool check);
 
+  // What was counted until now warmed the caches.
+  void begin() { series_.begin(model_.statistics()); }
   // Throws channel::StreamError when a check fails.
   void advance(uint64_t instructions) {
     done_ += instructions;
@@ -45,6 +49,19 @@ class RunWatch {
   bool checks_;
   uint64_t done_ = 0, next_interval_, next_check_, next_;
   sim::IntervalSeries series_;
+};
+
+// The counts of a model since it was warm.
+class CountedSince {
+ public:
+  void begin(sim::Statistics now) { before_ = std::move(now); }
+  sim::Statistics of(sim::Statistics now) const {
+    if (before_) now -= *before_;
+    return now;
+  }
+
+ private:
+  std::optional<sim::Statistics> before_;
 };
 
 }  // namespace simrun::cli

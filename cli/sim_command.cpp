@@ -76,8 +76,10 @@ void check_model_options(const CommandLine& line, const SimOptions& o) {
   if (o.details && from_elsewhere)
     line.usage_error("--details tells what became of each line from the start: without --state and --warm-up");
   const bool in_one_thread = o.sweeps.empty() && o.miss_curve.empty() && o.sim_threads <= 1;
-  if (!in_one_thread && (o.details || from_elsewhere))
-    line.usage_error("--sim-threads, --sweep and --miss-curve go without --details, --state and --warm-up");
+  if (!in_one_thread && (o.details || !o.state.empty()))
+    line.usage_error("--sim-threads, --sweep and --miss-curve go without --details and --state");
+  if (!o.miss_curve.empty() && from_elsewhere)
+    line.usage_error("--miss-curve tells what became of each line from the start: without --warm-up");
   check_memory_trace_options(line, o.memory_trace, in_one_thread && !o.details);
   if (!o.miss_curve.empty() && (!o.sweeps.empty() || o.sim_threads > 1))
     line.usage_error("--miss-curve is of one machine, made by one thread");
@@ -166,11 +168,15 @@ uint64_t instruction_bound(const std::string& text, uint64_t otherwise) {
   return bound.count;
 }
 
+// Who is told of lines.
+struct Told {
+  LinePlaces* places = nullptr;  // with --details: which lines the model's are
+  MemoryTrace* trace = nullptr;  // what reaches the model's memory; null: nobody wants it
+};
 struct Memory {
   TraceMemory& of;
   bool is_there;
-  LinePlaces* places = nullptr;  // with --details: which lines the model's are
-  MemoryTrace* trace = nullptr;  // what reaches the model's memory; null: nobody wants it
+  Told told;
 };
 
 // Of each line that misses, who has it where: names of shared memory do not say.
@@ -201,6 +207,7 @@ void watch_intervals(const SimOptions& o, Model& model, Replay& replay, const Ru
   if constexpr (std::is_same_v<decltype(model.statistics()), sim::Statistics>) {
     if (o.interval == 0 || result == nullptr) return;
     watch.emplace(*result->machine, RunWatch::Model{[&model] { return model.statistics(); }, nullptr}, o.interval, false);
+    watch->begin();
     replay.set_look(watch->next(), [&watch](uint64_t replayed) {
       watch->advance(replayed - watch->done());
       return watch->next();
@@ -214,12 +221,12 @@ template <class Inner, class Model>
 void replay_into(const SimOptions& o, const traces::Reader& trace, const Span& span, Model& model, Memory memory,
                  Progress& progress, RunResult* result) {
   Inner model_sink(model, memory.of.names());
-  if constexpr (std::is_same_v<Inner, MemoryTraceSink>) model_sink.write_to(*memory.trace);
+  if constexpr (std::is_same_v<Inner, MemoryTraceSink>) model_sink.write_to(*memory.told.trace);
   TraceModelSink<Inner> sink(model_sink, trace, model.cores(), model.line_bytes(), memory.of, memory.is_there);
   traces::Replay<TraceModelSink<Inner>> replay(trace, sink, model.line_bytes(), o.selection);
   std::optional<PlacesOfLines> places;
   if constexpr (std::is_same_v<Inner, DetailedModelSink>) {
-    places.emplace(model_sink, model.line_bytes(), *memory.places);
+    places.emplace(model_sink, model.line_bytes(), *memory.told.places);
     model.tell_of_sites(&*places);
   }
   sink.set_instructions([&](uint32_t thread) { return replay.threads().at(thread).counts.instructions; });
@@ -250,7 +257,7 @@ void simulate_span(const SimOptions& o, const traces::Reader& trace, const Span&
                    Progress& progress, RunResult* result) {
   if constexpr (std::is_same_v<Model, sim::Hierarchy>) {
     if (o.details) return replay_into<DetailedModelSink>(o, trace, span, model, memory, progress, result);
-    if (memory.trace != nullptr) return replay_into<MemoryTraceSink>(o, trace, span, model, memory, progress, result);
+    if (memory.told.trace != nullptr) return replay_into<MemoryTraceSink>(o, trace, span, model, memory, progress, result);
   }
   if constexpr (std::is_same_v<Model, sim::SlicedModel>)
     replay_into<SlicesSink>(o, trace, span, model, memory, progress, result);
@@ -300,56 +307,13 @@ void check_model(const SimOptions& o, Model& model, RunResult& result) {
   if (std::string why; o.check && !model.check_invariants(&why)) result.error = "--check: the model is broken: " + why;
 }
 
-// What the machine counted, and with --check whether it balances.
-sim::Statistics take_counts(const SimOptions& o, const sim::MachineConfig& machine, sim::Statistics counts,
+// What the machine counted since it was warm, and with --check whether it balances.
+sim::Statistics take_counts(const SimOptions& o, const sim::MachineConfig& machine, const CountedSince& since, sim::Statistics counts,
                             RunResult& result) {
-  if (!o.check || !result.error.empty()) return counts;
-  if (const std::string why = sim::find_broken_law(machine, counts); !why.empty())
-    result.error = "--check: the counts do not balance: " + why;
-  return counts;
-}
-
-// `span` into a model that begins with empty caches.
-template <class Model>
-void simulate_all(const SimOptions& o, const traces::Reader& trace, const Span& span, Model& model, RunResult& result) {
-  Progress progress(!o.quiet);
-  TraceMemory memory(trace, trace.chunk_of(span.from));
-  simulate_span(o, trace, span, model, {memory, false}, progress, &result);
-  progress.clear();
-  check_model(o, model, result);
-}
-
-void simulate_sweep(const SimOptions& o, const traces::Reader& trace, const Span& span, RunResult& result) {
-  std::vector<sim::MachineConfig> machines;
-  const std::vector<configs::SweptMachine> swept = configs::sweep_machines(o.config, o.sweeps);
-  for (const configs::SweptMachine& s : swept) machines.push_back(s.machine);
-  const uint32_t threads = o.sim_threads != 0 ? o.sim_threads : std::thread::hardware_concurrency();
-  sim::ModelSweep model(machines, std::max(threads, 1u));
-  simulate_all(o, trace, span, model, result);
-  const std::vector<sim::Statistics> statistics = model.statistics();
-  for (size_t i = 0; i < swept.size(); ++i)
-    result.sweep.push_back({swept[i].settings, machines[i], take_counts(o, machines[i], statistics[i], result)});
-}
-
-// False: it is to be simulated by one thread, and a warning says why.
-bool simulate_slices(const SimOptions& o, const traces::Reader& trace, const Span& span,
-                     const sim::MachineConfig& machine, RunResult& result) {
-  if (const std::string obstacle = sim::SlicedModel::find_obstacle(machine, o.sim_threads); !obstacle.empty()) {
-    result.warnings.push_back("simulated by one thread: " + obstacle);
-    return false;
-  }
-  sim::SlicedModel model(machine, o.sim_threads);
-  simulate_all(o, trace, span, model, result);
-  result.caches = take_counts(o, machine, model.statistics(), result);
-  return true;
-}
-
-void simulate_curve(const SimOptions& o, const traces::Reader& trace, const Span& span,
-                    const sim::MachineConfig& machine, RunResult& result) {
-  sim::CurveModel model(machine, o.miss_curve);
-  simulate_all(o, trace, span, model, result);
-  result.caches = take_counts(o, machine, model.statistics(), result);
-  result.miss_curve = model.curve();
+  if (o.check && result.error.empty() && o.state.empty())
+    if (const std::string why = sim::find_broken_law(machine, counts); !why.empty())
+      result.error = "--check: the counts do not balance: " + why;
+  return since.of(std::move(counts));
 }
 
 void refuse_if_interrupted() {
@@ -357,34 +321,85 @@ void refuse_if_interrupted() {
     throw UserError(fmt::format("ended by signal {} before anything was counted", signal), 128 + signal);
 }
 
-// One machine by one thread, in whatever state it begins.
-void simulate_one(const SimOptions& o, const traces::Reader& trace, const Spans& spans,
-                  const sim::MachineConfig& machine, RunResult& result) {
-  sim::Hierarchy model(machine);
+// What is simulated, into a model with empty caches or, with --state, stored ones. `begin`: when it is warm.
+template <class Model, class Begin>
+void simulate_spans(const SimOptions& o, const traces::Reader& trace, const Spans& spans, Model& model, Told told, RunResult& result,
+                    Begin begin) {
   Progress progress(!o.quiet);
   const bool warms_up = o.state.empty() && spans.warm_up.from != spans.warm_up.to;
-  TraceMemory memory(trace, trace.chunk_of(warms_up ? spans.warm_up.from : spans.counted.from));
-  if (!o.state.empty()) {
-    read_state(o.state, model);
-  } else if (warms_up) {
-    sim::Hierarchy before(machine);
-    simulate_span(o, trace, spans.warm_up, before, {memory, false}, progress, nullptr);
+  TraceMemory names(trace, trace.chunk_of(warms_up ? spans.warm_up.from : spans.counted.from));
+  if (warms_up) {
+    simulate_span(o, trace, spans.warm_up, model, {names, false, {}}, progress, nullptr);
     refuse_if_interrupted();
-    model.set_state(before.state());
   }
-  LinePlaces places;
-  std::optional<MemoryTrace> memory_trace;
-  if (!o.memory_trace.file.empty()) model.tell_of_memory(&memory_trace.emplace(o.memory_trace, machine));
-  simulate_span(o, trace, spans.counted, model, {memory, warms_up, &places, memory_trace ? &*memory_trace : nullptr}, progress, &result);
-  if (memory_trace) memory_trace->finish(result);
+  begin();
+  simulate_span(o, trace, spans.counted, model, {names, warms_up, told}, progress, &result);
   progress.clear();
   check_model(o, model, result);
+}
+
+void simulate_sweep(const SimOptions& o, const traces::Reader& trace, const Spans& spans, RunResult& result) {
+  std::vector<sim::MachineConfig> machines;
+  const std::vector<configs::SweptMachine> swept = configs::sweep_machines(o.config, o.sweeps);
+  for (const configs::SweptMachine& s : swept) machines.push_back(s.machine);
+  const uint32_t threads = o.sim_threads != 0 ? o.sim_threads : std::thread::hardware_concurrency();
+  sim::ModelSweep model(machines, std::max(threads, 1u));
+  std::vector<CountedSince> since(swept.size());
+  simulate_spans(o, trace, spans, model, {}, result, [&] {
+    std::vector<sim::Statistics> warm = model.statistics();
+    for (size_t i = 0; i < warm.size(); ++i) since[i].begin(std::move(warm[i]));
+  });
+  const std::vector<sim::Statistics> statistics = model.statistics();
+  for (size_t i = 0; i < swept.size(); ++i)
+    result.sweep.push_back({swept[i].settings, machines[i], take_counts(o, machines[i], since[i], statistics[i], result)});
+}
+
+// One machine, without what only sim::Hierarchy has.
+template <class Model>
+void simulate_machine(const SimOptions& o, const traces::Reader& trace, const Spans& spans, Model& model, const sim::MachineConfig& machine,
+                      RunResult& result) {
+  CountedSince since;
+  simulate_spans(o, trace, spans, model, {}, result, [&] { since.begin(model.statistics()); });
+  result.caches = take_counts(o, machine, since, model.statistics(), result);
+}
+
+// False: it is to be simulated by one thread, and a warning says why.
+bool simulate_slices(const SimOptions& o, const traces::Reader& trace, const Spans& spans, const sim::MachineConfig& machine,
+                     RunResult& result) {
+  if (const std::string obstacle = sim::SlicedModel::find_obstacle(machine, o.sim_threads); !obstacle.empty()) {
+    result.warnings.push_back("simulated by one thread: " + obstacle);
+    return false;
+  }
+  sim::SlicedModel model(machine, o.sim_threads);
+  simulate_machine(o, trace, spans, model, machine, result);
+  return true;
+}
+
+void simulate_curve(const SimOptions& o, const traces::Reader& trace, const Spans& spans, const sim::MachineConfig& machine,
+                    RunResult& result) {
+  sim::CurveModel model(machine, o.miss_curve);
+  simulate_machine(o, trace, spans, model, machine, result);
+  result.miss_curve = model.curve();
+}
+
+// One machine by one thread, in whatever state it begins.
+void simulate_one(const SimOptions& o, const traces::Reader& trace, const Spans& spans, const sim::MachineConfig& machine, RunResult& result) {
+  sim::Hierarchy model(machine);
+  if (!o.state.empty()) read_state(o.state, model);
+  LinePlaces places;
+  std::optional<MemoryTrace> memory_trace;
+  if (!o.memory_trace.file.empty()) memory_trace.emplace(o.memory_trace, machine);
+  CountedSince since;
+  simulate_spans(o, trace, spans, model, {&places, memory_trace ? &*memory_trace : nullptr}, result, [&] {
+    if (!o.details) since.begin(model.statistics());
+    if (memory_trace) memory_trace->begin(), model.tell_of_memory(&*memory_trace);
+  });
+  if (memory_trace) memory_trace->finish(result);
   if (o.details) {
     TraceSymbols symbols(trace);
     result.hot_spots = find_hot_spots(model, places, symbols, o.top);
   }
-  const bool from_the_start = o.state.empty() && !warms_up;  // else prefetches of before are used
-  result.caches = from_the_start ? take_counts(o, machine, model.statistics(), result) : model.statistics();
+  result.caches = take_counts(o, machine, since, model.statistics(), result);
 }
 
 RunResult simulate(const SimOptions& o) {
@@ -394,13 +409,13 @@ RunResult simulate(const SimOptions& o) {
   check_selection(trace, o.selection);
   RunResult result;
   if (!o.sweeps.empty()) {
-    simulate_sweep(o, trace, spans.counted, result);
+    simulate_sweep(o, trace, spans, result);
   } else {
     result.machine = configs::read_machine(o.config);
     if (const std::string what = cores_lacking(trace, result.machine->cores); !what.empty()) result.warnings.push_back(what);
     if (!o.miss_curve.empty())
-      simulate_curve(o, trace, spans.counted, *result.machine, result);
-    else if (o.sim_threads <= 1 || !simulate_slices(o, trace, spans.counted, *result.machine, result))
+      simulate_curve(o, trace, spans, *result.machine, result);
+    else if (o.sim_threads <= 1 || !simulate_slices(o, trace, spans, *result.machine, result))
       simulate_one(o, trace, spans, *result.machine, result);
   }
   if (result.totals().instructions == 0) refuse_if_interrupted();

@@ -1,6 +1,7 @@
 #include "cli/simulate.h"
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <thread>
 #include <type_traits>
@@ -10,6 +11,7 @@
 #include "cli/model_sink.h"
 #include "cli/run_program.h"
 #include "cli/run_watch.h"
+#include "cli/run_window.h"
 #include "cli/sharing_sink.h"
 #include "cli/slices_sink.h"
 #include "configs/read_machine.h"
@@ -24,31 +26,39 @@ namespace simrun::cli {
 
 namespace {
 
-// Runs the program into `model`. Null: nothing is watched, or written of its memory.
-template <class Model>
-RunResult run_into(Model& model, RunWatch* watch, MemoryTrace* memory_trace, const RunOptions& options) {
+ProgramOptions program_options(const RunOptions& options) {
   ProgramOptions program = options.program;
   program.name_memory = true;
-  ProgramRun run(program, border::Mode::kTrace);
-  RunResult result;
+  program.watch_mappings = options.region.any();  // for bounds in the code
+  return program;
+}
+
+// The run's window into `sink`. `on_begin`: when the caches are warm, if they are to be.
+template <class Model, class Sink>
+RunResult run_window(ProgramRun& run, const RunOptions& options, const Model& model, Sink& sink, std::function<void()> on_begin) {
+  RunWindow window(options.region, options.warm_up, run.family());
+  if (options.warm_up != 0) window.set_on_begin(std::move(on_begin));
+  WindowSink<Sink> in_window(sink, window);
+  RunResult result = run.into(in_window, model.line_bytes(), model.cores());
+  window.finish(result, model.cores());
+  return result;
+}
+
+// Runs the program into `model`. Null: nothing is watched, or written of its memory.
+template <class Model>
+RunResult run_into(Model& model, RunWatch* watch, MemoryTrace* memory_trace, const RunOptions& options, const std::function<void()>& on_begin) {
+  ProgramRun run(program_options(options), border::Mode::kTrace);
+  const auto into = [&](auto&& sink) { return run_window(run, options, model, sink, on_begin); };
   if constexpr (std::is_same_v<Model, sim::Hierarchy>) {
     if (memory_trace != nullptr) {
       MemoryTraceSink sink(model, watch, &run.family());
       sink.write_to(*memory_trace);
-      return run.into(sink, model.line_bytes(), model.cores());
+      return into(sink);
     }
   }
-  if constexpr (std::is_same_v<Model, sim::SlicedModel>) {
-    SlicesSink sink(model, watch, &run.family());
-    result = run.into(sink, model.line_bytes(), model.cores());
-  } else if (model.wants_pc()) {
-    PcModelSink<Model> sink(model, watch, &run.family());
-    result = run.into(sink, model.line_bytes(), model.cores());
-  } else {
-    BasicModelSink<Model> sink(model, watch, &run.family());
-    result = run.into(sink, model.line_bytes(), model.cores());
-  }
-  return result;
+  if constexpr (std::is_same_v<Model, sim::SlicedModel>) return into(SlicesSink(model, watch, &run.family()));
+  if (model.wants_pc()) return into(PcModelSink<Model>(model, watch, &run.family()));
+  return into(BasicModelSink<Model>(model, watch, &run.family()));
 }
 
 // What a watch found at the end belongs to the result as what it found before.
@@ -66,10 +76,16 @@ RunResult simulate_one(Model& model, const sim::MachineConfig& machine, const Ru
   RunWatch watch(machine,
                  {[&] { return model.statistics(); }, [&](std::string* why) { return model.check_invariants(why); }},
                  options.interval, options.check);
-  RunResult result = run_into(model, &watch, memory_trace, options);
+  CountedSince counted;
+  RunResult result = run_into(model, &watch, memory_trace, options, [&] {
+    counted.begin(model.statistics());
+    watch.begin();
+    if constexpr (std::is_same_v<Model, sim::Hierarchy>)
+      if (memory_trace != nullptr) memory_trace->begin(), model.tell_of_memory(memory_trace);
+  });
   finish(watch, result);
   result.machine = machine;
-  result.caches = model.statistics();
+  result.caches = counted.of(model.statistics());
   return result;
 }
 
@@ -78,12 +94,11 @@ RunResult simulate_with_details(const sim::MachineConfig& machine, const RunOpti
   RunWatch watch(machine,
                  {[&] { return model.statistics(); }, [&](std::string* why) { return model.check_invariants(why); }},
                  options.interval, options.check);
-  ProgramOptions program = options.program;
+  ProgramOptions program = program_options(options);
   program.watch_calls = program.attach.processes.empty();
-  program.name_memory = true;
   ProgramRun run(program, border::Mode::kTrace);
   SharingSink sink(model, run.family(), &watch);
-  RunResult result = run.into(sink, model.line_bytes(), model.cores());
+  RunResult result = run_window(run, options, model, sink, {});
   finish(watch, result);
   result.machine = machine;
   result.caches = model.statistics();
@@ -98,9 +113,13 @@ RunResult simulate_sweep(const RunOptions& options) {
   check_pins(options.program, machines[0].cores);
   const uint32_t threads = options.sim_threads != 0 ? options.sim_threads : std::thread::hardware_concurrency();
   sim::ModelSweep model(machines, std::max(threads, 1u));
-  RunResult result = run_into(model, nullptr, nullptr, options);
+  std::vector<CountedSince> counted(swept.size());
+  RunResult result = run_into(model, nullptr, nullptr, options, [&] {
+    std::vector<sim::Statistics> warm = model.statistics();
+    for (size_t i = 0; i < warm.size(); ++i) counted[i].begin(std::move(warm[i]));
+  });
   const std::vector<sim::Statistics> statistics = model.statistics();
-  for (size_t i = 0; i < swept.size(); ++i) result.sweep.push_back({swept[i].settings, machines[i], statistics[i]});
+  for (size_t i = 0; i < swept.size(); ++i) result.sweep.push_back({swept[i].settings, machines[i], counted[i].of(statistics[i])});
   if (std::string why; options.check && !model.check_invariants(&why) && result.error.empty())
     result.error = "--check: the model is broken: " + why;
   for (size_t i = 0; options.check && i < machines.size() && result.error.empty(); ++i)
@@ -132,7 +151,8 @@ RunResult simulate(const RunOptions& options) {
   }
   sim::Hierarchy model(machine);
   std::optional<MemoryTrace> memory_trace;
-  if (!options.memory_trace.file.empty()) model.tell_of_memory(&memory_trace.emplace(options.memory_trace, machine));
+  if (!options.memory_trace.file.empty()) memory_trace.emplace(options.memory_trace, machine);
+  if (memory_trace && options.warm_up == 0) model.tell_of_memory(&*memory_trace);
   RunResult result = simulate_one(model, machine, options, memory_trace ? &*memory_trace : nullptr);
   if (memory_trace) memory_trace->finish(result);
   if (!obstacle.empty()) result.warnings.push_back("simulated by one thread: " + obstacle);

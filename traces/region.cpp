@@ -181,7 +181,7 @@ void RegionTracker::stop() {
 
 std::string RegionTracker::unknown() const {
   const auto lacks = [](const RegionBound& b, const std::vector<Watch>& list) {
-    return (b.kind == RegionBound::Kind::kOffset || b.kind == RegionBound::Kind::kFunction) && list.empty();
+    return is_code(b) && list.empty();
   };
   if (lacks(from_, from_watch_)) return from_.text;
   return lacks(to_, to_watch_) ? to_.text : std::string();

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -42,14 +43,31 @@ class RegionTracker {
       mark(process, table);
     if ((*marks_)[path] != 0) [[unlikely]]
       meet(thread, table, path);
-    if (state_ == State::kBefore && from_.kind == RegionBound::Kind::kInstructions && now_ >= from_.count) start();
-    if (state_ == State::kInside && to_.kind == RegionBound::Kind::kInstructions && now_ >= to_.count) stop();
+    look_at_counts();
     now_ += instructions;
     return state_ == State::kInside;
   }
 
-  // Instructions retired without a whole path.
+  // While no code and no marker is waited for, step() is not needed: paths that begin before until_bound() more instructions do
+  // so where the region is now, when look_at_counts() has been called before and advance() is called behind them.
+  bool waits_for_code() const {
+    if (state_ == State::kAfter) return false;
+    if (from_.kind == RegionBound::Kind::kMarker || to_.kind == RegionBound::Kind::kMarker) return true;  // numbers come before marks
+    return is_code(state_ == State::kBefore ? from_ : to_);
+  }
+  void look_at_counts() {
+    if (state_ == State::kBefore && from_.kind == RegionBound::Kind::kInstructions && now_ >= from_.count) start();
+    if (state_ == State::kInside && to_.kind == RegionBound::Kind::kInstructions && now_ >= to_.count) stop();
+  }
+  uint64_t until_bound() const {
+    const RegionBound& next = state_ == State::kBefore ? from_ : to_;
+    const bool is_ahead = state_ != State::kAfter && next.kind == RegionBound::Kind::kInstructions && next.count > now_;
+    return is_ahead ? next.count - now_ : std::numeric_limits<uint64_t>::max();
+  }
+
+  // Instructions retired without step().
   void advance(uint64_t instructions) { now_ += instructions; }
+  uint64_t now() const { return now_; }
 
   bool inside() const { return state_ == State::kInside; }
   bool over() const { return state_ == State::kAfter; }
@@ -66,6 +84,9 @@ class RegionTracker {
     uint64_t address;
   };
 
+  static bool is_code(const RegionBound& bound) {
+    return bound.kind == RegionBound::Kind::kOffset || bound.kind == RegionBound::Kind::kFunction;
+  }
   std::vector<uint8_t>& marks_of(uint32_t process) {
     if (process != last_process_) [[unlikely]]
       select(process);

@@ -34,8 +34,9 @@ namespace simrun::channel {
 
 // Optional members of a sink, for who wants the words themselves (a recorder). Nothing of it costs the others anything.
 //   void path(MergeThread&, const uint64_t* words, uint32_t count, uint32_t instructions)   each path, before its references
+//   void before_paths(MergeThread&)   before paths of a thread in a row, as they come
 //   bool enter_path(MergeThread&, const uint64_t* words, PathTable&)   each path, before its references; false: they
-//       are counted, but neither worked out nor passed on
+//       are counted, but neither worked out nor passed on. Of a sink that takes many at once: those that it does not take so
 //   void words(MergeThread&, const uint64_t* from, const uint64_t* to, uint64_t paths, uint64_t instructions)   after them
 //   void event(MergeThread&, std::span<const uint64_t> words)          each event with its first word, before it is handled
 //   void event(MergeThread&, std::span<const uint64_t> words, PathTable&)   the same, for who needs the paths that counts are of
@@ -48,8 +49,7 @@ concept ChoosesPaths = requires(Sink& s, MergeThread& t, const uint64_t* w, Path
   { s.enter_path(t, w, p) } -> std::same_as<bool>;
 };
 template <class Sink>
-concept HearsOfEachPath =
-    WantsPaths<Sink> || ChoosesPaths<Sink> || requires(Sink& s, const uint64_t* w, PathTable& p) { s.after_path(0u, w, p); };
+concept HearsOfEachPath = WantsPaths<Sink> || requires(Sink& s, const uint64_t* w, PathTable& p) { s.after_path(0u, w, p); };
 template <class Sink>
 concept WantsWords = requires(Sink& s, MergeThread& t, const uint64_t* w) {
   s.words(t, w, w, uint64_t{}, uint64_t{});
@@ -184,6 +184,7 @@ class Merge {
   // As many paths as the words in hand and the turn allow. False: not even one was complete.
   bool run_paths(MergeThread& thread) {
     if (!thread.unborn.empty()) time_.release_children(thread);
+    if constexpr (requires { sink_.before_paths(thread); }) sink_.before_paths(thread);
     if constexpr (MakesLater<Sink> || (TakesTogether<Sink> && !HearsOfEachPath<Sink>))
       if (const auto went_on = run_paths_together(thread)) return *went_on;
     return run_each_path(thread);

@@ -44,15 +44,6 @@ std::vector<IndexedCounts> changes(const std::vector<CoreStatistics>& now, const
   return changed;
 }
 
-// Both by `to`, then `from`; what was there earlier is there now.
-void subtract(std::vector<Transfer>& from, const std::vector<Transfer>& earlier) {
-  size_t next = 0;
-  for (Transfer& now : from)
-    if (next < earlier.size() && earlier[next].to == now.to && earlier[next].from == now.from)
-      now.lines -= earlier[next++].lines;
-  std::erase_if(from, [](const Transfer& t) { return t.lines == 0; });
-}
-
 }  // namespace
 
 Interval IntervalSeries::sum_of(uint64_t instructions, const Statistics& statistics) {
@@ -69,6 +60,12 @@ Interval IntervalSeries::sum_of(uint64_t instructions, const Statistics& statist
   return sum;
 }
 
+void IntervalSeries::begin(Statistics now) {
+  last_ = sum_of(0, now);
+  last_cores_ = std::move(now.cores);
+  last_threads_ = std::move(now.threads);
+}
+
 void IntervalSeries::take(uint64_t instructions, Statistics now) {
   if (instructions == last_.instructions) return;
   Interval total = sum_of(instructions, now);
@@ -83,7 +80,7 @@ void IntervalSeries::take(uint64_t instructions, Statistics now) {
   change.by_thread = changes(now.threads, last_threads_);
   change.cores -= last_.cores;
   change.memory -= last_.memory;
-  subtract(change.transfers, last_.transfers);
+  subtract_transfers(change.transfers, last_.transfers);
   intervals_.push_back(std::move(change));
   last_ = std::move(total);
   last_cores_ = std::move(now.cores);

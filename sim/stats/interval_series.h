@@ -27,6 +27,8 @@ struct Interval {
 
 class IntervalSeries {
  public:
+  // What was counted before does not belong to the first interval.
+  void begin(Statistics now);
   // `instructions`: so far. Nothing new since the last look: no interval.
   void take(uint64_t instructions, Statistics now);
   const std::vector<Interval>& intervals() const { return intervals_; }

@@ -98,4 +98,32 @@ Statistics& Statistics::operator+=(const Statistics& o) {
   return *this;
 }
 
+Statistics& Statistics::operator-=(const Statistics& earlier) {
+  CHECK(levels.size() == earlier.levels.size() && cores.size() == earlier.cores.size() && threads.size() >= earlier.threads.size());
+  const auto subtract = [](RequestStatistics& from, const RequestStatistics& o) { from = {from.accesses - o.accesses, from.misses - o.misses}; };
+  for (size_t i = 0; i < levels.size(); ++i) {
+    levels[i].total -= earlier.levels[i].total;
+    for (size_t j = 0; j < levels[i].caches.size(); ++j) {
+      CacheInstanceStatistics& cache = levels[i].caches[j];
+      const CacheInstanceStatistics& other = earlier.levels[i].caches[j];
+      cache.total -= other.total;
+      for (size_t k = 0; k < cache.by_core.size(); ++k) subtract(cache.by_core[k], other.by_core[k]);
+      for (size_t k = 0; k < cache.sharing_degrees.size(); ++k) cache.sharing_degrees[k] -= other.sharing_degrees[k];
+    }
+  }
+  for (size_t i = 0; i < cores.size(); ++i) cores[i] -= earlier.cores[i];
+  for (size_t i = 0; i < earlier.threads.size(); ++i) threads[i] -= earlier.threads[i];
+  memory -= earlier.memory;
+  subtract_transfers(transfers, earlier.transfers);
+  return *this;
+}
+
+void subtract_transfers(std::vector<Transfer>& from, const std::vector<Transfer>& earlier) {
+  size_t next = 0;
+  for (Transfer& now : from)
+    if (next < earlier.size() && earlier[next].to == now.to && earlier[next].from == now.from)
+      now.lines -= earlier[next++].lines;
+  std::erase_if(from, [](const Transfer& t) { return t.lines == 0; });
+}
+
 }  // namespace simrun::sim

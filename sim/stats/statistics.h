@@ -164,6 +164,8 @@ struct Transfer {
 
   bool operator==(const Transfer&) const = default;
 };
+// Both by `to`, then `from`; what was there earlier is there now.
+void subtract_transfers(std::vector<Transfer>& from, const std::vector<Transfer>& earlier);
 
 struct Statistics {
   std::vector<LevelStatistics> levels;  // from the core toward memory; a split level gives instruction, then data
@@ -175,6 +177,8 @@ struct Statistics {
   bool operator==(const Statistics&) const = default;
   // Of the same machine, or of slices of it.
   Statistics& operator+=(const Statistics& o);
+  // An earlier state of the same, without details.
+  Statistics& operator-=(const Statistics& earlier);
 };
 
 }  // namespace simrun::sim

@@ -34,6 +34,7 @@ RunResult result_of_a_run() {
   r.machine = small_machine();
   r.started = "2026-01-02T03:04:05Z";
   r.wall_seconds = 0.5;
+  r.region = RegionReport{"marker:1", "", 1000, 5000, 9000};
   r.processes = {{0, 4711, "./pingpong a b"}};
   sim::Hierarchy model(*r.machine);
   DetailedModelSink sink(model);

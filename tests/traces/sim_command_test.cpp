@@ -165,7 +165,8 @@ TEST_F(SimCommand, IntervalsAddUpToTheWhole) {
     EXPECT_EQ(instructions, result["totals"]["instructions"]);
     for (const json* whole : {&result, &live}) {
       for (const json& level : (*whole)["levels"]) {
-        if (level["name"] == "L1D") EXPECT_EQ(misses, level["misses"]);
+        if (level["name"] != "L1D") continue;
+        EXPECT_EQ(misses, level["misses"]);
       }
     }
   }

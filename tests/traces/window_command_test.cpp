@@ -1,0 +1,155 @@
+// `simrun run` of a part of a run: the same as recording that part, and as simulating that part of the whole recording.
+#include <functional>
+#include <vector>
+
+#include "tests/traces/record_command.h"
+
+namespace simrun {
+namespace {
+
+class WindowCommand : public RecordCommand {
+ protected:
+  // What `simrun OPTIONS` says of the machine and the threads, without what belongs to one execution.
+  json results_of(const std::string& options, const std::string& program = "") {
+    said_ = simrun(fmt::format("{} -q --json {} {}", options, file("json"), program));
+    json results = counted(read("json"));
+    for (const char* key : {"exit_status", "process", "region"}) region_[key] = results[key], results.erase(key);
+    const std::function<void(json&)> strip = [&](json& of) {
+      for (const char* key : {"pid", "tid", "command", "ended", "cut_off", "start_clock", "end_clock"})
+        if (of.is_object()) of.erase(key);
+      if (of.is_structured())
+        for (json& inner : of) strip(inner);
+    };
+    strip(results);
+    return results;
+  }
+  json run(const std::string& options, const std::string& program) { return results_of(options, "-- " + program); }
+
+  json region_;
+  std::string said_;
+};
+
+TEST_F(WindowCommand, EqualsTheRecordingOfTheRegion) {
+  for (const char* machine : {"l3_8core", "amd_ryzen_7950x"})
+    for (const char* region : {"200k..400k", "marker:1..marker:2", "work_step:2..work_step:5", "150k..", "..300k", "300k..shop::sell:2"}) {
+      SCOPED_TRACE(fmt::format("{} {}", machine, region));
+      const json recorded = run(fmt::format("record -c {} -o {} --region {}", machine, file("t"), region), kMarked + " 30");
+      const json results = run(fmt::format("-c {} --region {}", machine, region), kMarked + " 30");
+      EXPECT_EQ(json::diff(recorded, results), json::array()) << said_;
+      EXPECT_EQ(region_["exit_status"], 3);
+      EXPECT_TRUE(region_["region"]["reached_its_end"]);
+      EXPECT_EQ(results["totals"]["instructions"],
+                region_["region"]["last_instruction"].get<uint64_t>() - region_["region"]["first_instruction"].get<uint64_t>());
+    }
+}
+
+TEST_F(WindowCommand, WarmUpEqualsThatOfTheTrace) {
+  simrun(fmt::format("record -q -o {} -- {} 30", file("t"), kMarked));
+  for (const char* machine : {"l3_8core", "amd_ryzen_7950x"})
+    for (const char* part : {"--from 200k --to 900k --warm-up 50k", "--warm-up 1M", "--to 900k --warm-up 300k --interval 20k",
+                             "--from 300k --warm-up 100k --sweep L2.ways=4,8"}) {
+      SCOPED_TRACE(fmt::format("{} {}", machine, part));
+      const json sim = results_of(fmt::format("sim -c {} {} {}", machine, part, file("t")));
+      EXPECT_EQ(json::diff(sim, run(fmt::format("-c {} {}", machine, part), kMarked + " 30")), json::array()) << said_;
+      EXPECT_GT(sim["totals"]["instructions"], 100'000);
+      EXPECT_EQ(said_, "117 30\n");
+    }
+}
+
+// The caches are warm, and nothing of that is counted: misses of the whole, less those of the first part.
+TEST_F(WindowCommand, WarmUpAndCountedPartAreTheWhole) {
+  const auto misses = [](const json& results, size_t level) { return results["levels"][level]["misses"].get<uint64_t>(); };
+  const json whole = run("-c l3_8core", kMarked + " 30"), warm = run("-c l3_8core --warm-up 500k", kMarked + " 30");
+  const uint64_t begins = region_["region"]["first_instruction"].get<uint64_t>();
+  const json first = run(fmt::format("-c l3_8core --to {}", begins), kMarked + " 30");
+  EXPECT_EQ(region_["region"]["last_instruction"], begins);
+  for (size_t level = 1; level < 4; ++level) EXPECT_EQ(misses(first, level) + misses(warm, level), misses(whole, level)) << level;
+  EXPECT_GT(misses(first, 3), 0u);
+}
+
+TEST_F(WindowCommand, SlicesAndSweepsEqualOneMachine) {
+  const std::string part = "--from 200k --to 1M --warm-up 50k ";
+  const json one = run("-c l3_8core " + part, kMarked + " 30");
+  EXPECT_EQ(json::diff(one, run("-c l3_8core --sim-threads 2 " + part, kMarked + " 30")), json::array());
+  const json sweep = run("-c l3_8core --sweep L2.ways=8,16 " + part, kMarked + " 30");
+  bool found = false;
+  for (const json& point : sweep["sweep"])
+    if (point["configuration"]["levels"] == one["configuration"]["levels"]) {
+      found = true;
+      EXPECT_EQ(point["levels"], one["levels"]);
+      EXPECT_EQ(point["memory"], one["memory"]);
+    }
+  EXPECT_TRUE(found);
+}
+
+TEST_F(WindowCommand, MemoryTraceBeginsBehindTheWarmUp) {
+  simrun(fmt::format("record -q -o {} -- {} 30", file("t"), kMarked));
+  const std::string part = "-c l3_8core --from 200k --to 400k --warm-up 50k --memory-format csv --memory-trace ";
+  results_of(fmt::format("sim {} {} {}", file("t"), part, file("a")));
+  run(part + file("b"), kMarked + " 30");
+  std::ifstream a(file("a")), b(file("b"));
+  const std::string of_trace(std::istreambuf_iterator<char>(a), {}), of_run(std::istreambuf_iterator<char>(b), {});
+  EXPECT_GT(of_trace.size(), 1000u);
+  EXPECT_EQ(of_trace, of_run);
+}
+
+TEST_F(WindowCommand, ThreadsOfTheRegionAddUpToIt) {
+  for (const char* region : {"200k..900k", "marker:1..marker:2", "500k.."}) {
+    SCOPED_TRACE(region);
+    const json results = run(fmt::format("-c l3_4core --check --region {}", region), kMarked + " 30 3");
+    EXPECT_EQ(results["complete"], true) << said_;
+    uint64_t threads = 0, cores = 0;
+    for (const json& thread : results["threads"]) threads += thread["instructions"].get<uint64_t>();
+    for (const json& core : results["cores"]) cores += core["instructions"].get<uint64_t>();
+    const uint64_t all = region_["region"]["last_instruction"].get<uint64_t>() - region_["region"]["first_instruction"].get<uint64_t>();
+    EXPECT_EQ(threads, all);
+    EXPECT_EQ(cores, all);
+  }
+}
+
+TEST_F(WindowCommand, DetailsAreOfTheRegion) {
+  const json whole = run("-c l3_8core --details", kMarked + " 30"), part = run("-c l3_8core --details --region shop::sell..shop::sell:2", kMarked + " 30");
+  const auto names = [](const json& results) {
+    std::vector<std::string> all;
+    for (const json& function : results["hot_functions"]) all.push_back(function["function"]);
+    return all;
+  };
+  EXPECT_THAT(names(whole), ::testing::Contains("work_step"));
+  EXPECT_THAT(names(part), ::testing::Contains(HasSubstr("shop::sell")));
+  EXPECT_THAT(names(part), ::testing::Not(::testing::Contains("work_step")));
+}
+
+TEST_F(WindowCommand, CountsWithoutAMachine) {
+  const json results = run("--mode trace --region marker:1..marker:2", kMarked + " 30");
+  const json simulated = run("-c l3_8core --region marker:1..marker:2", kMarked + " 30");
+  EXPECT_EQ(results["totals"], simulated["totals"]);
+}
+
+TEST_F(WindowCommand, StopEndsTheProgram) {
+  const json results = run("-c l3_8core --from marker:1 --to marker:2 --stop", kMarked + " 30");
+  EXPECT_EQ(status_, 0);
+  EXPECT_EQ(said_, "");
+  EXPECT_EQ(region_["region"]["stopped_as_asked"], true);
+  EXPECT_EQ(results["complete"], true);
+  EXPECT_EQ(results["totals"], run("-c l3_8core --from marker:1 --to marker:2", kMarked + " 30")["totals"]);
+}
+
+TEST_F(WindowCommand, SaysWhyNothingIsThere) {
+  const auto said = [&](const std::string& options) { return simrun(fmt::format("-q -c l3_8core {} -- {} 30", options, kMarked)); };
+  EXPECT_THAT(said("--from marker:8"), HasSubstr("nothing was simulated: the program did not reach marker:8"));
+  EXPECT_EQ(status_, 1);
+  EXPECT_THAT(said("--from no_such"), HasSubstr("did not reach no_such (no module of it has that)"));
+  EXPECT_THAT(said("--from work_step --to 1000"), HasSubstr("which is not before 1000"));
+  EXPECT_THAT(said("--from marker:1 --to marker:2 --warm-up 1G"), HasSubstr("the region ended within its warm-up"));
+  EXPECT_EQ(status_, 1);
+  EXPECT_THAT(said("--from marker:1 --to marker:9"), HasSubstr("warning: the program ended before it reached marker:9"));
+  EXPECT_EQ(status_, 3);
+  for (const char* wrong : {"--stop", "--from 9 --to 8", "--mode count --from 5", "--mode null --to 5", "--region 5", "--warm-up 0",
+                            "--warm-up 5 --details", "--warm-up 5 --miss-curve L1D", "--from 1 --region 1..2", "--from 10 --to 90 --warm-up 80"}) {
+    EXPECT_THAT(said(wrong), HasSubstr("simrun: ")) << wrong;
+    EXPECT_EQ(status_, 2) << wrong;
+  }
+}
+
+}  // namespace
+}  // namespace simrun
