@@ -331,13 +331,15 @@ Json sweep(const RunResult& r) {
   return list;
 }
 
-Json region(const RegionReport& r) {
+}  // namespace
+
+Json region_json(const std::optional<RegionReport>& region) {
+  if (!region) return nullptr;
+  const RegionReport& r = *region;
   return {{"from", null_if(r.from.empty(), r.from)}, {"to", null_if(r.to.empty(), r.to)}, {"warm_up", r.warm_up},
           {"first_instruction", r.first},            {"last_instruction", r.last},        {"reached_its_end", r.reached_its_end},
           {"stopped_as_asked", r.stopped}};
 }
-
-}  // namespace
 
 Json json_report(const RunResult& r) {
   Json json;
@@ -353,7 +355,7 @@ Json json_report(const RunResult& r) {
   json["error"] = null_if(r.error.empty(), valid_text(r.error));
   json["warnings"] = texts(r.warnings);
   json["counted"] = r.counted;
-  json["region"] = r.region ? region(*r.region) : Json(nullptr);
+  json["region"] = region_json(r.region);
   json["speed"] = speed(r);
   json["totals"] = counts(r.totals());
   json["process"] = {{"native_children", r.events.forks},  {"execs", r.events.execs},

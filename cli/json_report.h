@@ -11,5 +11,7 @@ namespace simrun::cli {
 inline constexpr const char* kResultsSchema = "simrun-results-2";
 
 nlohmann::ordered_json json_report(const RunResult& result);
+// Its "region": null for the whole run.
+nlohmann::ordered_json region_json(const std::optional<RegionReport>& region);
 
 }  // namespace simrun::cli

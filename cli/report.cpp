@@ -40,10 +40,7 @@ void put_header(Buffer& out, const RunResult& r) {
   if (r.machine)
     put(out, "   machine {}: {} core{}, {}-byte lines\n", r.machine->name, r.machine->cores,
         r.machine->cores == 1 ? "" : "s", r.machine->line_bytes);
-  if (r.region) {
-    const std::string warmed = r.region->warm_up == 0 ? "" : fmt::format(", behind {} that warmed the caches", grouped(r.region->warm_up));
-    put(out, "   region: instructions {} to {} of the run{}\n", grouped(r.region->first), grouped(r.region->last), warmed);
-  }
+  put(out, "{}", region_line(r));
   if (r.order == "recorded") put(out, "   order of threads: as they ran (recorded)\n");
 }
 
@@ -325,6 +322,12 @@ std::string text_report(const RunResult& r) {
   std::string text = fmt::to_string(out) + details_report(r);
   if (r.show_engine) text += engine_report(r);
   return text;
+}
+
+std::string region_line(const RunResult& r) {
+  if (!r.region) return "";
+  const std::string warmed = r.region->warm_up == 0 ? "" : fmt::format(", behind {} that warmed the caches", grouped(r.region->warm_up));
+  return fmt::format("   region: instructions {} to {} of the run{}\n", grouped(r.region->first), grouped(r.region->last), warmed);
 }
 
 }  // namespace simrun::cli

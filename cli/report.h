@@ -18,5 +18,7 @@ std::string details_report(const RunResult& result);
 
 // "1,234,567".
 std::string grouped(uint64_t number);
+// One line of the header; empty: it was the whole run.
+std::string region_line(const RunResult& result);
 
 }  // namespace simrun::cli

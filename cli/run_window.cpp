@@ -8,8 +8,11 @@ namespace simrun::cli {
 
 namespace {
 
-bool is_code(const std::string& bound) {
-  return !bound.empty() && traces::parse_region_bound(bound).kind != traces::RegionBound::Kind::kInstructions;
+std::optional<uint64_t> count_of(const std::string& bound) {
+  if (bound.empty()) return 0;
+  const traces::RegionBound parsed = traces::parse_region_bound(bound);
+  if (parsed.kind != traces::RegionBound::Kind::kInstructions) return {};
+  return parsed.count;
 }
 
 }  // namespace
@@ -18,7 +21,8 @@ RunWindow::RunWindow(const RegionOptions& options, uint64_t warm_up, host::Famil
     : options_(options), warm_up_(warm_up), family_(family), code_(family) {
   if (!options.any() && warm_up == 0) return;
   tracker_.emplace(region_tracker(options));
-  needs_code_ = is_code(options.from) || is_code(options.to);
+  starts_at_count_ = count_of(options.from);
+  needs_code_ = !starts_at_count_ || !count_of(options.to);
   code_.set_on_module([this](const traces::Module& module) { tracker_->add_module(module); });
 }
 
@@ -52,7 +56,7 @@ void RunWindow::warm_up(channel::MergeThread& thread, uint64_t now) {
   if (index >= warmed_.size()) warmed_.resize(index + 1);
   if (!warmed_[index]) thread.replay.last_line = std::numeric_limits<uint64_t>::max();
   warmed_[index] = true;
-  if (now - tracker_->started_at() < warm_up_) return;
+  if (now < warm_at()) return;
   counts_ = true;
   counts_from_ = now;
   if (on_begin_) std::exchange(on_begin_, nullptr)();
@@ -76,8 +80,10 @@ void RunWindow::finish(RunResult& result, uint32_t cores) {
     result.signal = result.exit_code = 0;
   }
   std::string nothing = why_region_is_empty(options_, *tracker_);
+  if (!counts_ && on_begin_) on_begin_();  // all that there is warmed the caches
   if (nothing.empty() && result.totals().instructions == 0)
-    nothing = fmt::format("the region ended within its warm-up: it has {} instructions", grouped(region.last - tracker_->started_at()));
+    nothing = fmt::format("the {} ended within the warm-up, {} instructions behind the start of the region", region.reached_its_end && !region.to.empty() ? "region" : "program",
+                          grouped(region.last - tracker_->started_at()));
   if (!nothing.empty() && result.error.empty()) result.error = "nothing was simulated: " + nothing;
   if (nothing.empty() && !region.reached_its_end)
     result.warnings.push_back(fmt::format("the program ended before it reached {}", region.to));

@@ -39,8 +39,8 @@ class RunWindow {
   // Instructions until the window may open or close, or its warm-up end.
   uint64_t until_change() const {
     if (!tracker_) return std::numeric_limits<uint64_t>::max();
-    if (!tracker_->inside() || counts_) return tracker_->until_bound();
-    return std::min(tracker_->until_bound(), warm_up_ - (tracker_->now() - tracker_->started_at()));
+    if (!tracker_->inside() || counts_ || warm_at() <= tracker_->now()) return tracker_->until_bound();
+    return std::min(tracker_->until_bound(), warm_at() - tracker_->now());
   }
 
   // As the sink's.
@@ -73,6 +73,8 @@ class RunWindow {
   void finish(RunResult& result, uint32_t cores);
 
  private:
+  // Where the warm-up ends: behind the region's start as it was asked for, or where the code that starts it came.
+  uint64_t warm_at() const { return (starts_at_count_ ? *starts_at_count_ : tracker_->started_at()) + warm_up_; }
   // `thread` goes on `now`, in instructions of all threads.
   void pass(channel::MergeThread& thread, uint64_t now) {
     if (tracker_->inside()) {
@@ -90,6 +92,7 @@ class RunWindow {
   const uint64_t warm_up_;
   host::Family& family_;
   std::optional<traces::RegionTracker> tracker_;  // none: the whole run
+  std::optional<uint64_t> starts_at_count_;  // instructions
   bool needs_code_ = false;
   LiveCode code_;
   RegionThreads threads_;
@@ -177,14 +180,16 @@ class WindowSink final {
   }
 
   void begin_path(uint32_t handle, uint64_t instructions) requires channel::HearsOfBeginnings<Inner> {
-    inner_.begin_path(handle, instructions);
+    if (window_.inside()) inner_.begin_path(handle, instructions);
   }
   void after_path(uint32_t handle, const uint64_t* words, const channel::PathTable& paths)
     requires requires(Inner& s, const uint64_t* w, const channel::PathTable& p) { s.after_path(0u, w, p); }
   {
     inner_.after_path(handle, words, paths);
   }
-  void plain(uint32_t handle, const channel::PlainReferences& path) requires channel::TakesPaths<Inner> { inner_.plain(handle, path); }
+  void plain(uint32_t handle, const channel::PlainReferences& path) requires channel::TakesPaths<Inner> {
+    if (window_.inside()) inner_.plain(handle, path);
+  }
   uint64_t iterations(uint32_t handle, std::span<const channel::StringReference> first, int64_t step, uint64_t most, uint64_t pc)
     requires channel::TakesIterations<Inner>
   {

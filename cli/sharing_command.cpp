@@ -14,6 +14,7 @@
 #include "cli/program_options.h"
 #include "cli/report.h"
 #include "cli/run_program.h"
+#include "cli/run_window.h"
 #include "cli/sharing_json.h"
 #include "cli/sharing_sink.h"
 #include "cli/sub_commands.h"
@@ -27,6 +28,7 @@ namespace {
 
 struct SharingOptions {
   ProgramOptions program;
+  RegionOptions region;
   std::string config, json_file;
   size_t top = 10;
   uint64_t least_misses = analysis::kWorthALook;   // of a line that is shown; all when --top is given
@@ -46,19 +48,24 @@ SharingOptions parse_sharing(const Words& words) {
       ->type_name("N")
       ->capture_default_str();
   line.app().add_option("-j,--json", o.json_file, "Write the table as JSON (docs/sharing.md)")->type_name("FILE");
+  std::string region;
+  add_region_options(line.app(), o.region, region, "");
   // Finer than for totals: two threads that write to one line in turn are what this is about.
   o.program.quantum = 100;
   add_program_options(line.app(), o.program);
   add_order_options(line.app(), o.program);
   o.program.command = line.parse_with_program(words);
+  check_region_options(line, o.region, region);
   if (line.app()["--top"]->count() != 0) o.least_misses = 0;
   o.program.watch_calls = true;
+  o.program.watch_mappings = o.region.any();
   return o;
 }
 
 std::string text_report(const RunResult& r, const analysis::SharingReport& report, uint64_t least_misses) {
   std::string text = fmt::format("\n== simrun sharing: {} (status {})\n", fmt::join(r.command, " "), r.shell_status());
   if (!r.error.empty()) text += fmt::format("   NOT COMPLETE: {}\n", r.error);
+  text += region_line(r);
   text += fmt::format("   machine {}: {} cores; {} threads, {} instructions; {:.3f} s\n", r.machine->name,
                       r.machine->cores, r.threads.size(), grouped(r.totals().instructions), r.wall_seconds);
   return text + analysis::text_of(report, least_misses);
@@ -87,7 +94,10 @@ int sharing_command(const Words& words) {
   if (!options.json_file.empty()) json.emplace(options.json_file);
   ProgramRun program(options.program, border::Mode::kTrace);
   SharingSink sink(model, program.family());
-  RunResult result = program.into(sink, model.line_bytes(), model.cores());
+  RunWindow window(options.region, 0, program.family());
+  WindowSink<SharingSink> in_window(sink, window);
+  RunResult result = program.into(in_window, model.line_bytes(), model.cores());
+  window.finish(result, model.cores());
   result.machine = std::move(machine);
   if (std::string why = why_nothing_is_shared(result); !why.empty()) result.warnings.push_back(std::move(why));
   const analysis::SharingReport report =

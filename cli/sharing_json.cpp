@@ -1,5 +1,7 @@
 #include "cli/sharing_json.h"
 
+#include "cli/json_report.h"
+
 namespace simrun::cli {
 
 namespace {
@@ -97,6 +99,7 @@ Json sharing_json(const RunResult& result, const analysis::SharingReport& report
                {"machine", result.machine ? result.machine->name : ""},
                {"exit_status", result.shell_status()},
                {"complete", result.error.empty()},
+               {"region", region_json(result.region)},
                {"instructions", result.totals().instructions},
                {"threads", result.threads.size()},
                {"line_bytes", report.line_bytes},

@@ -46,7 +46,7 @@ TEST_F(WindowCommand, EqualsTheRecordingOfTheRegion) {
 TEST_F(WindowCommand, WarmUpEqualsThatOfTheTrace) {
   simrun(fmt::format("record -q -o {} -- {} 30", file("t"), kMarked));
   for (const char* machine : {"l3_8core", "amd_ryzen_7950x"})
-    for (const char* part : {"--from 200k --to 900k --warm-up 50k", "--warm-up 1M", "--to 900k --warm-up 300k --interval 20k",
+    for (const char* part : {"--from 200003 --to 900k --warm-up 50001", "--from 200017 --warm-up 70011", "--warm-up 1M", "--to 900k --warm-up 300k --interval 20k",
                              "--from 300k --warm-up 100k --sweep L2.ways=4,8"}) {
       SCOPED_TRACE(fmt::format("{} {}", machine, part));
       const json sim = results_of(fmt::format("sim -c {} {} {}", machine, part, file("t")));
@@ -54,6 +54,39 @@ TEST_F(WindowCommand, WarmUpEqualsThatOfTheTrace) {
       EXPECT_GT(sim["totals"]["instructions"], 100'000);
       EXPECT_EQ(said_, "117 30\n");
     }
+}
+
+// Bounds in the code are looked for path by path, also in a warm-up.
+TEST_F(WindowCommand, WarmUpEndsWhileCodeIsWaitedFor) {
+  for (const char* part : {"--from 200k --to shop::sell", "--from work_step:2 --to work_step:9", "--from marker:1 --to marker:2", "--to work_step:9"}) {
+    SCOPED_TRACE(part);
+    const json warm = run(fmt::format("-c l3_8core --check {} --warm-up 20k", part), kMarked + " 30");
+    EXPECT_EQ(warm["complete"], true) << said_;
+    const uint64_t first = region_["region"]["first_instruction"].get<uint64_t>(), last = region_["region"]["last_instruction"].get<uint64_t>();
+    EXPECT_EQ(warm["totals"]["instructions"], last - first);
+    const json whole = run(fmt::format("-c l3_8core {}", part), kMarked + " 30");
+    EXPECT_EQ(region_["region"]["last_instruction"], last);
+    const uint64_t before = first - region_["region"]["first_instruction"].get<uint64_t>();
+    EXPECT_GE(before, 19'900u);
+    EXPECT_LT(before, 20'100u);
+    EXPECT_LE(warm["levels"][2]["misses"], whole["levels"][2]["misses"]);
+  }
+}
+
+// What faults cut outside of the region is not in it.
+TEST_F(WindowCommand, FaultsOutsideOfTheRegion) {
+  const std::string faulting = std::string(INTERRUPTED_PROGRAM) + " 50";
+  for (const char* region : {"", "--to 20k", "--from interrupted:3", "--to 20k --warm-up 10k"}) {
+    SCOPED_TRACE(region);
+    const json results = run(fmt::format("-c l3_4core {}", region), faulting);
+    ASSERT_EQ(results["complete"], true) << said_;
+    for (const char* kind : {"fetches", "loads", "stores"}) {
+      uint64_t of_cores = 0;
+      for (const json& core : results["cores"])
+        of_cores += core[kind].get<uint64_t>() + (kind[0] == 'f' ? 0 : core["read_modify_writes"].get<uint64_t>());
+      EXPECT_EQ(of_cores, results["totals"][kind[0] == 'f' ? "fetch_lines" : kind]) << kind;
+    }
+  }
 }
 
 // The caches are warm, and nothing of that is counted: misses of the whole, less those of the first part.
@@ -119,6 +152,20 @@ TEST_F(WindowCommand, DetailsAreOfTheRegion) {
   EXPECT_THAT(names(part), ::testing::Not(::testing::Contains("work_step")));
 }
 
+TEST_F(WindowCommand, SharingIsOfTheRegion) {
+  const auto sharing = [&](const std::string& region) {
+    said_ = simrun(fmt::format("sharing -q -n 5 -c l3_8core --json {} {} -- {} 30 3", file("json"), region, kMarked));
+    return read("json");
+  };
+  const json whole = sharing(""), part = sharing("--region shop::sell..shop::sell:2");
+  EXPECT_GT(whole["coherence_misses"], 100u) << said_;
+  EXPECT_TRUE(whole["region"].is_null());
+  EXPECT_EQ(part["coherence_misses"], 0u) << said_;  // the other threads have ended
+  EXPECT_GT(part["instructions"], 0u);
+  EXPECT_LT(part["instructions"], 200u);
+  EXPECT_EQ(part["region"]["to"], "shop::sell:2");
+}
+
 TEST_F(WindowCommand, CountsWithoutAMachine) {
   const json results = run("--mode trace --region marker:1..marker:2", kMarked + " 30");
   const json simulated = run("-c l3_8core --region marker:1..marker:2", kMarked + " 30");
@@ -140,8 +187,11 @@ TEST_F(WindowCommand, SaysWhyNothingIsThere) {
   EXPECT_EQ(status_, 1);
   EXPECT_THAT(said("--from no_such"), HasSubstr("did not reach no_such (no module of it has that)"));
   EXPECT_THAT(said("--from work_step --to 1000"), HasSubstr("which is not before 1000"));
-  EXPECT_THAT(said("--from marker:1 --to marker:2 --warm-up 1G"), HasSubstr("the region ended within its warm-up"));
+  EXPECT_THAT(said("--from marker:1 --to marker:2 --warm-up 1G"), HasSubstr("the region ended within the warm-up"));
   EXPECT_EQ(status_, 1);
+  EXPECT_THAT(said("--from marker:1 --warm-up 1G"), HasSubstr("the program ended within the warm-up"));
+  EXPECT_THAT(said("--warm-up 1G --json " + file("json")), HasSubstr("the program ended within the warm-up"));
+  EXPECT_EQ(read("json")["levels"][1]["accesses"], 0);
   EXPECT_THAT(said("--from marker:1 --to marker:9"), HasSubstr("warning: the program ended before it reached marker:9"));
   EXPECT_EQ(status_, 3);
   for (const char* wrong : {"--stop", "--from 9 --to 8", "--mode count --from 5", "--mode null --to 5", "--region 5", "--warm-up 0",

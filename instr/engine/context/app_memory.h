@@ -29,15 +29,19 @@ inline bool direct_copy(void* to, const void* from, uint64_t bytes) {
 inline bool read_app(void* to, uint64_t from, uint64_t bytes) {
   return kernel_copy(SYS_process_vm_readv, to, from, bytes) || direct_copy(to, reinterpret_cast<const void*>(from), bytes);
 }
-// Gives the application's memory its write permission back where the engine has taken it (dispatch/stable_code.h); false: it had not.
+// Gives the application's memory its write permission back where the engine has taken it (dispatch/stable_code.h); false: it has not, now.
 bool make_writable(uint64_t from, uint64_t bytes);
+// Changes whenever anything is given back, before others can see that.
+uint64_t times_given_back();
 
 inline bool write_app(uint64_t to, const void* from, uint64_t bytes) {
   const auto copy = [&] { return kernel_copy(SYS_process_vm_writev, from, to, bytes) || direct_copy(reinterpret_cast<void*>(to), from, bytes); };
-  // Another thread may protect it again, or have given it back, in between.
-  while (!copy())
-    if (!make_writable(to, bytes)) return copy();
-  return true;
+  // Another thread may protect it again at any time. Where this one cannot write and nothing is or was protected meanwhile, nobody can.
+  for (;;) {
+    const uint64_t before = times_given_back();
+    if (copy()) return true;
+    if (!make_writable(to, bytes) && times_given_back() == before) return false;
+  }
 }
 
 }  // namespace simrun::engine

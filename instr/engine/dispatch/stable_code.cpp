@@ -28,10 +28,14 @@ namespace {
 // A thread that enters a call says so and then looks at this; who protects sets it and then looks who is in a call. One sees the other.
 std::atomic<bool> g_protects;
 bool g_stopped;   // under the translation lock
+std::atomic<uint64_t> g_times_given_back;   // changed under the translation lock
 constexpr uint64_t kEverywhere = ~0ull;
 
 bool set_permission(const border::AddressRange& r, uint64_t permission) { return raw_syscall(SYS_mprotect, r.base, r.bytes, permission) == 0; }
-bool allow_writing(const border::AddressRange& r) { return set_permission(r, PROT_READ | PROT_WRITE | PROT_EXEC); }
+void allow_writing(const border::AddressRange& r) {
+  set_permission(r, PROT_READ | PROT_WRITE | PROT_EXEC);
+  g_times_given_back.fetch_add(1);
+}
 
 // --- What a system call may write to
 
@@ -276,6 +280,8 @@ void follow_sent_fault(ThreadContext* self) {
 bool make_writable(uint64_t from, uint64_t bytes) {
   return g_protects.load(std::memory_order_seq_cst) && give_back(current_context(), from, from + bytes);
 }
+
+uint64_t times_given_back() { return g_times_given_back.load(); }
 
 // Who gives a page back has waited for this thread to leave the code cache: until then it is stable still.
 bool is_write_to_stable_code(uint64_t address, uint64_t error) {

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/select.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "tests/guest/guest.h"
@@ -245,14 +246,24 @@ static void* take_signals(void* argument) {
 
 static void ignore_signal(int number) { (void)number; }
 
-// A signal's frame beside code, which other threads' epochs may have protected at any time.
+// A call that might write anywhere, again and again.
+static void* write_anywhere(void* argument) {
+  while (!__atomic_load_n(&g_stop, __ATOMIC_ACQUIRE)) syscall(SYS_getpriority, 0, 0), sched_yield();
+  return argument;
+}
+
+// A signal's frame beside code, which other threads' epochs may have protected at any time, and others' calls given back.
 static void frames(void) {
-  enum { kThreads = 6 };
+  enum { kThreads = 6, kWriters = 2 };
   const struct sigaction action = {.sa_handler = &ignore_signal, .sa_flags = SA_ONSTACK};
   CHECK(sigaction(SIGUSR1, &action, NULL) == 0);
-  pthread_t others[kThreads];
+  pthread_t others[kThreads], writers[kWriters];
+  g_stop = 0;
   for (int k = 0; k < kThreads; ++k) CHECK(pthread_create(&others[k], NULL, &take_signals, NULL) == 0);
+  for (int k = 0; k < kWriters; ++k) CHECK(pthread_create(&writers[k], NULL, &write_anywhere, NULL) == 0);
   for (int k = 0; k < kThreads; ++k) CHECK(pthread_join(others[k], NULL) == 0);
+  __atomic_store_n(&g_stop, 1, __ATOMIC_RELEASE);
+  for (int k = 0; k < kWriters; ++k) CHECK(pthread_join(writers[k], NULL) == 0);
 }
 
 // In a process of its own, which may end an engine's reliance for good.
