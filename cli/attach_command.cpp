@@ -36,6 +36,7 @@ int attach_command(const Words& words) {
       ->type_name("PID");
   add_limits(line.app(), o.program.attach);
   add_run_options(line.app(), o, texts);
+  line.app().remove_option(line.app().get_option("--stop"));  // processes that are attached to are let go: --for, --instructions
   line.parse(words);
   check_run_options(line, o, texts, "simrun attach --config l3_8core.yaml " + std::to_string(o.program.attach.processes[0]));
   if (o.program.attach.instructions != 0 && (o.mode == RunMode::kNull || o.program.discard))

@@ -78,10 +78,7 @@ class MemoryTraceSink final {
     trace_->begin_reference(thread, pc);
     references_.data(handles_[thread], kind, address, bytes, pc);
   }
-  template <class Thread>
-  void words(Thread& thread, const uint64_t* from, const uint64_t* to, uint64_t paths, uint64_t instructions) {
-    references_.words(thread, from, to, paths, instructions);
-  }
+  void advance(uint64_t instructions) { references_.advance(instructions); }
   uint64_t until_stop() const { return references_.until_stop(); }
 
  private:

@@ -139,8 +139,8 @@ class BasicModelSink {
   // time matters but that of the last, and a stride prefetcher learns nothing from them that it does not know.
   uint64_t iterations(uint32_t handle, std::span<const channel::StringReference> first, int64_t step, uint64_t most,
                       uint64_t pc) requires HasHits<Model>;
-  template <class Thread>
-  void words(Thread&, const uint64_t*, const uint64_t*, uint64_t /*paths*/, uint64_t instructions) {
+  // Behind the references of so many instructions.
+  void advance(uint64_t instructions) {
     if (watch_ != nullptr) watch_->advance(instructions);
   }
   uint64_t until_stop() const { return watch_ == nullptr ? std::numeric_limits<uint64_t>::max() : watch_->next() - watch_->done(); }

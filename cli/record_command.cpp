@@ -75,13 +75,6 @@ struct Recording {
   std::string nothing;            // why nothing is in the region; empty: something is
 };
 
-// A trace without an instruction is no trace: a script must not take it for one.
-std::string say_nothing(const std::string& why, const RunResult& result) {
-  const std::string status = result.signal != 0 ? fmt::format("signal {} ended it", result.signal)
-                                                : fmt::format("it ended with status {}", result.exit_code);
-  return fmt::format("nothing was recorded: {}; {}", why, status);
-}
-
 // Runs the program with its references going into the sink that `make_inner` makes for its processes.
 template <class MakeInner>
 Recording record(const RecordOptions& o, traces::Writer& writer, MakeInner&& make_inner, uint32_t line_bytes,
@@ -109,15 +102,16 @@ Recording record(const RecordOptions& o, traces::Writer& writer, MakeInner&& mak
   if (recording.stopped)   // killed behind the region, nothing of which is missing
     for (channel::ThreadReport& thread : recording.result.threads) thread.cut_off = false;
   if (cores != 0) recording.result.cores = sink.threads().cores_in_region(recording.result.threads, cores);
-  const RegionReport report = region_report(o.region, *region);
+  RegionReport report = region_report(o.region, *region);
+  report.stopped = recording.stopped;
   recording.region = {{"from", report.from},
                       {"to", report.to},
                       {"first_instruction", report.first},
                       {"last_instruction", report.last},
                       {"reached_its_end", report.reached_its_end}};
   recording.nothing = why_region_is_empty(o.region, *region);
-  if (recording.nothing.empty() && !report.reached_its_end)
-    recording.result.warnings.push_back(fmt::format("the program ended before it reached {}", report.to));
+  if (recording.nothing.empty()) warn_of_missing_end(o.region, *region, recording.result);
+  recording.result.region = report;
   if (recording.stopped) recording.result.signal = recording.result.exit_code = 0;
   return recording;
 }
@@ -172,7 +166,7 @@ int record_command(const Words& words) {
     if (recording.stopped) summary["stopped_as_asked"] = true;
     writer.finish(std::move(summary));
   } else if (result.error.empty()) {
-    result.error = say_nothing(recording.nothing, result);
+    result.error = say_nothing("recorded", recording.nothing, result);  // a script must not take it for a trace
   }
   if (const std::string why = writer.stopped(); !why.empty() && result.error.empty())
     result.error = fmt::format("the recording ended early: cannot write {}: {}. What was recorded before is complete and "

@@ -4,6 +4,7 @@
 
 #include "cli/command_line.h"
 #include "cli/find_functions.h"
+#include "cli/run_result.h"
 #include "traces/region.h"
 
 namespace simrun::cli {
@@ -12,6 +13,10 @@ namespace {
 
 traces::RegionBound bound(const std::string& text) {
   return text.empty() ? traces::RegionBound{} : traces::parse_region_bound(text);
+}
+
+std::string if_unknown(const std::string& bound, const traces::RegionTracker& region) {
+  return region.unknown() == bound ? " (no module of it has that)" : "";
 }
 
 }  // namespace
@@ -39,11 +44,13 @@ void check_region_options(const CommandLine& line, RegionOptions& o, const std::
     if (dots == std::string::npos || o.any()) line.usage_error("--region FROM..TO, without --from and --to");
     o.from = region.substr(0, dots);
     o.to = region.substr(dots + 2);
+    if (!o.any()) line.usage_error("--region FROM..TO: one of them, at least");
   }
   if (o.stop && o.to.empty()) line.usage_error("--stop needs the end of a region (--to)");
   region_tracker(o);  // before anything runs
   using Kind = traces::RegionBound::Kind;
   const traces::RegionBound from = bound(o.from), to = bound(o.to);
+  if (to.kind == Kind::kInstructions && to.count == 0) line.usage_error("--to 0: nothing comes before the first instruction");
   const uint64_t before = from.kind == Kind::kInstructions ? from.count : 0;
   if (to.kind == Kind::kInstructions && warm_up != 0 && (from.kind == Kind::kInstructions || o.from.empty()) && to.count - before <= warm_up)
     line.usage_error(fmt::format("--to {} must lie behind the warm-up", o.to));
@@ -55,18 +62,28 @@ RegionReport region_report(const RegionOptions& o, const traces::RegionTracker& 
   RegionReport report;
   report.from = o.from, report.to = o.to;
   report.first = region.started_at(), report.last = region.stopped_at();
-  report.reached_its_end = region.over() || o.to.empty();
+  report.reached_its_end = region.over() || (region.inside() && o.to.empty());
   return report;
 }
 
 std::string why_region_is_empty(const RegionOptions& o, const traces::RegionTracker& region) {
-  if (!region.inside() && !region.over())
-    return fmt::format("the program did not reach {}{}", o.from, region.unknown() == o.from ? " (no module of it has that)" : "");
+  if (!region.inside() && !region.over()) return fmt::format("the program did not reach {}{}", o.from, if_unknown(o.from, region));
   if (region.over() && region.stopped_at() == region.started_at())
     return fmt::format(
         "the region starts at instruction {}, which is not before {}: instructions are counted from the start of the program",
         region.started_at(), o.to);
   return "";
+}
+
+void warn_of_missing_end(const RegionOptions& o, const traces::RegionTracker& region, RunResult& result) {
+  if (region.inside() && !o.to.empty())
+    result.warnings.push_back(fmt::format("the run ended before it reached {}{}", o.to, if_unknown(o.to, region)));
+}
+
+std::string say_nothing(const std::string& what, const std::string& why, const RunResult& result) {
+  const std::string status = result.signal != 0 ? fmt::format("signal {} ended it", result.signal)
+                                                : fmt::format("it ended with status {}", result.exit_code);
+  return fmt::format("nothing was {}: {}; {}", what, why, result.end_is_known ? status : "how it ended is not known");
 }
 
 }  // namespace simrun::cli

@@ -14,6 +14,7 @@ class RegionTracker;
 namespace simrun::cli {
 
 class CommandLine;
+struct RunResult;
 
 struct RegionOptions {
   std::string from, to;
@@ -40,5 +41,8 @@ RegionReport region_report(const RegionOptions& options, const traces::RegionTra
 
 // Why nothing lies in the region; empty: something does.
 std::string why_region_is_empty(const RegionOptions& options, const traces::RegionTracker& region);
+// "nothing was simulated: WHY; it ended with status 3"
+std::string say_nothing(const std::string& what, const std::string& why, const RunResult& result);
+void warn_of_missing_end(const RegionOptions& options, const traces::RegionTracker& region, RunResult& result);
 
 }  // namespace simrun::cli

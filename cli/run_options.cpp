@@ -143,8 +143,6 @@ void check_run_options(const CommandLine& line, RunOptions& o, const RunTexts& t
   check_region_options(line, o.region, texts.region, o.warm_up);
   if (o.region.any() && (o.mode == RunMode::kNull || o.mode == RunMode::kCount || o.program.discard))
     line.usage_error("--from, --to and --region need the stream: --mode sim or trace");
-  if (o.region.stop && !o.program.attach.processes.empty())
-    line.usage_error("--stop would end processes that are attached to: --for and --instructions let them go");
   if (o.mode == RunMode::kSim && o.config.empty())
     line.usage_error("which machine? Give --config MACHINE, for example: " + example);
   check_model_options(line, o);

@@ -21,6 +21,7 @@ RunWindow::RunWindow(const RegionOptions& options, uint64_t warm_up, host::Famil
     : options_(options), warm_up_(warm_up), family_(family), code_(family) {
   if (!options.any() && warm_up == 0) return;
   tracker_.emplace(region_tracker(options));
+  counts_ = options.from.empty() && warm_up == 0;
   starts_at_count_ = count_of(options.from);
   needs_code_ = !starts_at_count_ || !count_of(options.to);
   code_.set_on_module([this](const traces::Module& module) { tracker_->add_module(module); });
@@ -46,9 +47,9 @@ void RunWindow::event(channel::MergeThread& thread, std::span<const uint64_t> wo
   if (!tracker_) return;
   if (needs_code_) code_.look_at(thread, words);
   const uint64_t instructions = LiveCode::instructions_of(words);
-  pass(thread, tracker_->now());
+  if (tracker_->over()) leave(thread);
   tracker_->advance(instructions);
-  if (counts()) threads_.enter(thread, words.size(), instructions);
+  if (counts()) threads_.enter(thread, words.size(), instructions);  // a warm-up ends before a path
 }
 
 void RunWindow::warm_up(channel::MergeThread& thread, uint64_t now) {
@@ -84,9 +85,8 @@ void RunWindow::finish(RunResult& result, uint32_t cores) {
   if (nothing.empty() && result.totals().instructions == 0)
     nothing = fmt::format("the {} ended within the warm-up, {} instructions behind the start of the region", region.reached_its_end && !region.to.empty() ? "region" : "program",
                           grouped(region.last - tracker_->started_at()));
-  if (!nothing.empty() && result.error.empty()) result.error = "nothing was simulated: " + nothing;
-  if (nothing.empty() && !region.reached_its_end)
-    result.warnings.push_back(fmt::format("the program ended before it reached {}", region.to));
+  if (!nothing.empty() && result.error.empty()) result.error = say_nothing("simulated", nothing, result);
+  if (nothing.empty()) warn_of_missing_end(options_, *tracker_, result);
 }
 
 }  // namespace simrun::cli

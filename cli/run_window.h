@@ -120,7 +120,10 @@ class WindowSink final {
     return handle_on(inner_, report);
   }
   void event(uint32_t handle, border::Event event, std::span<const uint64_t> payload) { tell(inner_, handle, event, payload); }
-  void event(channel::MergeThread& thread, std::span<const uint64_t> words) { window_.event(thread, words); }
+  void event(channel::MergeThread& thread, std::span<const uint64_t> words) {
+    window_.event(thread, words);
+    if (window_.counts()) counted_ += LiveCode::instructions_of(words);
+  }
   void forget_process(uint32_t process) {
     window_.forget_process(process);
     forget_in(inner_, process);
@@ -130,11 +133,13 @@ class WindowSink final {
     inner_.forget_paths(process);
   }
 
-  void before_paths(channel::MergeThread& thread) { window_.before_paths(thread); }
+  void before_paths(channel::MergeThread& thread) {
+    pass_on();
+    window_.before_paths(thread);
+  }
   uint64_t until_stop() const {
     uint64_t until = window_.until_change();
-    if constexpr (channel::SaysWhenToStop<Inner>)
-      if (window_.counts()) until = std::min(until, inner_.until_stop());
+    if constexpr (channel::SaysWhenToStop<Inner>) until = std::min(until, inner_.until_stop());  // counting may begin amid paths
     return until;
   }
   template <class Take>
@@ -169,15 +174,15 @@ class WindowSink final {
     if (window_.counts()) counted_ += instructions;
     return window_.inside();
   }
-  void words(channel::MergeThread& thread, const uint64_t* from, const uint64_t* to, uint64_t paths, uint64_t instructions) {
+  void words(channel::MergeThread& thread, const uint64_t* from, const uint64_t* to, uint64_t /*paths*/, uint64_t instructions) {
     if (std::exchange(together_, false)) {
-      if (window_.counts()) counted_ = instructions;
+      if (window_.counts()) counted_ += instructions;
       window_.took(thread, static_cast<uint64_t>(to - from), instructions);
     }
-    const uint64_t counted = std::exchange(counted_, 0);
-    if constexpr (channel::WantsWords<Inner>)
-      if (counted != 0) inner_.words(thread, from, to, paths, counted);
+    pass_on();
   }
+  // The program has ended.
+  void finish() { pass_on(); }
 
   void begin_path(uint32_t handle, uint64_t instructions) requires channel::HearsOfBeginnings<Inner> {
     if (window_.inside()) inner_.begin_path(handle, instructions);
@@ -203,6 +208,12 @@ class WindowSink final {
   }
 
  private:
+  // `inner_` is told of instructions when it has had their references: of those that a fault cut, too.
+  void pass_on() {
+    const uint64_t counted = std::exchange(counted_, 0);
+    if constexpr (requires { inner_.advance(counted); })
+      if (counted != 0) inner_.advance(counted);
+  }
   template <class Take>
   [[gnu::noinline]] static bool count_outside(Take take) {
     return channel::CountingSink().take_together(0, take);
@@ -218,7 +229,7 @@ class WindowSink final {
   Inner& inner_;
   RunWindow& window_;
   bool together_ = false;
-  uint64_t counted_ = 0;  // instructions since `inner_` was told of words
+  uint64_t counted_ = 0;  // instructions since `inner_` was told of some
 };
 
 }  // namespace simrun::cli

@@ -97,6 +97,7 @@ int sharing_command(const Words& words) {
   RunWindow window(options.region, 0, program.family());
   WindowSink<SharingSink> in_window(sink, window);
   RunResult result = program.into(in_window, model.line_bytes(), model.cores());
+  in_window.finish();
   window.finish(result, model.cores());
   result.machine = std::move(machine);
   if (std::string why = why_nothing_is_shared(result); !why.empty()) result.warnings.push_back(std::move(why));

@@ -34,8 +34,8 @@ class SharingSink final : private sim::SiteObserver {
 
   uint32_t start_thread(const channel::ThreadReport& thread);
   uint32_t run_on(const channel::ThreadReport& thread) { return references_.run_on(thread); }
-  template <class Thread>
-  void words(Thread&, const uint64_t*, const uint64_t*, uint64_t /*paths*/, uint64_t instructions) {
+  // Behind the references of so many instructions.
+  void advance(uint64_t instructions) {
     if (watch_ != nullptr) watch_->advance(instructions);
   }
   uint64_t until_stop() const { return watch_ == nullptr ? std::numeric_limits<uint64_t>::max() : watch_->next() - watch_->done(); }

@@ -40,6 +40,7 @@ RunResult run_window(ProgramRun& run, const RunOptions& options, const Model& mo
   if (options.warm_up != 0) window.set_on_begin(std::move(on_begin));
   WindowSink<Sink> in_window(sink, window);
   RunResult result = run.into(in_window, model.line_bytes(), model.cores());
+  in_window.finish();
   window.finish(result, model.cores());
   return result;
 }

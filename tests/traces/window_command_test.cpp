@@ -56,6 +56,21 @@ TEST_F(WindowCommand, WarmUpEqualsThatOfTheTrace) {
     }
 }
 
+// Events where a warm-up or an interval ends belong to the same side, system calls and what faults cut among them.
+TEST_F(WindowCommand, EventsAtTheEndOfTheWarmUp) {
+  for (const std::string program : {"ls -l /usr/include", FAULTING_PROGRAM " 40"}) {
+    simrun(fmt::format("record -q -o {} -- {}", file("t"), program));
+    const uint64_t whole = info("t")["instructions"].get<uint64_t>();
+    for (int k = 0; k < 12; ++k) {
+      const std::string part = fmt::format("-c l3_1core --interval {} --from {} --warm-up {}", 1000 + whole / 100, whole / 2, 1000 + 531 * k);
+      SCOPED_TRACE(program + " " + part);
+      const json sim = results_of(fmt::format("sim {} {}", part, file("t")));
+      ASSERT_EQ(json::diff(sim, run(part, program)), json::array());
+      EXPECT_GT(sim["intervals"].size(), 9u);
+    }
+  }
+}
+
 // Bounds in the code are looked for path by path, also in a warm-up.
 TEST_F(WindowCommand, WarmUpEndsWhileCodeIsWaitedFor) {
   for (const char* part : {"--from 200k --to shop::sell", "--from work_step:2 --to work_step:9", "--from marker:1 --to marker:2", "--to work_step:9"}) {
@@ -75,8 +90,8 @@ TEST_F(WindowCommand, WarmUpEndsWhileCodeIsWaitedFor) {
 
 // What faults cut outside of the region is not in it.
 TEST_F(WindowCommand, FaultsOutsideOfTheRegion) {
-  const std::string faulting = std::string(INTERRUPTED_PROGRAM) + " 50";
-  for (const char* region : {"", "--to 20k", "--from interrupted:3", "--to 20k --warm-up 10k"}) {
+  const std::string faulting = FAULTING_PROGRAM " 200";
+  for (const char* region : {"", "--to 20k", "--from store:30", "--from 180k --to 190k --warm-up 2k"}) {
     SCOPED_TRACE(region);
     const json results = run(fmt::format("-c l3_4core {}", region), faulting);
     ASSERT_EQ(results["complete"], true) << said_;
@@ -183,7 +198,7 @@ TEST_F(WindowCommand, StopEndsTheProgram) {
 
 TEST_F(WindowCommand, SaysWhyNothingIsThere) {
   const auto said = [&](const std::string& options) { return simrun(fmt::format("-q -c l3_8core {} -- {} 30", options, kMarked)); };
-  EXPECT_THAT(said("--from marker:8"), HasSubstr("nothing was simulated: the program did not reach marker:8"));
+  EXPECT_THAT(said("--from marker:8"), HasSubstr("nothing was simulated: the program did not reach marker:8; it ended with status 3"));
   EXPECT_EQ(status_, 1);
   EXPECT_THAT(said("--from no_such"), HasSubstr("did not reach no_such (no module of it has that)"));
   EXPECT_THAT(said("--from work_step --to 1000"), HasSubstr("which is not before 1000"));
@@ -192,10 +207,11 @@ TEST_F(WindowCommand, SaysWhyNothingIsThere) {
   EXPECT_THAT(said("--from marker:1 --warm-up 1G"), HasSubstr("the program ended within the warm-up"));
   EXPECT_THAT(said("--warm-up 1G --json " + file("json")), HasSubstr("the program ended within the warm-up"));
   EXPECT_EQ(read("json")["levels"][1]["accesses"], 0);
-  EXPECT_THAT(said("--from marker:1 --to marker:9"), HasSubstr("warning: the program ended before it reached marker:9"));
+  EXPECT_THAT(said("--from marker:1 --to marker:9"), HasSubstr("warning: the run ended before it reached marker:9"));
+  EXPECT_THAT(said("--from marker:1 --to no_such"), HasSubstr("before it reached no_such (no module of it has that)"));
   EXPECT_EQ(status_, 3);
   for (const char* wrong : {"--stop", "--from 9 --to 8", "--mode count --from 5", "--mode null --to 5", "--region 5", "--warm-up 0",
-                            "--warm-up 5 --details", "--warm-up 5 --miss-curve L1D", "--from 1 --region 1..2", "--from 10 --to 90 --warm-up 80"}) {
+                            "--warm-up 5 --details", "--warm-up 5 --miss-curve L1D", "--from 1 --region 1..2", "--to 0", "--region ..", "--from 10 --to 90 --warm-up 80"}) {
     EXPECT_THAT(said(wrong), HasSubstr("simrun: ")) << wrong;
     EXPECT_EQ(status_, 2) << wrong;
   }
