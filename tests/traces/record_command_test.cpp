@@ -175,8 +175,8 @@ TEST_F(RecordCommand, NamesThatPromiseAnotherCompressionAreRefused) {
 TEST_F(RecordCommand, SaysWhenARegionEndsBeforeItStarts) {
   EXPECT_THAT(simrun("record -o " + file("t") + " --from main --to 500 -- " + kMarked), HasSubstr("nothing was recorded: "));
   EXPECT_EQ(status_, 1);
-  EXPECT_THAT(simrun("record -o " + file("t") + " --to 0 -- " + kMarked), HasSubstr("starts at instruction 0, which is not"));
-  EXPECT_EQ(status_, 1);
+  EXPECT_THAT(simrun("record -o " + file("t") + " --to 0 -- " + kMarked), HasSubstr("--to 0: nothing comes before the first instruction"));
+  EXPECT_EQ(status_, 2);
   EXPECT_TRUE(fs::is_empty(directory_));
   EXPECT_THAT(simrun("record -o " + file("t") + " --from main --to main -- " + kMarked),
               HasSubstr("ended before it reached main"));

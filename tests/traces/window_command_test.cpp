@@ -12,8 +12,9 @@ class WindowCommand : public RecordCommand {
   // What `simrun OPTIONS` says of the machine and the threads, without what belongs to one execution.
   json results_of(const std::string& options, const std::string& program = "") {
     said_ = simrun(fmt::format("{} -q --json {} {}", options, file("json"), program));
-    json results = counted(read("json"));
-    for (const char* key : {"exit_status", "process", "region"}) region_[key] = results[key], results.erase(key);
+    const json all = read("json");
+    json results = counted(all);
+    for (const char* key : {"exit_status", "process", "region"}) region_[key] = all[key], results.erase(key);
     const std::function<void(json&)> strip = [&](json& of) {
       for (const char* key : {"pid", "tid", "command", "ended", "cut_off", "start_clock", "end_clock"})
         if (of.is_object()) of.erase(key);
