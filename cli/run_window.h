@@ -27,7 +27,7 @@ class RunWindow {
   // `warm_up`: instructions. Without bounds and without a warm-up everything is counted, and nothing of this costs anything.
   RunWindow(const RegionOptions& options, uint64_t warm_up, host::Family& family);
 
-  // Called once each: before the first path that is counted, if there is a warm-up; behind the last one.
+  // Called once: before the first path that is counted, or at the end if there was none.
   void set_on_begin(std::function<void()> on_begin) { on_begin_ = std::move(on_begin); }
 
   bool is_whole() const { return !tracker_; }

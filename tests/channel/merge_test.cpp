@@ -439,7 +439,10 @@ TEST(MergeThreads, RealProducersInTheOneOrder) {
     for (uint32_t t = 0; t < kThreads; ++t) threads.emplace_back(work, t);
     MappedProcess process(target.mapping());
     RecordingSink sink;
-    Merge<RecordingSink> merge(process, sink, {.quantum = 100, .stall_time_out = std::chrono::seconds(60)});
+    MergeOptions options;
+    options.quantum = 100;
+    options.stall_time_out = std::chrono::seconds(60);
+    Merge<RecordingSink> merge(process, sink, options);
     Doorbell bell(target.header().consumer_sleeps);
     const auto ended = [&] {
       const auto reports = merge.reports();

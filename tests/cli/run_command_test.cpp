@@ -370,7 +370,7 @@ TEST_F(RunCommand, MissingThingsAreOneMessageAndAStatus) {
 
 // A report went into the result that had got its descriptor.
 TEST_F(RunCommand, ResultsAreWholeWithoutStandardStreams) {
-  const std::string file = directory_ / "file", program = " -- /bin/sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done'";
+  const std::string file = directory_ / "file", program = " -- /bin/sh -c 'i=0; while [ $i -lt 5000 ]; do i=$((i+1)); done'";
   const auto run_without = [&](const std::string& closed, const std::string& arguments) {
     fs::remove_all(file);
     return std::system(("exec " SIMRUN_EXECUTABLE " " + arguments + " " + closed).c_str());

@@ -56,5 +56,40 @@ TEST(IntervalSeries, HasTheCoresThatRan) {
   EXPECT_EQ(sums, model.statistics().cores);
 }
 
+// What a warm model had counted before belongs to no interval, and taken from what it has counted in the end leaves what came behind.
+TEST(IntervalSeries, BeginsWithAWarmModel) {
+  for (uint64_t seed = 0; seed < from_environment("SIMRUN_TEST_CASES", 40); ++seed) {
+    std::mt19937_64 random(seed);
+    const MachineConfig machine = random_machine_with_everything(random);
+    SCOPED_TRACE(describe(machine));
+    Hierarchy model(machine);
+    uint32_t thread = 0;
+    const auto run = [&] {
+      for (const Reference& r : random_stream(random, machine, 3000)) {
+        if (random() % 64 == 0) model.run_thread(r.core, thread++ % 50);
+        model.access(r.core, r.kind, r.address, r.bytes);
+      }
+    };
+    run();
+    const Statistics before = model.statistics();
+    IntervalSeries series;
+    series.begin(before);
+    run();
+    const Statistics all = model.statistics();
+    series.take(3000, all);
+    Statistics behind = all;
+    behind -= before;
+    ASSERT_EQ(series.intervals().size(), 1u);
+    const Interval& interval = series.intervals()[0];
+    EXPECT_EQ(interval.instructions, 3000u);
+    for (size_t i = 0; i < behind.levels.size(); ++i) EXPECT_EQ(interval.levels[i], behind.levels[i].total);
+    EXPECT_EQ(interval.memory, behind.memory);
+    EXPECT_EQ(interval.transfers, behind.transfers);
+    Statistics sum = before;
+    sum += behind;
+    EXPECT_EQ(sum, all);
+  }
+}
+
 }  // namespace
 }  // namespace simrun::sim

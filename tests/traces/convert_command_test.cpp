@@ -244,8 +244,7 @@ TEST_F(ConvertCommand, Champsim) {
     ASSERT_EQ(r.ip, i.pc);
     const bool last = k + 1 == instructions_.size();
     const bool goes_on = !last && instructions_[k + 1].pc == i.pc + i.length;
-    if (!last && r.is_branch == 0) EXPECT_TRUE(goes_on) << std::hex << i.pc;
-    if (!last && r.is_branch != 0) EXPECT_EQ(r.branch_taken == 0, goes_on) << std::hex << i.pc;
+    EXPECT_TRUE(last || goes_on == (r.is_branch == 0 || r.branch_taken == 0)) << std::hex << i.pc;
     ASSERT_EQ(champsim_branch(r), branch_of(i.code)) << i.code;
     ASSERT_EQ(r.is_branch != 0, champsim_branch(r) != "none") << i.code;
     ++kinds[champsim_branch(r)];
@@ -253,8 +252,8 @@ TEST_F(ConvertCommand, Champsim) {
       const auto on_line = [&](const auto& set) {
         return std::any_of(std::begin(set), std::end(set), [&](auto a) { return a / 64 == m.address / 64; });
       };
-      if (reads(m)) EXPECT_TRUE(on_line(r.source_memory));
-      if (writes(m)) EXPECT_TRUE(on_line(r.destination_memory));
+      EXPECT_TRUE(!reads(m) || on_line(r.source_memory));
+      EXPECT_TRUE(!writes(m) || on_line(r.destination_memory));
     }
   }
   EXPECT_GT(kinds["conditional"], 1000);
@@ -521,7 +520,7 @@ TEST_F(ConvertCommand, LackeyOfARealProgram) {
 TEST_F(ConvertCommand, NothingToConvertIsAnError) {
   const size_t last = instructions_.size() - 1;
   const std::string behind = fmt::format("{}..{}", last + 10, last + 20);
-  for (const std::string command :
+  for (const std::string& command :
        {fmt::format("convert {} --to champsim --thread 0 --region {} -o {}", file("t"), behind, file("x")),
         fmt::format("view {} --thread 0 --from {} --to {}", file("t"), last + 10, last + 20)}) {
     const std::string said = simrun(command);

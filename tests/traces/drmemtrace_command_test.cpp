@@ -122,7 +122,7 @@ TEST_F(DrmemtraceCommand, WhatIsWrittenIsRead) {
 
 // DynamoRIO's invariant checker counts one for each operand. The dynamic linker saves registers by xsavec, once for each function it looks up.
 TEST_F(DrmemtraceCommand, OneReferenceForASavedArea) {
-  simrun(fmt::format("record -q -o {} -- env -u LD_BIND_NOW {} 1", file("t"), MARKED_PROGRAM));
+  run(fmt::format("env -u LD_BIND_NOW {} record -q --from main -o {} -- {} 1", SIMRUN_EXECUTABLE, file("t"), MARKED_PROGRAM));
   EXPECT_EQ(simrun(fmt::format("convert -q {} --to drmemtrace --process 0 --thread 0 -o {}", file("t"), file("d.trace.gz"))), "");
   std::istringstream lines(run(fmt::format("python3 {}/tests/traces/read_drmemtrace.py {}", PROJECT_ROOT, file("d.trace.gz"))));
   size_t areas = 0;
