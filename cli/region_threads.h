@@ -12,15 +12,14 @@ namespace simrun::cli {
 
 class RegionThreads {
  public:
-  // A thread got a core. `inside`: the region has begun and goes on. Returns whether another one ran on that core since.
-  bool run_on(const channel::ThreadReport& report, bool inside) {
+  // A thread got a core. `inside`: the region has begun and goes on.
+  void run_on(const channel::ThreadReport& report, bool inside) {
     Part& part = part_of(report.index);
     if (last_on_core_.size() <= report.core) last_on_core_.resize(report.core + 1, kNobody);
     const bool is_new_there = last_on_core_[report.core] != report.index;
     last_on_core_[report.core] = report.index;
     part.core = report.core;
     if (inside && part.entered) cores_.put(report.index, report.core, is_new_there, part.instructions);
-    return is_new_there;
   }
   bool has_entered(uint32_t thread) const { return thread < parts_.size() && parts_[thread].entered; }
   // Before an item of a thread in the region, of so many words. True: it is its first one. Its fetches start anew then, as in a
