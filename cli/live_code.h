@@ -27,7 +27,7 @@ class LiveCode {
 
   struct Process {
     std::optional<channel::MappedProcess> mapped;  // none: it has ended, maybe before it did anything
-    std::unique_ptr<traces::DescriptorTable> own;  // that ids are of; null: they are of the table given to add()
+    std::unique_ptr<traces::DescriptorTable> own;  // that ids are of; null: they are of the table given to describe()
     TraceModules modules;                          // these two also when it has ended: for children that come later
     std::string command;
 

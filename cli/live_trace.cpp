@@ -101,14 +101,13 @@ void LiveTrace::put_event(uint32_t thread, traces::Event event, std::optional<ui
     writer_.note_event(thread, all);
 }
 
-bool LiveTrace::run_on(const channel::ThreadReport& report, bool written) {
+void LiveTrace::run_on(const channel::ThreadReport& report, bool written) {
   if (last_on_core_.size() <= report.core) last_on_core_.resize(report.core + 1, kNobody);
   const bool is_new_there = last_on_core_[report.core] != report.index;
   const bool moved = core_of_[report.index] != report.core;
   last_on_core_[report.core] = report.index;
   core_of_[report.index] = report.core;
   if (written && (moved || is_new_there)) put_core(report.index, is_new_there);
-  return is_new_there;
 }
 
 void LiveTrace::say_core(const channel::MergeThread& thread) {

@@ -34,8 +34,8 @@ class LiveTrace {
   void start_thread(const channel::ThreadReport& report, bool written = true);
   void forget_process(uint32_t process, bool written = true);
   void forget_paths(uint32_t process);
-  // `written`: the thread has items in the file, and goes on there. Returns whether another one ran on that core since.
-  bool run_on(const channel::ThreadReport& report, bool written = true);
+  // `written`: the thread has items in the file, and goes on there.
+  void run_on(const channel::ThreadReport& report, bool written = true);
 
   // Every event, written or not, before it has any effect: mappings are looked at while the thread that changed them waits.
   void look_at(const channel::MergeThread& thread, std::span<const uint64_t> event) { code_.look_at(thread, event); }
