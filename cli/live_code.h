@@ -10,6 +10,7 @@
 
 #include "cli/trace_descriptors.h"
 #include "cli/trace_modules.h"
+#include "instr/border/stream.h"
 #include "instr/channel/mapped_process.h"
 #include "instr/channel/virtual_time.h"
 #include "instr/host/family.h"
