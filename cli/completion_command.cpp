@@ -8,12 +8,13 @@
 #include "cli/command_line.h"
 #include "cli/sub_commands.h"
 #include "configs/read_machine.h"
+#include "configs/read_suite.h"
 
 namespace simrun::cli {
 
 namespace {
 
-// Behind it, in the script: _simrun_commands, _simrun_machines; _simrun_options COMMAND; _simrun_type COMMAND/OPTION
+// Behind it, in the script: _simrun_commands, _simrun_machines, _simrun_suites; _simrun_options COMMAND; _simrun_type COMMAND/OPTION
 // prints what the option takes, "-" for a flag, nothing if there is no such option. COMMAND/: a word by itself.
 constexpr const char* kFunctions = R"bash(
 # Types are words in small letters, and names of kinds of words in capitals, with | between them.
@@ -24,6 +25,7 @@ _simrun_words() {
       FILE) IFS=$'\n'; COMPREPLY+=($(compgen -f -- "$2")) ;;
       DIR) IFS=$'\n'; COMPREPLY+=($(compgen -d -- "$2")) ;;
       MACHINE) COMPREPLY+=($(compgen -W "$_simrun_machines" -- "$2")); IFS=$'\n'; COMPREPLY+=($(compgen -f -- "$2")) ;;
+      SUITE) COMPREPLY+=($(compgen -W "$_simrun_suites" -- "$2")); IFS=$'\n'; COMPREPLY+=($(compgen -f -- "$2")) ;;
       [a-z]*) COMPREPLY+=($(compgen -W "$kind" -- "$2")) ;;
     esac
     IFS=$' \t\n'
@@ -147,8 +149,8 @@ std::string script() {
     }
     offers += fmt::format("    {}) echo '{}' ;;\n", command.name, fmt::join(dashed, " "));
   }
-  return fmt::format("_simrun_commands='{}'\n_simrun_machines='{}'\n{}  esac\n}}\n{}  esac\n}}\n",
-                     fmt::join(commands, " "), fmt::join(machines, " "), offers, types) +
+  return fmt::format("_simrun_commands='{}'\n_simrun_machines='{}'\n_simrun_suites='{}'\n{}  esac\n}}\n{}  esac\n}}\n",
+                     fmt::join(commands, " "), fmt::join(machines, " "), fmt::join(configs::suite_names(), " "), offers, types) +
          (kFunctions + 1);
 }
 

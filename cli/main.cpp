@@ -20,6 +20,7 @@
 #include "cli/stream_consumer.h"
 #include "cli/sub_commands.h"
 #include "configs/read_machine.h"
+#include "configs/read_suite.h"
 #include "instr/host/guardian.h"
 #include "instr/host/program_lookup.h"
 
@@ -33,13 +34,14 @@ void keep_standard_descriptors() {
     if (fcntl(descriptor, F_GETFD) < 0) open("/", O_PATH | O_CLOEXEC);
 }
 
-// Installed: machines are in ../share/simrun beside the executable. Else the source tree's, which configs knows.
-void find_machines() {
+// Installed: machines and suites are in ../share/simrun beside the executable. Else the source tree's, which configs knows.
+void find_configurations() {
   std::error_code error;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
   if (error) return;
-  const auto installed = self.parent_path().parent_path() / "share/simrun/machines";
-  if (std::filesystem::is_directory(installed, error)) configs::set_machines_directory(installed);
+  const auto installed = self.parent_path().parent_path() / "share/simrun";
+  if (std::filesystem::is_directory(installed / "machines", error)) configs::set_machines_directory(installed / "machines");
+  if (std::filesystem::is_directory(installed / "suites", error)) configs::set_suites_directory(installed / "suites");
 }
 
 // For commands that read traces: the words of a chunk (33 MB) are freed before the next. By default the system gets
@@ -80,7 +82,7 @@ void finish_output() {
 
 int run(const Words& given) {
   keep_standard_descriptors();
-  find_machines();
+  find_configurations();
   configs::set_warning_writer([](const std::string& what) { print_error("simrun: warning: {}\n", what); });
   const Words words = with_name_first(given);
   const SubCommand* named = words.empty() ? nullptr : find_sub_command(words[0]);

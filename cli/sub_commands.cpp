@@ -20,6 +20,7 @@ constexpr SubCommand kSubCommands[] = {
     {"sharing", "Run a program and show the lines that its threads fight over", sharing_command, true},
     {"bbv", "Run a program and write the basic-block vectors of its intervals", bbv_command, true},
     {"pinpoints", "Simulate a region of each phase, and say how well they stand for the whole run", pinpoints_command, true},
+    {"batch", "Run each program of a suite on each of several machines", batch_command},
     {"simpoint", "Find the phases of a profile, and an interval for each", simpoint_command},
     {"config", "Check a machine and show it as a picture", config_command},
     {"completion", "Print the completion script of a shell", completion_command},

@@ -28,6 +28,7 @@ int attach_command(const std::vector<std::string>& words);
 int sharing_command(const std::vector<std::string>& words);
 int bbv_command(const std::vector<std::string>& words);
 int pinpoints_command(const std::vector<std::string>& words);
+int batch_command(const std::vector<std::string>& words);
 int simpoint_command(const std::vector<std::string>& words);
 int record_command(const std::vector<std::string>& words);
 int sim_command(const std::vector<std::string>& words);

@@ -4,11 +4,10 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <utility>
 
 #include "base/user_error.h"
+#include "configs/find_file.h"
 #include "configs/host_machine.h"
 #include "configs/machine_words.h"
 #include "configs/strict_yaml.h"
@@ -174,23 +173,13 @@ sim::MachineConfig build_machine(const YAML::Node& root, const std::string& file
 void set_warning_writer(std::function<void(const std::string&)> writer) { warning_writer() = std::move(writer); }
 
 sim::MachineConfig parse_machine(const std::string& text, const std::string& file) {
-  try {
-    const std::vector<YAML::Node> documents = YAML::LoadAll(text);
-    if (documents.size() > 1) fail_at(file, documents[1].Mark(), "a second document; a machine file is one");
-    return build_machine(documents.empty() ? YAML::Node() : documents[0], file);
-  } catch (const YAML::Exception& e) {
-    fail_at(file, e.mark, fmt::format("not valid YAML: {}", e.msg));
-  }
+  return read_document<sim::MachineConfig>(text, file, "a machine", [&](const YAML::Node& root) { return build_machine(root, file); });
 }
 
 sim::MachineConfig read_machine(const std::string& path_or_bare_name) {
   if (path_or_bare_name == "host") return read_this_machine();
   const std::string path = find_machine(path_or_bare_name);
-  std::ifstream stream(path, std::ios::binary);
-  std::ostringstream text;
-  text << stream.rdbuf();
-  if (!stream) throw UserError(fmt::format("{}: cannot be read", path), 2);
-  return parse_machine(text.str(), path);
+  return parse_machine(text_of_file(path), path);
 }
 
 }  // namespace simrun::configs

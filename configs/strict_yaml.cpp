@@ -48,6 +48,11 @@ bool is_valid_utf8(const std::string& text) {
   }
 }
 
+bool is_plain_text(const std::string& text) {
+  const auto is_control = [](unsigned char c) { return (c < 0x20 && c != '\n' && c != '\t') || c == 0x7f; };
+  return is_valid_utf8(text) && std::none_of(text.begin(), text.end(), is_control);
+}
+
 void fail_at(const std::string& file, const YAML::Mark& mark, const std::string& message) {
   if (mark.is_null()) throw UserError(fmt::format("{}: {}", file, message), 2);
   throw UserError(fmt::format("{}:{}:{}: {}", file, mark.line + 1, mark.column + 1, message), 2);
@@ -98,13 +103,35 @@ std::string StrictMap::scalar(const std::string& key, const char* wanted) const 
   return node.Scalar();
 }
 
-// Texts get into results, which are UTF-8.
 std::string StrictMap::text(const std::string& key) const {
   std::string value = scalar(key, "a text");
-  const auto is_control = [](unsigned char c) { return (c < 0x20 && c != '\n' && c != '\t') || c == 0x7f; };
-  if (!is_valid_utf8(value) || std::any_of(value.begin(), value.end(), is_control))
-    fail(key, fmt::format("'{}' of {} must be a text in UTF-8 without control characters", key, what_));
+  if (!is_plain_text(value)) fail(key, fmt::format("'{}' of {} must be a text in UTF-8 without control characters", key, what_));
   return value;
+}
+
+std::vector<std::string> StrictMap::texts(const std::string& key) const {
+  const YAML::Node list = required(key);
+  if (!list.IsSequence())
+    fail(key, fmt::format("'{}' of {} must be a list of words, such as [a, \"b c\"], not {}", key, what_, type_name(list)));
+  std::vector<std::string> words;
+  for (const auto& word : list) {
+    if (!word.IsScalar() || !is_plain_text(word.Scalar()))
+      fail_at(file_, word.Mark(), fmt::format("a word of '{}' of {} must be a text in UTF-8 without control characters", key, what_));
+    words.push_back(word.Scalar());
+  }
+  return words;
+}
+
+std::vector<std::pair<std::string, std::string>> StrictMap::named_texts(const std::string& key) const {
+  const YAML::Node map = required(key);
+  if (!map.IsMap()) fail(key, fmt::format("'{}' of {} must be a mapping of names to texts, not {}", key, what_, type_name(map)));
+  std::vector<std::pair<std::string, std::string>> all;
+  for (const auto& entry : map) {
+    const bool is_text = entry.first.IsScalar() && entry.second.IsScalar() && is_plain_text(entry.first.Scalar()) && is_plain_text(entry.second.Scalar());
+    if (!is_text) fail_at(file_, entry.first.Mark(), fmt::format("'{}' of {} must map names to texts in UTF-8", key, what_));
+    all.emplace_back(entry.first.Scalar(), entry.second.Scalar());
+  }
+  return all;
 }
 
 uint32_t StrictMap::count(const std::string& key) const { return to_count(key, scalar(key, "a whole number")); }

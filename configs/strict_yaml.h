@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace simrun::configs {
@@ -15,6 +16,21 @@ namespace simrun::configs {
 [[noreturn]] void fail_at(const std::string& file, const YAML::Mark& mark, const std::string& message);
 
 bool is_valid_utf8(const std::string& text);
+
+// A text in UTF-8 without control characters but the ends of lines and tabs: it gets into results.
+bool is_plain_text(const std::string& text);
+
+// What `build` makes of the one document that `text` is; `noun`: "a machine". Throws UserError for what is no YAML.
+template <class T, class Build>
+T read_document(const std::string& text, const std::string& file, const char* noun, Build build) {
+  try {
+    const std::vector<YAML::Node> documents = YAML::LoadAll(text);
+    if (documents.size() > 1) fail_at(file, documents[1].Mark(), std::string("a second document; ") + noun + " file is one");
+    return build(documents.empty() ? YAML::Node() : documents[0]);
+  } catch (const YAML::Exception& e) {
+    fail_at(file, e.mark, "not valid YAML: " + e.msg);
+  }
+}
 
 // A mapping whose keys are all known. Construction checks type, duplicates and unknown keys; the getters take values.
 class StrictMap {
@@ -28,6 +44,10 @@ class StrictMap {
   std::optional<YAML::Node> find(const std::string& key) const;
 
   std::string text(const std::string& key) const;
+  // A list of texts.
+  std::vector<std::string> texts(const std::string& key) const;
+  // A mapping of any names to texts, in the file's order.
+  std::vector<std::pair<std::string, std::string>> named_texts(const std::string& key) const;
   uint32_t count(const std::string& key) const;
   // A number of at least 0 with or without a fraction.
   double number(const std::string& key) const;

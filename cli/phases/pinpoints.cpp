@@ -13,6 +13,7 @@
 #include <set>
 
 #include "base/user_error.h"
+#include "cli/file_identity.h"
 #include "cli/phases/process_origin.h"
 #include "cli/phases/profile_run.h"
 #include "cli/phases/record_run.h"
@@ -25,7 +26,6 @@
 #include "cli/trace_cores.h"
 #include "cli/trace_information.h"
 #include "configs/read_machine.h"
-#include "instr/host/program_lookup.h"
 #include "simpoint/read_profile.h"
 #include "simpoint/write_bytes.h"
 #include "simpoint/write_points.h"
@@ -54,29 +54,9 @@ constexpr const char* kOfOneRun[] = {kProfile, kRegions, kWhole, kPart, kPartSta
 constexpr std::chrono::milliseconds kBetweenParts{200};
 constexpr int kTimesItTook = 20;
 
-// What tells a file from another that has come in its place; null: it is none, or no plain one.
-json identity_of(const struct stat& s) {
-  if (!S_ISREG(s.st_mode)) return nullptr;
-  return {s.st_size, s.st_mtim.tv_sec, s.st_mtim.tv_nsec};
-}
-
-json identity_of(const std::string& path) {
-  struct stat s {};
-  return stat(path.c_str(), &s) == 0 ? identity_of(s) : json();
-}
-
 json identity_of_input() {
   struct stat s {};
   return fstat(STDIN_FILENO, &s) == 0 ? identity_of(s) : json();
-}
-
-// The program that will be executed; empty: there is none, which is said when it is to run.
-std::string file_of(const std::vector<std::string>& command) {
-  try {
-    return host::find_program(command).path;
-  } catch (const UserError&) {
-    return {};
-  }
 }
 
 // Where a plain file stands; -1: it is none.
@@ -162,7 +142,7 @@ void PinPoints::open_folder() {
                       {"quantum", o_.program.quantum},
                       {"time_slice", o_.program.time_slice},
                       {"aslr", o_.program.aslr},
-                      {"program_file", recorded_ ? json() : identity_of(file_of(o_.program.command))},
+                      {"program_file", recorded_ ? json() : identity_of(program_file(o_.program.command))},
                       {"trace_file", recorded_ ? identity_of(o_.trace) : json()},
                       {"standard_input", recorded_ ? json() : identity_of_input()}};
   if (o_.restart) {

@@ -1,16 +1,18 @@
-// From what the user wrote after --config to a file.
+#include "configs/find_file.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <sstream>
 
 #include "base/nearest_word.h"
 #include "base/user_error.h"
 #include "configs/read_machine.h"
-#include "configs/strict_yaml.h"
+#include "configs/read_suite.h"
 
 namespace simrun::configs {
 
@@ -18,19 +20,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string& machines_directory() {
-  static std::string directory = SIMRUN_MACHINES_DIRECTORY;
-  return directory;
-}
-
-std::vector<std::string> search_directories() {
+std::vector<std::string> search_directories(const FileKind& kind) {
   std::vector<std::string> directories = {"."};
   if (const char* path = std::getenv("SIMRUN_CONFIG_PATH")) {
     std::istringstream stream(path);
     for (std::string part; std::getline(stream, part, ':');)
       if (!part.empty()) directories.push_back(part);
   }
-  directories.push_back(machines_directory());
+  directories.push_back(kind.directory);
   return directories;
 }
 
@@ -52,35 +49,61 @@ std::string known_names(const std::vector<std::string>& directories, const std::
 
 }  // namespace
 
-void set_machines_directory(const std::string& directory) { machines_directory() = directory; }
+FileKind& machine_files() {
+  static FileKind kind{"machine", SIMRUN_CONFIGS_DIRECTORY "/machines"};
+  return kind;
+}
 
-std::vector<std::string> machine_names() {
-  std::vector<std::string> names = names_in(search_directories());
+FileKind& suite_files() {
+  static FileKind kind{"suite", SIMRUN_CONFIGS_DIRECTORY "/suites"};
+  return kind;
+}
+
+std::vector<std::string> names_of(const FileKind& kind) {
+  std::vector<std::string> names = names_in(search_directories(kind));
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());
   return names;
 }
 
-std::string find_machine(const std::string& path_or_bare_name) {
+std::string find_file(const FileKind& kind, const std::string& path_or_bare_name) {
   std::error_code error;
-  if (path_or_bare_name.empty()) throw UserError("the name of the machine file is empty", 2);
+  if (path_or_bare_name.empty()) throw UserError(fmt::format("the name of the {} file is empty", kind.noun), 2);
   if (path_or_bare_name.find('/') != std::string::npos) {
     if (fs::is_directory(path_or_bare_name, error))
-      throw UserError(fmt::format("{}: a directory, not a machine file", path_or_bare_name), 2);
+      throw UserError(fmt::format("{}: a directory, not a {} file", path_or_bare_name, kind.noun), 2);
     if (!fs::exists(path_or_bare_name, error) && fs::is_regular_file(path_or_bare_name + ".yaml", error)) return path_or_bare_name + ".yaml";
     if (!fs::exists(path_or_bare_name, error))
-      throw UserError(fmt::format("{}: no such machine file", path_or_bare_name), 2);
+      throw UserError(fmt::format("{}: no such {} file", path_or_bare_name, kind.noun), 2);
     return path_or_bare_name;
   }
-  const std::vector<std::string> directories = search_directories();
+  const std::vector<std::string> directories = search_directories(kind);
   for (const std::string& directory : directories)
     for (const char* suffix : {"", ".yaml"}) {
       const fs::path candidate = fs::path(directory) / (path_or_bare_name + suffix);
       if (fs::is_regular_file(candidate, error)) return candidate.lexically_normal().string();
     }
-  throw UserError(fmt::format("{}: no such machine file in {}{}", path_or_bare_name, fmt::join(directories, ", "),
+  throw UserError(fmt::format("{}: no such {} file in {}{}", path_or_bare_name, kind.noun, fmt::join(directories, ", "),
                               known_names(directories, path_or_bare_name)),
                   2);
 }
+
+std::string text_of_file(const std::string& path) {
+  std::ifstream stream(path, std::ios::binary);
+  std::ostringstream text;
+  text << stream.rdbuf();
+  if (!stream) throw UserError(fmt::format("{}: cannot be read", path), 2);
+  return text.str();
+}
+
+void set_machines_directory(const std::string& directory) { machine_files().directory = directory; }
+
+void set_suites_directory(const std::string& directory) { suite_files().directory = directory; }
+
+std::vector<std::string> machine_names() { return names_of(machine_files()); }
+
+std::vector<std::string> suite_names() { return names_of(suite_files()); }
+
+std::string find_machine(const std::string& path_or_bare_name) { return find_file(machine_files(), path_or_bare_name); }
 
 }  // namespace simrun::configs

@@ -1,0 +1,238 @@
+#include "cli/batch/run_jobs.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <deque>
+#include <filesystem>
+#include <fstream>
+#include <list>
+#include <optional>
+#include <utility>
+
+#include "cli/batch/job_folder.h"
+#include "cli/batch/job_process.h"
+#include "cli/interruption.h"
+#include "cli/print_error.h"
+
+namespace simrun::cli {
+
+namespace {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+constexpr int kBetweenLooks = 500;  // milliseconds; for limits of time and the progress line
+constexpr std::streamoff kMostErrors = 1 << 16;
+
+std::string time_text(double seconds) {
+  if (seconds < 60) return fmt::format("{:.1f} s", seconds);
+  const auto whole = static_cast<uint64_t>(seconds);
+  return whole < 3600 ? fmt::format("{}:{:02}", whole / 60, whole % 60) : fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
+}
+
+std::string now_text() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  gmtime_r(&now, &utc);
+  char text[32];
+  return std::string(text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc));
+}
+
+std::string host_name() {
+  char name[256] = {};
+  return gethostname(name, sizeof name - 1) == 0 ? name : "";
+}
+
+// The last thing that simrun said against it: its last message that is no warning. Empty: none.
+std::string last_complaint(const std::string& errors_file) {
+  std::ifstream file(errors_file, std::ios::binary);
+  file.seekg(0, std::ios::end);
+  const std::streamoff size = file.tellg();
+  file.seekg(std::max<std::streamoff>(0, size - kMostErrors));
+  std::string found;
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with("simrun: ") && !line.starts_with("simrun: warning: ")) found = line.substr(std::strlen("simrun: "));
+  return found;
+}
+
+class JobsRun {
+ public:
+  JobsRun(const Plan& plan, const RunJobsOptions& options, size_t all)
+      : plan_(plan), o_(options), all_(all), shows_progress_(!options.quiet && isatty(STDERR_FILENO) == 1) {}
+
+  JobsOutcome run(std::deque<const Job*> waiting);
+
+ private:
+  struct Running {
+    const Job* job;
+    JobFolder folder;
+    TakenJob taken;
+    std::string started;
+    JobProcess process;
+    Running(const Plan& plan, const Job& j, JobFolder f, TakenJob t)
+        : job(&j),
+          folder(std::move(f)),
+          taken(std::move(t)),
+          started(now_text()),
+          process(task_words(plan, j, folder.new_path(plan.task->result)), *j.program,
+                  {folder.new_path("work"), folder.new_path("stdout"), folder.new_path("stderr")}) {}
+  };
+
+  void start(const Job& job);
+  void wait_for_something();
+  void look_at_all();
+  void finish(Running& running);
+  std::string why_not(const Running& running) const;
+  template <class... Arguments>
+  void say(fmt::format_string<Arguments...> format, Arguments&&... arguments);
+  void show_progress();
+  void clear_progress();
+
+  const Plan& plan_;
+  const RunJobsOptions& o_;
+  const size_t all_;
+  const bool shows_progress_;
+  bool progress_shown_ = false;
+  std::list<Running> running_;
+  JobsOutcome outcome_;
+};
+
+JobsOutcome JobsRun::run(std::deque<const Job*> waiting) {
+  const Interruption interruption;
+  while (true) {
+    outcome_.signal = Interruption::signal();
+    while (outcome_.signal == 0 && !waiting.empty() && running_.size() < o_.at_a_time) {
+      const Job& job = *waiting.front();
+      waiting.pop_front();
+      start(job);
+    }
+    if (outcome_.signal != 0)
+      for (Running& running : running_) running.process.end();
+    if (running_.empty()) break;
+    show_progress();
+    wait_for_something();
+    look_at_all();
+  }
+  clear_progress();
+  return outcome_;
+}
+
+void JobsRun::start(const Job& job) {
+  JobFolder folder(plan_, job);
+  if (!o_.restart && folder.state().is == JobState::Is::kDone) {
+    ++outcome_.done;
+    return;
+  }
+  std::optional<TakenJob> taken = folder.take();
+  if (!taken) {
+    ++outcome_.elsewhere;
+    return;
+  }
+  // Another call may have done it in between.
+  if (!o_.restart && folder.state().is == JobState::Is::kDone) {
+    ++outcome_.done;
+    return;
+  }
+  folder.begin();
+  running_.emplace_back(plan_, job, std::move(folder), std::move(*taken));
+}
+
+void JobsRun::wait_for_something() {
+  std::vector<pollfd> descriptors;
+  for (const Running& running : running_) descriptors.push_back({running.process.descriptor(), POLLIN, 0});
+  poll(descriptors.data(), descriptors.size(), kBetweenLooks);
+}
+
+void JobsRun::look_at_all() {
+  for (auto running = running_.begin(); running != running_.end();) {
+    if (running->process.has_ended()) {
+      finish(*running);
+      running = running_.erase(running);
+    } else {
+      ++running;
+    }
+  }
+}
+
+// Why it did not succeed; empty: it did.
+std::string JobsRun::why_not(const Running& r) const {
+  const int status = r.process.wait_status();
+  if (r.process.took_too_long()) return fmt::format("took longer than {}", time_text(r.job->program->time_limit));
+  if (WIFSIGNALED(status)) return fmt::format("ended by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)));
+  const std::string complaint = last_complaint(r.folder.new_path("stderr"));
+  if (WEXITSTATUS(status) != r.job->program->status)
+    return fmt::format("exit status {}{}{}", WEXITSTATUS(status), complaint.empty() ? "" : ": ", complaint);
+  const std::string result = r.folder.new_path(plan_.task->result);
+  if (!fs::exists(result)) return complaint.empty() ? "there is no result" : complaint;
+  if (!plan_.task->result_is_report) return "";
+  std::ifstream file(result);
+  const json report = json::parse(file, nullptr, false);
+  if (!report.is_object()) return "the result is not complete";
+  return report.value("complete", true) ? "" : report.value("/error"_json_pointer, json()).dump();
+}
+
+void JobsRun::finish(Running& r) {
+  // Whatever it says then: it did not have its time.
+  if (r.process.is_told_to_end() && !r.process.took_too_long()) {
+    r.folder.interrupted();
+    return;
+  }
+  const std::string why = why_not(r);
+  const int status = r.process.wait_status();
+  const double seconds = r.process.seconds();
+  const json end = {{"command", task_words(plan_, *r.job, plan_.task->result)},
+                    {"host", host_name()},
+                    {"started", r.started},
+                    {"seconds", seconds},
+                    {"exit_status", WIFEXITED(status) ? json(WEXITSTATUS(status)) : json()},
+                    {"signal", WIFSIGNALED(status) ? json(WTERMSIG(status)) : json()},
+                    {"error", why.empty() ? json() : json(why)}};
+  if (why.empty()) {
+    r.folder.succeeded(end);
+    ++outcome_.done;
+    if (!o_.quiet) say("[{}/{}] {}: {}", outcome_.done + outcome_.failed, all_, r.job->label(), time_text(seconds));
+  } else {
+    r.folder.failed(end);
+    ++outcome_.failed;
+    say("[{}/{}] {}: FAILED, {} ({})", outcome_.done + outcome_.failed, all_, r.job->label(), why, r.folder.failed_path("stderr"));
+  }
+}
+
+template <class... Arguments>
+void JobsRun::say(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+  clear_progress();
+  print_error("simrun: {}\n", fmt::format(format, std::forward<Arguments>(arguments)...));
+}
+
+void JobsRun::show_progress() {
+  if (!shows_progress_) return;
+  std::string text = fmt::format("{} of {} done", outcome_.done, all_);
+  if (outcome_.failed != 0) text += fmt::format(", {} failed", outcome_.failed);
+  text += "; running:";
+  for (const Running& running : running_) text += fmt::format(" {} ({})", running.job->label(), time_text(running.process.seconds()));
+  constexpr size_t kLine = 79;
+  if (text.size() > kLine - 8) text = text.substr(0, kLine - 11) + "...";
+  print_error("\r\x1b[Ksimrun: {}", text);
+  std::fflush(stderr);
+  progress_shown_ = true;
+}
+
+void JobsRun::clear_progress() {
+  if (progress_shown_) print_error("\r\x1b[K");
+  progress_shown_ = false;
+}
+
+}  // namespace
+
+JobsOutcome run_jobs(const Plan& plan, const std::vector<const Job*>& jobs, const RunJobsOptions& options) {
+  return JobsRun(plan, options, jobs.size()).run({jobs.begin(), jobs.end()});
+}
+
+}  // namespace simrun::cli
