@@ -75,13 +75,29 @@ class NamesOfRun final : public Names {
     return set_function(f, module.function(place.offset), pc, place.offset);
   }
   void place(HotLine& line, uint64_t number) override {
-    const SharingSink::LinePlace place = sink_.place_of_line(number);
-    line.address = place.address;
-    line.process = place.process;
+    const MissedPlaces* missed = sink_.missed_places(number);
+    line.address = missed == nullptr ? number * sink_.model().line_bytes() : missed->all()[0].line_address;
+    line.process = missed == nullptr ? 0 : missed->all()[0].process;
   }
+  // By the object that most of its misses were on, and of that by the byte.
   void name(HotLine& line, uint64_t number) override {
-    if (const analysis::AddressSpace* space = sink_.space_of(line.process); space != nullptr)
-      line.data = analysis::PlaceNames(*space).data(sink_.place_of_line(number).place);
+    const MissedPlaces* missed = sink_.missed_places(number);
+    if (missed == nullptr) return;
+    struct OfObject {
+      uint64_t misses = 0;
+      const MissedPlace* most = nullptr;
+    };
+    std::map<std::tuple<uint32_t, std::string, std::vector<std::string>>, OfObject> objects;
+    for (const MissedPlace& place : missed->all()) {
+      analysis::ObjectName object = analysis::PlaceNames(*sink_.space_of(place.process)).object(place.place);
+      OfObject& of = objects[{place.process, std::move(object.name), std::move(object.allocated_by)}];
+      of.misses += place.misses;
+      if (of.most == nullptr || of.most->misses < place.misses) of.most = &place;
+    }
+    const auto worst = std::max_element(objects.begin(), objects.end(), [](const auto& a, const auto& b) { return a.second.misses < b.second.misses; });
+    const MissedPlace& place = *worst->second.most;
+    line.process = place.process, line.address = place.line_address;
+    line.data = analysis::PlaceNames(*sink_.space_of(place.process)).data(place.place);
   }
 
  private:

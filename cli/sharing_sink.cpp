@@ -43,19 +43,11 @@ void SharingSink::missed(const sim::Miss& miss) {
   const analysis::AddressSpace* const of = space_of(process);
   if (of == nullptr) return;
   const analysis::Place place = of->place(address + miss.offset);
-  MissedLine& line = missed_lines_[number];
-  line.process = process, line.address = address;
-  line.place.vote(place);
+  missed_lines_[number].add(process, address, place, *of);
   objects_.add(process, *of, place, miss);
   if ((!miss.is_coherence_miss && !miss.is_upgrade) || miss.site == sim::LineTable::kNoSite) return;
   std::vector<SitePlaces>& places = places_[number];
   if (miss.site < places.size()) places[miss.site].data.vote(place);
-}
-
-SharingSink::LinePlace SharingSink::place_of_line(uint64_t line) const {
-  const auto known = missed_lines_.find(line);
-  if (known == missed_lines_.end()) return {0, line * model_.line_bytes(), {}};
-  return {known->second.process, known->second.address, known->second.place.place};
 }
 
 // Cycles beyond a hit in level 1 until the cache that all threads of the line have in common answers, or memory.

@@ -11,6 +11,7 @@
 
 #include "analysis/sharing/shared_line.h"
 #include "cli/missed_objects.h"
+#include "cli/missed_places.h"
 #include "cli/model_sink.h"
 #include "cli/program_watcher.h"
 #include "cli/run_result.h"
@@ -65,13 +66,11 @@ class SharingSink final : private sim::SiteObserver {
   const analysis::AddressSpace* space_of(uint32_t process) const {
     return process < watchers_.size() && watchers_[process] != nullptr ? &watchers_[process]->space() : nullptr;
   }
-  // Of a line, by its number in the model: where it was, and what the bytes belonged to that most of its misses were on.
-  struct LinePlace {
-    uint32_t process = 0;
-    uint64_t address = 0;  // of the line, as that process has it
-    analysis::Place place;
-  };
-  LinePlace place_of_line(uint64_t line) const;
+  // Of a line, by its number in the model. Null: it was never missed.
+  const MissedPlaces* missed_places(uint64_t line) const {
+    const auto known = missed_lines_.find(line);
+    return known == missed_lines_.end() ? nullptr : &known->second;
+  }
   const MissedObjects& objects() const { return objects_; }
 
  private:
@@ -87,11 +86,6 @@ class SharingSink final : private sim::SiteObserver {
     analysis::Place code;
     Majority data;
   };
-  struct MissedLine {
-    uint32_t process = 0;
-    uint64_t address = 0;
-    Majority place;
-  };
   ProgramWatcher& watcher(uint32_t thread) { return *watchers_[processes_[thread]]; }
   const analysis::AddressSpace& space(uint32_t thread) const { return watchers_[processes_[thread]]->space(); }
   void new_site(const sim::LineRecord& line, uint32_t site) override;
@@ -105,7 +99,7 @@ class SharingSink final : private sim::SiteObserver {
   std::vector<std::unique_ptr<ProgramWatcher>> watchers_;         // by process
   std::vector<uint32_t> processes_;                               // by thread
   std::unordered_map<uint64_t, std::vector<SitePlaces>> places_;  // by line, then by site
-  std::unordered_map<uint64_t, MissedLine> missed_lines_;         // by line
+  std::unordered_map<uint64_t, MissedPlaces> missed_lines_;        // by line
   MissedObjects objects_;
 };
 

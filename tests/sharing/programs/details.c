@@ -4,7 +4,7 @@
 
 #include "start_together.h"
 
-__attribute__((section("neighbours"), aligned(64))) long quiet[2] = {1, 1};
+__attribute__((section("neighbours"), aligned(64))) volatile long quiet[2] = {1, 1};
 __attribute__((section("neighbours"))) volatile long contended[6];
 static volatile long* block;
 static void (*add_often)(volatile long* counter, long rounds);
@@ -26,6 +26,7 @@ int main(int count, char** words) {
   add_often = (void (*)(volatile long*, long))dlsym(library, "add_often");
   block = calloc(THREADS, sizeof(long));
   run_threads(fight);
+  ++quiet[1]; /* the last miss of that line, and no more */
   dlclose(library);
   return quiet[0] == 1 ? 0 : 1;
 }
