@@ -6,6 +6,7 @@
 #include "base/user_error.h"
 #include "cli/command_line.h"
 #include "cli/csv_report.h"
+#include "cli/html_report.h"
 #include "cli/json_report.h"
 
 namespace simrun::cli {
@@ -16,25 +17,27 @@ constexpr char kHdf5Report[] = "simrun_hdf5_report";
 
 }  // namespace
 
-void add_result_file_options(CLI::App& app, std::string& json, std::string& hdf5, std::string& csv) {
-  app.add_option("-j,--json", json, "Write the results as JSON (docs/results.md); -: to standard output")->type_name("FILE");
-  app.add_option("--hdf5", hdf5, "Write the results as HDF5 (docs/results-hdf5.md)")->type_name("FILE");
-  app.add_option("--csv", csv, "Write the results as CSV, a row for each number")->type_name("FILE");
+void add_result_file_options(CLI::App& app, ResultFileNames& names) {
+  app.add_option("-j,--json", names.json, "Write the results as JSON (docs/results.md); -: to standard output")->type_name("FILE");
+  app.add_option("--hdf5", names.hdf5, "Write the results as HDF5 (docs/results-hdf5.md)")->type_name("FILE");
+  app.add_option("--csv", names.csv, "Write the results as CSV, a row for each number")->type_name("FILE");
+  app.add_option("--html", names.html, "Write the results as a page to look at, with nothing outside the file")->type_name("FILE");
 }
 
-ResultFiles::ResultFiles(const ResultFileNames& names) {
-  refuse_same_file({{"FILE", names.input}, {"--config", names.machine}, {"--json", names.json}, {"--hdf5", names.hdf5}, {"--csv", names.csv},
-                    {"--memory-trace", names.memory_trace}});
+ResultFiles::ResultFiles(const ResultFileNames& names, std::vector<NamedFile> others) {
+  others.insert(others.end(), {{"--json", names.json}, {"--hdf5", names.hdf5}, {"--csv", names.csv}, {"--html", names.html}});
+  refuse_same_file(others);
   if (!names.json.empty()) json_.emplace(names.json);
   if (!names.hdf5.empty()) {
     find_hdf5_function(kHdf5Report);
     hdf5_.emplace(names.hdf5);
   }
   if (!names.csv.empty()) csv_.emplace(names.csv);
+  if (!names.html.empty()) html_.emplace(names.html);
 }
 
 void ResultFiles::commit(const RunResult& result) {
-  if (!json_ && !hdf5_ && !csv_) return;
+  if (!json_ && !hdf5_ && !csv_ && !html_) return;
   const nlohmann::ordered_json report = json_report(result);
   // What cannot be written in one form may be in another.
   std::exception_ptr first;
@@ -48,6 +51,7 @@ void ResultFiles::commit(const RunResult& result) {
   if (json_) attempt([&] { json_->commit(report.dump(2) + "\n"); });
   if (hdf5_) attempt([&] { hdf5_->commit(hdf5_function<std::string(const nlohmann::ordered_json&)>(kHdf5Report)(report)); });
   if (csv_) attempt([&] { csv_->commit(csv_report(report)); });
+  if (html_) attempt([&] { html_->commit(html_report(report)); });
   if (first) std::rethrow_exception(first);
 }
 

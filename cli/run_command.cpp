@@ -54,7 +54,7 @@ void report(const RunOptions& options, const RunResult& result) {
 }  // namespace
 
 int run_and_report(const RunOptions& options) {
-  ResultFiles files({options.json_file, options.hdf5_file, options.csv_file, "", options.config, options.memory_trace.file});
+  ResultFiles files(options.results, {{"--config", options.config}, {"--memory-trace", options.memory_trace.file}});
   RunResult result = run(options);
   result.mode = options.mode;
   result.show_engine = options.engine_statistics;

@@ -111,8 +111,8 @@ void check_model_options(const CommandLine& line, const RunOptions& o) {
   if (line.has("--top") && !o.details) line.usage_error("--top goes with --details");
   if (!o.sweeps.empty() && (!o.miss_curve.empty() || o.interval != 0))
     line.usage_error("--sweep does not go with --miss-curve or --interval");
-  if (o.interval != 0 && o.json_file.empty() && o.hdf5_file.empty() && o.csv_file.empty())
-    line.usage_error("--interval is not in the report: it goes with --json, --hdf5 or --csv");
+  if (o.interval != 0 && !o.results.any())
+    line.usage_error("--interval is not in the report: it goes with --json, --hdf5, --csv or --html");
   check_memory_trace_options(line, o.memory_trace, o.sweeps.empty() && o.miss_curve.empty() && o.sim_threads <= 1 && !o.details);
   if (!o.miss_curve.empty() && o.sim_threads > 1) line.usage_error("--miss-curve is made by one thread");
 }
@@ -121,7 +121,7 @@ void check_model_options(const CommandLine& line, const RunOptions& o) {
 
 void add_run_options(CLI::App& run, RunOptions& o, RunTexts& texts) {
   add_machine_option(run, o.config, "Machine to simulate: a YAML file, or the name of one that comes with simrun");
-  add_result_file_options(run, o.json_file, o.hdf5_file, o.csv_file);
+  add_result_file_options(run, o.results);
   add_choice(run, "--mode", o.mode,
              "null: translate only; count: count instructions; trace: instructions and references; sim: simulate "
              "the caches",

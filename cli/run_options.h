@@ -7,6 +7,7 @@
 #include "cli/memory_trace_options.h"
 #include "cli/program_options.h"
 #include "cli/region_options.h"
+#include "cli/result_file_names.h"
 
 namespace CLI {
 class App;
@@ -27,7 +28,7 @@ struct RunOptions {
   ProgramOptions program;
   RunMode mode = RunMode::kSim;
   std::string config;     // path or bare name; needed by kSim
-  std::string json_file, hdf5_file, csv_file;  // empty: none
+  ResultFileNames results;
   std::vector<std::string> sweeps;             // KEY=VALUE,VALUE,...
   std::string miss_curve;                      // a level; empty: none
   RegionOptions region;

@@ -42,7 +42,8 @@ namespace simrun::cli {
 namespace {
 
 struct SimOptions {
-  std::string trace, config, json_file, hdf5_file, csv_file, from, to, state, warm_up, miss_curve;
+  std::string trace, config, from, to, state, warm_up, miss_curve;
+  ResultFileNames results;
   std::vector<std::string> sweeps;
   uint32_t sim_threads = 0;  // 0: not given
   uint64_t interval = 0;
@@ -85,8 +86,8 @@ void check_model_options(const CommandLine& line, const SimOptions& o) {
     line.usage_error("--miss-curve is of one machine, made by one thread");
   if (o.interval != 0 && !(o.sweeps.empty() && o.miss_curve.empty()))
     line.usage_error("--interval goes without --sweep and --miss-curve");
-  if (o.interval != 0 && o.json_file.empty() && o.hdf5_file.empty() && o.csv_file.empty())
-    line.usage_error("--interval is not in the report: it goes with --json, --hdf5 or --csv");
+  if (o.interval != 0 && !o.results.any())
+    line.usage_error("--interval is not in the report: it goes with --json, --hdf5, --csv or --html");
   if (line.has("--top") && !o.details) line.usage_error("--top goes with --details");
 }
 
@@ -97,7 +98,7 @@ SimOptions parse_sim(const Words& words) {
                    "run that recorded it. Ctrl-C ends it with the results so far.");
   line.app().add_option("FILE", o.trace, "A trace of simrun record")->required()->type_name("FILE");
   add_machine_option(line.app(), o.config, "Machine to simulate")->required();
-  add_result_file_options(line.app(), o.json_file, o.hdf5_file, o.csv_file);
+  add_result_file_options(line.app(), o.results);
   add_model_options(line.app(), o);
   line.app()
       .add_option("--from", o.from, "Start at this instruction of the trace, or with the first superblock that begins behind it")
@@ -442,7 +443,7 @@ RunResult simulate(const SimOptions& o) {
 
 int sim_command(const Words& words) {
   const SimOptions options = parse_sim(words);
-  ResultFiles files({options.json_file, options.hdf5_file, options.csv_file, options.trace, options.config, options.memory_trace.file});
+  ResultFiles files(options.results, {{"FILE", options.trace}, {"--config", options.config}, {"--memory-trace", options.memory_trace.file}});
   const Interruption interruption;
   const RunResult result = simulate(options);
   const auto print = [&] {

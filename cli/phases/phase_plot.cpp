@@ -2,43 +2,24 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
+#include "cli/svg_parts.h"
 
 namespace simrun::cli {
 
 namespace {
 
-constexpr double kWidth = 1000, kHeight = 110, kStrip = 28;
+constexpr double kStrip = 28;
 
-std::string escape(const std::string& text) {
-  std::string safe;
-  for (const char c : text) safe += c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '&' ? "&amp;" : std::string(1, c);
-  return safe;
-}
-
-// Hues a golden angle apart: neighbours in number are far apart in colour. As red, green and blue, because not every
-// reader of SVG knows hsl().
-std::string colour(uint32_t cluster) {
-  const double hue = std::fmod(cluster * 137.508, 360.0) / 30, light = cluster % 2 ? 0.45 : 0.62;
-  const double amplitude = 0.65 * std::min(light, 1 - light);
-  const auto part = [&](double n) {
-    const double k = std::fmod(n + hue, 12.0);
-    return static_cast<int>(std::lround(255 * (light - amplitude * std::clamp(std::min(k - 3, 9 - k), -1.0, 1.0))));
-  };
-  return fmt::format("#{:02x}{:02x}{:02x}", part(0), part(8), part(4));
-}
-
-// The elements, without the <svg> around them: kWidth x kStrip + 12.
+// The elements, without the <svg> around them: kPlotWidth x kStrip + 12.
 std::string strip(std::span<const uint32_t> labels, const simpoint::RegionPlan& plan) {
-  const double step = kWidth / static_cast<double>(labels.size());
+  const double step = kPlotWidth / static_cast<double>(labels.size());
   std::string svg;
   for (size_t i = 0; i < labels.size();) {
     size_t end = i;
     while (end < labels.size() && labels[end] == labels[i]) ++end;
     svg += fmt::format(
         "<rect x='{:.3f}' width='{:.3f}' height='{}' fill='{}'><title>phase {}, intervals {} to {}</title></rect>",
-        step * static_cast<double>(i), step * static_cast<double>(end - i), kStrip, colour(labels[i]), labels[i], i,
+        step * static_cast<double>(i), step * static_cast<double>(end - i), kStrip, colour_of(labels[i]), labels[i], i,
         end - 1);
     i = end;
   }
@@ -50,25 +31,8 @@ std::string strip(std::span<const uint32_t> labels, const simpoint::RegionPlan& 
   return svg + "\n";
 }
 
-double most_of(const PlotLine& line) {
-  double most = 1e-9;
-  for (const double value : line.by_interval) most = std::max(most, value);
-  return most;
-}
-
-// Likewise: kWidth x kHeight.
-std::string curve(const PlotLine& line) {
-  const double most = most_of(line);
-  std::string points;
-  const double step = kWidth / static_cast<double>(std::max<size_t>(line.by_interval.size(), 1));
-  for (size_t i = 0; i < line.by_interval.size(); ++i)
-    points += fmt::format("{:.2f},{:.2f} ", step * (static_cast<double>(i) + 0.5),
-                          kHeight - kHeight * line.by_interval[i] / most);
-  return fmt::format("<polyline points='{}' fill='none' stroke='#234' stroke-width='1'/>\n", points);
-}
-
 std::string label(double y, const std::string& text) {
-  return fmt::format("<text x='0' y='{}'>{}</text>\n", y, escape(text));
+  return fmt::format("<text x='0' y='{}'>{}</text>\n", y, escaped(text));
 }
 
 }  // namespace
@@ -81,12 +45,12 @@ std::string phase_plot(const std::string& title, std::span<const uint32_t> label
       "margin:2em auto}}svg{{width:100%;display:block}}h3{{margin:.8em 0 "
       ".2em}}small{{color:#777}}</style></head><body>\n"
       "<h1>{0}</h1><h3>phases <small>by interval; triangles are the regions</small></h3>\n",
-      escape(title));
-  html += fmt::format("<svg viewBox='0 0 {} {}'>{}</svg>\n", kWidth, kStrip + 12, strip(labels, plan));
+      escaped(title));
+  html += fmt::format("<svg viewBox='0 0 {} {}'>{}</svg>\n", kPlotWidth, kStrip + 12, strip(labels, plan));
   for (const PlotLine& line : lines)
     html += fmt::format("<h3>{} <small>up to {:.4g}</small></h3><svg viewBox='0 -2 {} {}'>{}</svg>\n",
-                        escape(line.name), most_of(line), kWidth, kHeight + 4, curve(line));
-  return html + "<pre>" + escape(table) + "</pre></body></html>\n";
+                        escaped(line.name), most_of(line.by_interval), kPlotWidth, kPlotHeight + 4, curve(line.by_interval));
+  return html + "<pre>" + escaped(table) + "</pre></body></html>\n";
 }
 
 std::string phase_picture(const std::string& title, std::span<const uint32_t> labels, const simpoint::RegionPlan& plan,
@@ -103,14 +67,14 @@ std::string phase_picture(const std::string& title, std::span<const uint32_t> la
   place(kStrip + 12, strip(labels, plan));
   for (const PlotLine& line : lines) {
     y += kText;
-    body += label(y - 4, fmt::format("{}, up to {:.4g}", line.name, most_of(line)));
-    place(kHeight, curve(line));
+    body += label(y - 4, fmt::format("{}, up to {:.4g}", line.name, most_of(line.by_interval)));
+    place(kPlotHeight, curve(line.by_interval));
   }
   return fmt::format(
       "<svg xmlns='http://www.w3.org/2000/svg' width='{0}' height='{1}' viewBox='{2} {2} {0} {1}' "
       "font-family='sans-serif' font-size='14'>\n<rect x='{2}' y='{2}' width='100%' height='100%' fill='white'/>\n"
       "{3}</svg>\n",
-      kWidth + 2 * kEdge, y + 2 * kEdge, -kEdge, body);
+      kPlotWidth + 2 * kEdge, y + 2 * kEdge, -kEdge, body);
 }
 
 }  // namespace simrun::cli

@@ -42,7 +42,7 @@ TEST(CommandLine, ProgramBehindTheBars) {
   EXPECT_EQ(o.config, "m.yaml");
   EXPECT_EQ(o.program.command, (Words{"ls", "-l", "--", "--json", "x"}));
   EXPECT_EQ(o.mode, RunMode::kSim);
-  EXPECT_TRUE(o.json_file.empty());
+  EXPECT_TRUE(o.results.json.empty());
 }
 
 TEST(CommandLine, ProgramWithoutBars) {
@@ -89,7 +89,7 @@ TEST(CommandLine, EveryEngineOption) {
   EXPECT_EQ(o.program.max_superblock_instructions, 9u);
   EXPECT_FALSE(o.program.link_superblocks || o.program.elide_words || o.program.unroll_loops);
   EXPECT_EQ(o.program.force_safe_points, 5u);
-  EXPECT_EQ(o.json_file, "r.json");
+  EXPECT_EQ(o.results.json, "r.json");
 }
 
 TEST(CommandLine, VerifyMeansSuperblocksOfOne) {
