@@ -116,7 +116,7 @@ TEST(CommandLine, UsageErrorsSayWhatIsWrong) {
 TEST(CommandLine, OptionsThatWouldDoNothing) {
   for (const char* file : {"--json", "--hdf5", "--csv"})
     EXPECT_EQ(run_of({"-c", "m", "--interval", "10k", file, "f", "--", "true"}).interval, 10'000u) << file;
-  EXPECT_NE(error_of({"-c", "m", "--interval", "10k", "--", "true"}).find("--json, --hdf5 or --csv"), std::string::npos);
+  EXPECT_NE(error_of({"-c", "m", "--interval", "10k", "--", "true"}).find("--json, --hdf5, --csv or --html"), std::string::npos);
   EXPECT_NE(error_of({"-c", "m", "--top", "20", "--", "true"}).find("--details"), std::string::npos);
   EXPECT_EQ(run_of({"-c", "m", "--top", "7", "--details", "--", "true"}).top, 7u);
   for (const char* mode : {"trace", "count", "null"}) {
@@ -124,7 +124,7 @@ TEST(CommandLine, OptionsThatWouldDoNothing) {
     EXPECT_NE(error_of({"--mode", mode, "--time-slice", "5", "--", "true"}).find("--mode sim"), std::string::npos) << mode;
   }
   const auto sim_error_of = [](const Words& words) { return usage_error_of([&] { sim_command(words); }); };
-  EXPECT_NE(sim_error_of({"t", "-c", "m", "--interval", "10k", "-q"}).find("--json, --hdf5 or --csv"), std::string::npos);
+  EXPECT_NE(sim_error_of({"t", "-c", "m", "--interval", "10k", "-q"}).find("--json, --hdf5, --csv or --html"), std::string::npos);
   EXPECT_NE(sim_error_of({"t", "-c", "m", "--top", "7"}).find("--details"), std::string::npos);
 }
 
