@@ -4,8 +4,13 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <array>
+#include <csignal>
+#include <cstdio>
 #include <filesystem>
 #include <map>
+#include <optional>
+#include <utility>
 
 #include "base/user_error.h"
 #include "cli/batch/batch_table.h"
@@ -28,7 +33,7 @@ struct BatchOptions {
   std::string suite, folder;
   std::vector<std::string> machines, only, options;
   size_t task = 0;  // of tasks()
-  uint64_t job = 0;
+  std::string job;
   bool list = false, table = false, slurm = false;
   RunJobsOptions run;
 };
@@ -62,16 +67,28 @@ BatchOptions parse_batch(const Words& words) {
   app.add_option("--only", o.only, "Only programs (or PROGRAM/MACHINE) whose names match, as 'gcc.*'; again for others")
       ->allow_extra_args(false)
       ->type_name("PATTERN");
-  app.add_option("--job", o.job, "Only the one with this number, as --list shows it")->transform(whole_number(1, 1u << 30))->type_name("N");
+  app.add_option("--job", o.job, "Only this one: its number, or PROGRAM/MACHINE, as --list shows them")->type_name("JOB");
   app.add_flag("--list", o.list, "Run nothing: list the jobs, and what became of them");
   app.add_flag("--table", o.table, "Run nothing: the table of what is done");
   app.add_flag("--slurm", o.slurm, "Run nothing: print a script for sbatch that runs what is not done, as an array");
   app.add_flag("--restart", o.run.restart, "Run what is done, too; its results stay until there are new ones");
   app.add_flag("-q,--quiet", o.run.quiet, "No progress and no table; what fails is said");
+  app.footer(
+      "A suite is a file such as (docs/batch.md has all keys):\n"
+      "  machines: [l3_1core]\n"
+      "  programs:\n"
+      "  - {name: gzip, command: [gzip, -9, -c, input.tar], files: [data/input.tar]}\n"
+      "Examples:\n"
+      "  simrun batch small -o study -c l3_1core -c l3_8core\n"
+      "  simrun batch suite.yaml -o study -- --sweep L2.size=256KiB,512KiB\n"
+      "  simrun batch suite.yaml -o study --task pinpoints -- --validate\n"
+      "  simrun batch suite.yaml -o study --slurm > study.sbatch\n"
+      "Exit status: 0 all done, 1 something failed, 2 the suite or the call makes no sense.");
   const auto bar = std::find(words.begin(), words.end(), "--");
   line.parse({words.begin(), bar});
   if (bar != words.end()) o.options.assign(bar + 1, words.end());
   if (o.list + o.table + o.slurm > 1) line.usage_error("--list, --table and --slurm: one of them");
+  if (o.table && tasks()[o.task].figures == nullptr) line.usage_error(fmt::format("--table: {} has no figures to put side by side", tasks()[o.task].name));
   return o;
 }
 
@@ -82,12 +99,12 @@ std::vector<const Job*> wanted_jobs(const Plan& plan, const BatchOptions& o) {
   for (const std::string& pattern : o.only)
     if (std::none_of(plan.jobs.begin(), plan.jobs.end(), [&](const Job& job) { return matches(job, pattern); }))
       throw UserError(fmt::format("--only {}: no program of the suite is called so (simrun batch --list names them)", pattern), 2);
-  if (o.job > plan.jobs.size()) throw UserError(fmt::format("--job {}: there are {}", o.job, plan.jobs.size()), 2);
   std::vector<const Job*> jobs;
   for (const Job& job : plan.jobs) {
     const bool is_named = o.only.empty() || std::any_of(o.only.begin(), o.only.end(), [&](const auto& pattern) { return matches(job, pattern); });
-    if (is_named && (o.job == 0 || o.job == job.number)) jobs.push_back(&job);
+    if (is_named && (o.job.empty() || o.job == job.label() || o.job == std::to_string(job.number))) jobs.push_back(&job);
   }
+  if (jobs.empty()) throw UserError(fmt::format("--job {}: there is none (simrun batch --list shows them)", o.job), 2);
   return jobs;
 }
 
@@ -95,6 +112,8 @@ const char* state_word(JobState::Is is) {
   switch (is) {
     case JobState::Is::kDone:
       return "done";
+    case JobState::Is::kRunning:
+      return "running";
     case JobState::Is::kChanged:
       return "changed";
     case JobState::Is::kFailed:
@@ -109,29 +128,33 @@ int list(const Plan& plan, const std::vector<const Job*>& jobs) {
   size_t width = 0;
   for (const Job* job : jobs) width = std::max(width, job->label().size());
   for (const Job* job : jobs) {
-    const JobState state = JobFolder(plan, *job).state();
+    const JobState state = JobFolder(plan, *job).state(true);
     fmt::print("{:>5}  {:<{}}  {}{}{}\n", job->number, job->label(), width, state_word(state.is), state.why.empty() ? "" : ": ", state.why);
   }
   return 0;
 }
 
 int print_slurm_script(const Plan& plan, const std::vector<const Job*>& jobs, const BatchOptions& o) {
-  std::vector<size_t> numbers;
-  for (const Job* job : jobs)
-    if (o.run.restart || JobFolder(plan, *job).state().is != JobState::Is::kDone) numbers.push_back(job->number);
-  if (numbers.empty()) throw UserError("nothing is to be done: all jobs are done (--restart: again)");
+  std::vector<const Job*> missing;
+  std::vector<std::string> machines;
+  for (const Job* job : jobs) {
+    const JobState::Is state = JobFolder(plan, *job).state(true).is;
+    if (state != JobState::Is::kRunning && (o.run.restart || state != JobState::Is::kDone)) missing.push_back(job);
+  }
+  if (missing.empty()) throw UserError("nothing is to be done: all jobs are done, or run (--restart: again)");
   // Slurm does not run what cannot write its log.
   std::error_code error;
   fs::create_directories(plan.folder, error);
   if (error) throw UserError(fmt::format("{}: {}", plan.folder, error.message()));
-  std::vector<std::string> call = {fs::read_symlink("/proc/self/exe").string(), "batch", fs::absolute(plan.suite.file).lexically_normal().string(),
-                                   "--output", plan.folder, "--task", plan.task->name};
-  for (const std::string& machine : o.machines) {
-    const bool is_path = machine.find('/') != std::string::npos;
-    call.insert(call.end(), {"--config", is_path ? fs::absolute(machine).lexically_normal().string() : machine});
-  }
+  std::vector<std::string> call = {fs::read_symlink("/proc/self/exe").string(), "batch", fs::absolute(plan.suite.file).string(), "--output", plan.folder,
+                                   "--task", plan.task->name};
+  for (const Job& job : plan.jobs)
+    if (!job.machine.empty() && std::find(machines.begin(), machines.end(), job.machine_file) == machines.end()) {
+      machines.push_back(job.machine_file);
+      call.insert(call.end(), {"--config", job.machine_file});
+    }
   if (o.run.restart) call.emplace_back("--restart");
-  fmt::print("{}", slurm_script(plan, numbers, call));
+  fmt::print("{}", slurm_script(plan, missing, call));
   return 0;
 }
 
@@ -145,30 +168,56 @@ void say_what_changed(const Plan& plan, const std::vector<const Job*>& jobs) {
                 of.size() == 1 ? " was" : fmt::format(" and {} more were", of.size() - 1), what);
 }
 
-// What is done, side by side: the table of `jobs`, and all in a file.
+// What is done, side by side: the table of `jobs`, and all in a file. Throws UserError when that cannot be written.
 void report(const Plan& plan, const std::vector<const Job*>& jobs, bool quiet) {
+  if (plan.task->figures == nullptr) return;
   std::vector<const Job*> all;
   for (const Job& job : plan.jobs) all.push_back(&job);
-  const std::vector<BatchRow> rows = read_rows(plan, all);
-  if (rows.empty()) return;
-  OutputFile(fmt::format("{}/{}.csv", plan.folder, plan.task->name)).commit(batch_csv(rows));
-  if (!quiet) fmt::print("{}", batch_table(jobs.size() == all.size() ? rows : read_rows(plan, jobs)));
+  const BatchRows found = read_rows(plan, all);
+  for (const std::string& what : found.damaged) print_error("simrun: {}\n", what);
+  if (!quiet) fmt::print("{}", batch_table(jobs.size() == all.size() ? found.rows : read_rows(plan, jobs).rows));
+  OutputFile(fmt::format("{}/{}.csv", plan.folder, plan.task->name)).commit(batch_csv(found.rows));
 }
 
+// A result file that is full, or a reader of what is said that has gone, is an error to be told, not the end of all jobs.
+class IgnoredSignals {
+ public:
+  IgnoredSignals() {
+    for (size_t i = 0; i < kSignals.size(); ++i) before_[i] = std::signal(kSignals[i], SIG_IGN);
+  }
+  ~IgnoredSignals() {
+    for (size_t i = 0; i < kSignals.size(); ++i) std::signal(kSignals[i], before_[i]);
+  }
+  IgnoredSignals(const IgnoredSignals&) = delete;
+  IgnoredSignals& operator=(const IgnoredSignals&) = delete;
+
+ private:
+  static constexpr std::array kSignals = {SIGPIPE, SIGXFSZ};
+  std::array<void (*)(int), kSignals.size()> before_{};
+};
+
 int run(const Plan& plan, const std::vector<const Job*>& jobs, const BatchOptions& o) {
+  std::optional<IgnoredSignals> ignored(std::in_place);
   if (!o.run.restart) say_what_changed(plan, jobs);
   const JobsOutcome outcome = run_jobs(plan, jobs, o.run);
-  if (o.job == 0) report(plan, jobs, o.run.quiet);
   std::string text = fmt::format("{} of {} done", outcome.done, jobs.size());
   if (outcome.failed != 0) text += fmt::format(", {} failed", outcome.failed);
-  if (outcome.elsewhere != 0) text += fmt::format(", {} being run by another call", outcome.elsewhere);
-  if (!o.run.quiet || outcome.failed != 0) print_error("simrun: batch {}: {}; results in {}\n", plan.suite.name, text, plan.folder);
-  if (outcome.signal != 0) {
-    print_error("simrun: interrupted; the same call goes on\n");
-    std::fflush(stdout);
-    end_by_signal(outcome.signal);
-  }
+  if (outcome.signal != 0) text += fmt::format("; interrupted, {}", o.run.restart ? "the same call without --restart goes on" : "the same call goes on");
+  if (!o.run.quiet || outcome.failed != 0 || outcome.signal != 0) print_error("simrun: batch {}: {}; results in {}\n", plan.suite.name, text, plan.folder);
+  std::fflush(stderr);
+  ignored.reset();
+  if (outcome.signal != 0) end_by_signal(outcome.signal);
+  if (o.job.empty()) report(plan, jobs, o.run.quiet);
   return outcome.failed == 0 ? 0 : 1;
+}
+
+// Of what there is.
+int print_table(const Plan& plan, const std::vector<const Job*>& jobs) {
+  size_t done = 0;
+  for (const Job* job : jobs) done += JobFolder(plan, *job).state().is == JobState::Is::kDone;
+  if (done != jobs.size()) print_error("simrun: batch {}: {} of {} done (--list says which)\n", plan.suite.name, done, jobs.size());
+  report(plan, jobs, false);
+  return 0;
 }
 
 }  // namespace
@@ -179,9 +228,7 @@ int batch_command(const Words& words) {
   const std::vector<const Job*> jobs = wanted_jobs(plan, o);
   if (o.list) return list(plan, jobs);
   if (o.slurm) return print_slurm_script(plan, jobs, o);
-  if (!o.table) return run(plan, jobs, o);
-  report(plan, jobs, false);
-  return 0;
+  return o.table ? print_table(plan, jobs) : run(plan, jobs, o);
 }
 
 }  // namespace simrun::cli

@@ -34,7 +34,7 @@ _simrun_words() {
 # Sets command; first: the word behind it; program: that at which the program begins, if the word to be completed is one
 # of the program's.
 _simrun_read() {
-  local i word type
+  local i word type batch=
   command=run first=1 program=
   while [[ ${COMP_WORDS[first]} == -q || ${COMP_WORDS[first]} == --quiet ]]; do first=$((first + 1)); done
   if ((first < COMP_CWORD)) && [[ " $_simrun_commands " == *" ${COMP_WORDS[first]} "* ]]; then
@@ -43,16 +43,18 @@ _simrun_read() {
   fi
   for ((i = first; i < COMP_CWORD; i++)); do
     word=${COMP_WORDS[i]}
+    # Behind a batch's: options of what it runs.
+    if [[ $word == -- && $command == batch ]]; then command=run; batch=1; continue; fi
     if [[ $word == -- ]]; then i=$((i + 1)); break; fi
     if [[ $word == -* || $word == "=" ]]; then
       type=$(_simrun_type "$command/$word")
       [[ -n $type && $type != - && ${COMP_WORDS[i+1]} != "=" ]] && i=$((i + 1))
       [[ ${COMP_WORDS[i+1]} == "=" ]] && i=$((i + 2))
-    elif [[ $(_simrun_type "$command/PROGRAM") == PROGRAM ]]; then
+    elif [[ -z $batch && $(_simrun_type "$command/PROGRAM") == PROGRAM ]]; then
       break
     fi
   done
-  if ((i <= COMP_CWORD)) && [[ ${COMP_WORDS[i-1]} == -- || ( $i -lt $COMP_CWORD && ${COMP_WORDS[i]} != -* ) ]]; then
+  if ((i <= COMP_CWORD)) && [[ -z $batch ]] && [[ ${COMP_WORDS[i-1]} == -- || ( $i -lt $COMP_CWORD && ${COMP_WORDS[i]} != -* ) ]]; then
     program=$i
   fi
 }

@@ -23,22 +23,27 @@ const std::vector<std::string> kOwnKeys = {"name", "command", "trace", "input", 
 const std::vector<std::string> kSuiteKeys = {"name", "description", "machines", "programs"};
 const std::vector<std::string> kOutputWords = {"keep", "discard"};
 constexpr size_t kLongestName = 128;
+constexpr double kLongestLimit = 1e8;  // seconds: three years
 
 std::vector<std::string> with_shared_keys(std::vector<std::string> keys) {
   keys.insert(keys.end(), kSharedKeys.begin(), kSharedKeys.end());
   return keys;
 }
 
-// It becomes the name of a folder.
+}  // namespace
+
 bool is_name(const std::string& name) {
   const auto is_plain = [](char c) {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || std::string_view("._+-").find(c) != std::string_view::npos;
   };
-  return !name.empty() && name.size() <= kLongestName && name[0] != '.' && name[0] != '-' && std::all_of(name.begin(), name.end(), is_plain);
+  return !name.empty() && name.size() <= kLongestName && name[0] != '.' && name[0] != '-' && !name.ends_with(".csv") && std::all_of(name.begin(), name.end(), is_plain);
 }
 
+namespace {
+
+// As it is: `..` behind a symbolic link is where that leads.
 std::string absolute(const StrictMap& map, const std::string& path) {
-  return (fs::absolute(map.file()).parent_path() / path).lexically_normal().string();
+  return (fs::absolute(map.file()).parent_path() / (path.starts_with("./") ? path.substr(2) : path)).string();
 }
 
 std::string existing(const StrictMap& map, const std::string& key, const std::string& path, bool is_folder) {
@@ -46,6 +51,8 @@ std::string existing(const StrictMap& map, const std::string& key, const std::st
   std::error_code error;
   if (path.empty() || !fs::exists(full, error)) map.fail(key, fmt::format("'{}': there is no {}", key, full));
   if (fs::is_directory(full, error) != is_folder) map.fail(key, fmt::format("'{}': {} is {} folder", key, full, is_folder ? "no" : "a"));
+  // To open one waits for whoever is at its other end.
+  if (fs::is_fifo(full, error) || fs::is_socket(full, error)) map.fail(key, fmt::format("'{}': {} is no plain file", key, full));
   return full;
 }
 
@@ -55,7 +62,7 @@ double read_duration(const StrictMap& map) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
   const std::string unit(end, text.data() + text.size());
   const double seconds = unit.empty() || unit == "s" ? 1 : unit == "m" || unit == "min" ? 60 : unit == "h" ? 3600 : 0;
-  if (error != std::errc{} || !(number > 0) || seconds == 0)
+  if (error != std::errc{} || !(number > 0) || seconds == 0 || number * seconds > kLongestLimit)
     map.fail("time_limit", fmt::format("'time_limit' must be a time such as 90s, 10m or 2h, not '{}'", text));
   return number * seconds;
 }
@@ -97,8 +104,11 @@ void read_what_runs(const StrictMap& map, SuiteProgram& program) {
   if (map.has("input")) program.input = existing(map, "input", map.text("input"), false);
   if (map.has("directory") && map.has("files")) map.fail("files", "'files' are for a new folder: not with 'directory'");
   if (map.has("directory")) program.directory = existing(map, "directory", map.text("directory"), true);
-  if (map.has("status")) program.status = static_cast<int>(map.count("status"));
-  if (program.status > 255) map.fail("status", "'status' must be from 0 to 255");
+  if (map.has("status")) {
+    const uint32_t status = map.count("status");
+    if (status > 255) map.fail("status", "'status' must be from 0 to 255");
+    program.status = static_cast<int>(status);
+  }
   if (!map.has("files")) return;
   std::set<std::string> names;
   for (const std::string& file : map.texts("files")) {
@@ -107,6 +117,7 @@ void read_what_runs(const StrictMap& map, SuiteProgram& program) {
     if (file.empty() || !fs::exists(full, error)) map.fail("files", fmt::format("'files': there is no {}", full.string()));
     program.files.push_back(full.has_filename() ? full.string() : full.parent_path().string());
     const std::string name = fs::path(program.files.back()).filename().string();
+    if (name.empty() || name == "." || name == "..") map.fail("files", fmt::format("'files': {} has no name to be found by", full.string()));
     if (!names.insert(name).second) map.fail("files", fmt::format("'files': two are called {}", name));
   }
 }
@@ -115,7 +126,7 @@ SuiteProgram read_program(const std::string& file, const YAML::Node& node, size_
   const StrictMap map(file, node, fmt::format("program {}", index + 1), with_shared_keys(kOwnKeys));
   program.name = map.text("name");
   if (!is_name(program.name))
-    map.fail("name", fmt::format("the name '{}' must be of letters, digits, '.', '_', '+' and '-', at most {}, and not begin with '.' or '-'",
+    map.fail("name", fmt::format("the name '{}' must be of letters, digits, '.', '_', '+' and '-', at most {}, not begin with '.' or '-' and not end in .csv",
                                  program.name, kLongestName));
   read_shared(map, program);
   read_what_runs(map, program);

@@ -29,6 +29,9 @@ struct Suite {
   std::vector<SuiteProgram> programs;   // at least one; names differ
 };
 
+// What may name a folder of results.
+bool is_name(const std::string& name);
+
 // Reads a suite. `path_or_bare_name` as for machines (read_machine.h), the directory that of suites. Throws UserError with exit status 2.
 Suite read_suite(const std::string& path_or_bare_name);
 

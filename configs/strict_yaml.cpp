@@ -116,7 +116,7 @@ std::vector<std::string> StrictMap::texts(const std::string& key) const {
   std::vector<std::string> words;
   for (const auto& word : list) {
     if (!word.IsScalar() || !is_plain_text(word.Scalar()))
-      fail_at(file_, word.Mark(), fmt::format("a word of '{}' of {} must be a text in UTF-8 without control characters", key, what_));
+      fail_at(file_, word.Mark(), fmt::format("a word of '{}' of {} must be a text in UTF-8 without control characters{}", key, what_, word.IsNull() ? "; put it in quotes" : ""));
     words.push_back(word.Scalar());
   }
   return words;
@@ -128,7 +128,9 @@ std::vector<std::pair<std::string, std::string>> StrictMap::named_texts(const st
   std::vector<std::pair<std::string, std::string>> all;
   for (const auto& entry : map) {
     const bool is_text = entry.first.IsScalar() && entry.second.IsScalar() && is_plain_text(entry.first.Scalar()) && is_plain_text(entry.second.Scalar());
-    if (!is_text) fail_at(file_, entry.first.Mark(), fmt::format("'{}' of {} must map names to texts in UTF-8", key, what_));
+    if (!is_text) fail_at(file_, entry.first.Mark(), fmt::format("'{}' of {} must map names to texts in UTF-8 (\"\" is an empty one)", key, what_));
+    const auto same = [&](const auto& other) { return other.first == entry.first.Scalar(); };
+    if (std::any_of(all.begin(), all.end(), same)) fail_at(file_, entry.first.Mark(), fmt::format("'{}' of {} is given twice in '{}'", entry.first.Scalar(), what_, key));
     all.emplace_back(entry.first.Scalar(), entry.second.Scalar());
   }
   return all;

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
+#include <exception>
 #include <fstream>
 
 #include "base/user_error.h"
@@ -15,16 +15,16 @@ namespace simrun::cli {
 
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::ordered_json;  // figures of pinpoints are in the order of its report
 
-json read_json(const std::string& path) {
+Json read_json(const std::string& path) {
   std::ifstream file(path);
-  json document = json::parse(file, nullptr, false);
+  Json document = Json::parse(file, nullptr, false);
   if (!document.is_object()) throw UserError(fmt::format("{}: cannot be read", path));
   return document;
 }
 
-BatchFigure count(const char* column, const json& value, const char* heading = "") {
+BatchFigure count(const char* column, const Json& value, const char* heading = "") {
   return {column, value.dump(), heading, grouped(value.get<uint64_t>()), std::nullopt};
 }
 
@@ -39,20 +39,20 @@ BatchFigure percent(const std::string& column, double part, const std::string& h
 BatchFigure only_in_csv(const std::string& column, std::string value) { return {column, std::move(value), "", "", std::nullopt}; }
 
 // `model`: where the levels are: of the results, or of a machine of a sweep.
-std::vector<BatchFigure> figures_of_run(const json& results, const json& model) {
-  const json& totals = results.at("totals");
+std::vector<BatchFigure> figures_of_run(const Json& results, const Json& model) {
+  const Json& totals = results.at("totals");
   std::vector<BatchFigure> figures = {count("instructions", totals.at("instructions"), "instructions"), count("loads", totals.at("loads")),
                                       count("stores", totals.at("stores"))};
-  for (const json& level : model.at("levels")) {
+  for (const Json& level : model.at("levels")) {
     const std::string name = level.at("name");
     for (const char* key : {"accesses", "misses"}) figures.push_back(only_in_csv(name + "_" + key, level.at(key).dump()));
     figures.push_back(rate(name + "_mpki", level.at("mpki"), name));
   }
-  if (const json& memory = model.at("memory"); memory.is_object()) {
+  if (const Json& memory = model.at("memory"); memory.is_object()) {
     figures.push_back(count("memory_reads", memory.at("reads"), "lines read"));
     figures.push_back(count("memory_writes", memory.at("writes")));
     double cycles = 0;
-    for (const json& core : model.at("cores")) cycles += core.at("cycles").get<double>();
+    for (const Json& core : model.at("cores")) cycles += core.at("cycles").get<double>();
     const double instructions = totals.at("instructions");
     figures.push_back(only_in_csv("cycles", fmt::format("{}", cycles)));
     figures.push_back(rate("cpi", instructions == 0 ? 0 : cycles / instructions, "CPI"));
@@ -60,26 +60,29 @@ std::vector<BatchFigure> figures_of_run(const json& results, const json& model) 
   return figures;
 }
 
-// "L1D MPKI" is L1D in a table, L1D_mpki in a CSV; "CPI estimate" CPI and cpi; "memory reads" memory_reads.
-std::string heading_of(const std::string& figure) { return figure.substr(0, figure.find_first_of(' ')) == "memory" ? "reads" : figure.substr(0, figure.find(' ')); }
-
-std::string column_of(const std::string& figure) {
-  if (figure.starts_with("CPI")) return "cpi";
-  std::string column = figure;
+// "L1D MPKI" is L1D in a table, L1D_mpki in a CSV; "CPI estimate" CPI and cpi; "memory reads", lines for 1000 instructions, reads/1000 and
+// memory_reads_per_1000; "loads", for 100, loads/100 and loads_per_100.
+struct FigureName {
+  std::string heading, column;
+};
+FigureName name_of(const std::string& figure, const std::string& unit) {
+  if (figure.starts_with("CPI")) return {"CPI", "cpi"};
+  if (const size_t at = figure.find(" MPKI"); at != std::string::npos) return {figure.substr(0, at), figure.substr(0, at) + "_mpki"};
+  const std::string number = unit.find("1000") != std::string::npos ? "1000" : "100";
+  std::string column = figure + "_per_" + number;
   std::replace(column.begin(), column.end(), ' ', '_');
-  if (const size_t at = column.find("MPKI"); at != std::string::npos) column.replace(at, std::strlen("MPKI"), "mpki");
-  return column;
+  return {figure.substr(figure.rfind(' ') + 1) + "/" + number, column};
 }
 
-std::vector<BatchFigure> figures_of_pinpoints(const json& report) {
+std::vector<BatchFigure> figures_of_pinpoints(const Json& report) {
   std::vector<BatchFigure> figures = {count("instructions", report.at("instructions"), "instructions"), count("intervals", report.at("intervals")),
                                       only_in_csv("regions", fmt::format("{}", report.at("regions").size())),
                                       only_in_csv("measured", report.at("measured").dump()), percent("simulated", report.at("simulated"), "simulated")};
   double worst = -1;
   for (const auto& [name, figure] : report.at("figures").items()) {
-    const std::string column = column_of(name);
-    figures.push_back(rate(column, figure.at("predicted"), heading_of(name)));
-    const json& confidence = figure.at("confidence_95");
+    const auto [heading, column] = name_of(name, figure.at("unit"));
+    figures.push_back(rate(column, figure.at("predicted"), heading));
+    const Json& confidence = figure.at("confidence_95");
     figures.push_back(only_in_csv(column + "_confidence_95", confidence.is_null() ? "" : confidence.dump()));
     if (!figure.contains("error")) continue;
     figures.push_back(only_in_csv(column + "_whole", figure.at("whole").dump()));
@@ -90,21 +93,21 @@ std::vector<BatchFigure> figures_of_pinpoints(const json& report) {
   return figures;
 }
 
-std::string text_of_settings(const json& settings) {
+std::string text_of_settings(const Json& settings) {
   std::string text;
   for (const auto& [key, value] : settings.items()) text += fmt::format(" {}={}", key, value.is_string() ? value.get<std::string>() : value.dump());
   return text;
 }
 
-void add_rows(std::vector<BatchRow>& to, const Job& job, const Plan& plan, const json& record, const json& results) {
+void add_rows(std::vector<BatchRow>& to, const Job& job, const Plan& plan, const Json& record, const Json& results) {
   const auto add = [&](const std::string& settings, std::vector<BatchFigure> figures) {
     figures.insert(figures.begin(), {only_in_csv("exit_status", record.at("exit_status").dump()), only_in_csv("seconds", record.at("seconds").dump())});
     to.push_back({job.program->name, job.machine + settings, std::move(figures)});
   };
   if (!plan.task->result_is_report) return add("", figures_of_pinpoints(results));
-  const json& sweep = results.at("sweep");
+  const Json& sweep = results.at("sweep");
   if (sweep.empty()) return add("", figures_of_run(results, results));
-  for (const json& point : sweep) add(text_of_settings(point.at("settings")), figures_of_run(results, point));
+  for (const Json& point : sweep) add(text_of_settings(point.at("settings")), figures_of_run(results, point));
 }
 
 // Each value once, in order of appearance.
@@ -146,7 +149,7 @@ void put_machine(Buffer& out, const std::string& machine, const std::vector<cons
   }
   put(out, "\n   {:<{}}{}\n", machine.empty() ? "program" : machine, width, titles);
   for (size_t i = 0; i < rows.size(); ++i) put(out, "   {:<{}}{}\n", rows[i]->program, width, lines[i]);
-  if (rows.size() > 1 && mean.find_first_not_of(' ') != std::string::npos) put(out, "   {:<{}}{}\n", "mean", width, mean.substr(0, mean.find_last_not_of(' ') + 1));
+  if (rows.size() > 1 && mean.find_first_not_of(' ') != std::string::npos) put(out, "   {:<{}}{}\n", fmt::format("mean of {}", rows.size()), width, mean.substr(0, mean.find_last_not_of(' ') + 1));
 }
 
 std::string csv_text(const std::string& text) {
@@ -158,19 +161,19 @@ std::string csv_text(const std::string& text) {
 
 }  // namespace
 
-std::vector<BatchRow> read_rows(const Plan& plan, const std::vector<const Job*>& jobs) {
-  std::vector<BatchRow> rows;
+BatchRows read_rows(const Plan& plan, const std::vector<const Job*>& jobs) {
+  BatchRows found;
   for (const Job* job : jobs) {
     const JobFolder folder(plan, *job);
-    if (plan.task->figures == nullptr || folder.state().is != JobState::Is::kDone) continue;
+    if (folder.state().is != JobState::Is::kDone) continue;
     const std::string path = folder.done_path(plan.task->figures);
     try {
-      add_rows(rows, *job, plan, read_json(folder.done_path("job.json")), read_json(path));
-    } catch (const json::exception& error) {
-      throw UserError(fmt::format("{}: these are no results of this simrun: {}", path, error.what()));
+      add_rows(found.rows, *job, plan, read_json(folder.done_path("job.json")), read_json(path));
+    } catch (const std::exception& error) {
+      found.damaged.push_back(fmt::format("{}: these are no results of this simrun ({}); for new ones: --only {} --restart", path, error.what(), job->label()));
     }
   }
-  return rows;
+  return found;
 }
 
 std::string batch_table(const std::vector<BatchRow>& rows) {

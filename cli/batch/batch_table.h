@@ -22,8 +22,12 @@ struct BatchRow {
   std::vector<BatchFigure> figures;
 };
 
-// Of the jobs that are done, in their order; none of a task whose results are no figures. Throws UserError when a result cannot be read.
-std::vector<BatchRow> read_rows(const Plan& plan, const std::vector<const Job*>& jobs);
+struct BatchRows {
+  std::vector<BatchRow> rows;
+  std::vector<std::string> damaged;  // what is said of results that cannot be read
+};
+// Of the jobs that are done, in their order; the task has figures.
+BatchRows read_rows(const Plan& plan, const std::vector<const Job*>& jobs);
 
 // A part for each machine; with the mean of several programs.
 std::string batch_table(const std::vector<BatchRow>& rows);

@@ -10,6 +10,8 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <sstream>
 #include <utility>
 #include <vector>
 
@@ -24,6 +26,7 @@ using nlohmann::json;
 namespace fs = std::filesystem;
 
 constexpr const char* kRecord = "job.json";
+constexpr const char* kMachine = "machine.yaml";
 constexpr const char* kWork = "work";
 constexpr const char* kOld = ".old";
 constexpr const char* kSchema = "simrun-batch-1";
@@ -32,8 +35,11 @@ constexpr const char* kSchema = "simrun-batch-1";
 json read_record(const std::string& folder) {
   std::ifstream file(folder + "/" + kRecord);
   json record = file ? json::parse(file, nullptr, false) : json();
-  return record.is_object() && record.value("schema", "") == kSchema && record.contains("definition") ? record : json();
+  const bool is_ours = record.is_object() && record.contains("schema") && record["schema"] == kSchema && record.contains("definition");
+  return is_ours ? record : json();
 }
+
+std::string text_of(const json& record, const char* key) { return record.contains(key) && record[key].is_string() ? record[key].get<std::string>() : ""; }
 
 // The keys that are another in one than in the other.
 std::vector<std::string> differences(const json& before, const json& now) {
@@ -53,6 +59,47 @@ void or_fail(const std::string& path, Do what) {
   if (error) throw UserError(fmt::format("{}: {}", path, error.message()));
 }
 
+// Programs leave folders that even their owner may not write to.
+void remove_tree(const std::string& path, std::error_code& error) {
+  if (fs::symlink_status(path, error).type() == fs::file_type::not_found) return error.clear();
+  fs::remove_all(path, error);
+  if (!error) return;
+  std::vector<fs::path> folders = {path};
+  while (!folders.empty()) {
+    const fs::path folder = std::move(folders.back());
+    folders.pop_back();
+    fs::permissions(folder, fs::perms::owner_all, fs::perm_options::add, error);
+    for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
+      if (entry->symlink_status(error).type() == fs::file_type::directory) folders.push_back(entry->path());
+  }
+  fs::remove_all(path, error);
+}
+
+// A process of this boot of this host, and when it began: "BOOT PID START"; empty when it is gone.
+std::string process_text(pid_t process) {
+  std::string boot;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+  std::ifstream file(fmt::format("/proc/{}/stat", process));
+  std::string stat((std::istreambuf_iterator<char>(file)), {});
+  if (const size_t name = stat.rfind(')'); name != std::string::npos) stat.erase(0, name + 2);
+  std::istringstream fields(stat);  // from the third of proc(5) on
+  std::string state, start;
+  fields >> state;
+  for (int i = 4; i <= 22; ++i) fields >> start;
+  return stat.empty() || state == "Z" ? "" : fmt::format("{} {} {}", boot, process, start);
+}
+
+// Whether the process that is noted in a lock's file lives.
+bool is_run_by_noted(int descriptor) {
+  char text[256] = {};
+  if (pread(descriptor, text, sizeof text - 1, 0) <= 0) return false;
+  std::istringstream fields(text);
+  std::string boot;
+  pid_t process = 0;
+  fields >> boot >> process;
+  return process > 0 && process_text(process) == text;
+}
+
 }  // namespace
 
 TakenJob::~TakenJob() {
@@ -61,52 +108,68 @@ TakenJob::~TakenJob() {
 
 TakenJob::TakenJob(TakenJob&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
 
-JobFolder::JobFolder(const Plan& plan, const Job& job)
-    : plan_(plan), job_(job), parent_(plan.folder + "/" + job.label()), done_(parent_ + "/" + plan.task->name), failed_(done_ + ".failed"), new_(done_ + ".new") {}
+void TakenJob::set_process(pid_t process) {
+  const std::string text = process_text(process);
+  // Without it the lock is as good as before, as long as this process lives.
+  if (ftruncate(descriptor_, 0) == 0 && pwrite(descriptor_, text.data(), text.size(), 0) < 0) return;
+}
 
-JobState JobFolder::state() const {
+JobFolder::JobFolder(const Plan& plan, const Job& job)
+    : plan_(plan), job_(job), definition_(job.definition), parent_(plan.folder + "/" + job.label()), done_(parent_ + "/" + plan.task->name), failed_(done_ + ".failed"), new_(done_ + ".new") {}
+
+std::string JobFolder::lock_path() const { return fmt::format("{}/.{}.lock", parent_, plan_.task->name); }
+
+JobState JobFolder::state(bool look_for_runs) const {
   using Is = JobState::Is;
-  const json done = read_record(done_);
-  if (!done.is_null()) {
-    const std::vector<std::string> keys = differences(done["definition"], job_.definition);
-    if (keys.empty()) return {Is::kDone, ""};
-    return {Is::kChanged, fmt::format("{}", fmt::join(keys, ", "))};
+  if (look_for_runs) {
+    TakenJob lock(open(lock_path().c_str(), O_RDWR | O_CLOEXEC));
+    if (lock.descriptor_ >= 0 && ((flock(lock.descriptor_, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK) || is_run_by_noted(lock.descriptor_)))
+      return {Is::kRunning, "", ""};
   }
+  std::error_code error;
+  const json done = fs::exists(done_path(plan_.task->result), error) ? read_record(done_) : json();
+  const std::vector<std::string> keys = done.is_null() ? std::vector<std::string>() : differences(done["definition"], definition_);
+  if (!done.is_null() && keys.empty()) return {Is::kDone, "", ""};
   const json failed = read_record(failed_);
-  if (!failed.is_null()) return {Is::kFailed, failed.value("error", "")};
+  if (!failed.is_null() && (done.is_null() || failed["definition"] == definition_)) return {Is::kFailed, text_of(failed, "error"), text_of(failed, "started")};
+  if (!done.is_null()) return {Is::kChanged, fmt::format("{}", fmt::join(keys, ", ")), ""};
   return {};
 }
 
 std::optional<TakenJob> JobFolder::take() const {
   or_fail(parent_, [&](std::error_code& error) { fs::create_directories(parent_, error); });
-  const std::string path = fmt::format("{}/.{}.lock", parent_, plan_.task->name);
-  const int descriptor = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  if (descriptor < 0) throw UserError(fmt::format("{}: {}", path, std::strerror(errno)));
+  const int descriptor = open(lock_path().c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (descriptor < 0) throw UserError(fmt::format("{}: {}", lock_path(), std::strerror(errno)));
   TakenJob taken(descriptor);
-  if (flock(descriptor, LOCK_EX | LOCK_NB) == 0) {
-    bring_back_old();
-    return taken;
+  if (flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EWOULDBLOCK) return std::nullopt;
+    throw UserError(fmt::format("{}: cannot be locked ({}); simrun batch needs a file system with locks", lock_path(), std::strerror(errno)));
   }
-  if (errno == EWOULDBLOCK) return std::nullopt;
-  throw UserError(fmt::format("{}: cannot be locked ({}); simrun batch needs a file system with locks", path, std::strerror(errno)));
+  if (is_run_by_noted(descriptor)) return std::nullopt;
+  bring_back_old();
+  return taken;
 }
 
-void JobFolder::begin() const {
+void JobFolder::begin() {
+  definition_["files"] = files_of(*job_.program);
   const json before = plan_.task->goes_on ? read_record(new_) : json();
-  if (before.is_null() || before["definition"] != job_.definition) or_fail(new_, [&](std::error_code& error) { fs::remove_all(new_, error); });
+  if (before.is_null() || before["definition"] != definition_) or_fail(new_, [&](std::error_code& error) { remove_tree(new_, error); });
   const std::string work = new_path(kWork);
-  or_fail(work, [&](std::error_code& error) { fs::remove_all(work, error); });
+  or_fail(work, [&](std::error_code& error) { remove_tree(work, error); });
   or_fail(work, [&](std::error_code& error) { fs::create_directories(work, error); });
   for (const std::string& file : job_.program->files) {
     const fs::path link = fs::path(work) / fs::path(file).filename();
     or_fail(link.string(), [&](std::error_code& error) { fs::create_symlink(file, link, error); });
   }
+  if (definition_.contains("machine")) OutputFile(new_path(kMachine)).commit(json_text(definition_["machine"]));
   write_record(json::object());
 }
 
+std::string JobFolder::changed_files() const { return fmt::format("{}", fmt::join(differences(definition_["files"], files_of(*job_.program)), ", ")); }
+
 void JobFolder::write_record(const json& end) const {
   json record = {{"schema", kSchema}, {"program", job_.program->name}, {"machine", job_.machine.empty() ? json() : json(job_.machine)},
-                 {"task", plan_.task->name}, {"definition", job_.definition}};
+                 {"task", plan_.task->name}, {"definition", definition_}};
   record.update(end);
   OutputFile(new_path(kRecord)).commit(json_text(record));
 }
@@ -121,10 +184,11 @@ void JobFolder::bring_back_old() const {
 // The folder of the run takes the place of `to`.
 void JobFolder::replace(const std::string& to) const {
   const std::string old = to + kOld;
-  or_fail(old, [&](std::error_code& error) { fs::remove_all(old, error); });
+  or_fail(old, [&](std::error_code& error) { remove_tree(old, error); });
   if (fs::exists(to)) or_fail(to, [&](std::error_code& error) { fs::rename(to, old, error); });
   or_fail(to, [&](std::error_code& error) { fs::rename(new_, to, error); });
-  or_fail(old, [&](std::error_code& error) { fs::remove_all(old, error); });
+  std::error_code ignored;  // else the next time
+  remove_tree(old, ignored);
 }
 
 void JobFolder::succeeded(const json& end) const {
@@ -132,7 +196,7 @@ void JobFolder::succeeded(const json& end) const {
   std::error_code ignored;
   if (fs::is_empty(new_path(kWork), ignored)) fs::remove(new_path(kWork), ignored);
   replace(done_);
-  fs::remove_all(failed_, ignored);
+  remove_tree(failed_, ignored);
 }
 
 void JobFolder::failed(const json& end) const {
@@ -142,7 +206,7 @@ void JobFolder::failed(const json& end) const {
 
 void JobFolder::interrupted() const {
   std::error_code ignored;
-  if (!plan_.task->goes_on) fs::remove_all(new_, ignored);
+  if (!plan_.task->goes_on) remove_tree(new_, ignored);
 }
 
 }  // namespace simrun::cli

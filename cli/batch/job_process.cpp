@@ -11,8 +11,10 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 
 #include "base/user_error.h"
+#include "instr/host/inherited_state.h"
 
 namespace simrun::cli {
 
@@ -20,9 +22,6 @@ namespace {
 
 constexpr std::chrono::seconds kTimeToEnd{10};
 constexpr int kCouldNotStart = 126;
-// Of who calls simrun, for every program.
-constexpr const char* kInherited[] = {"PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "LD_LIBRARY_PATH"};
-
 void open_as(const std::string& path, int flags, int descriptor) {
   const int opened = open(path.c_str(), flags | O_CLOEXEC, 0666);
   if (opened < 0 || dup2(opened, descriptor) < 0) {
@@ -31,49 +30,55 @@ void open_as(const std::string& path, int flags, int descriptor) {
   }
 }
 
-// In the child.
-[[noreturn]] void become(const std::vector<std::string>& words, const configs::SuiteProgram& program, const JobFiles& files, pid_t parent) {
-  open_as(files.errors, O_WRONLY | O_CREAT | O_TRUNC, STDERR_FILENO);
-  open_as(program.keeps_output ? files.output : "/dev/null", O_WRONLY | O_CREAT | O_TRUNC, STDOUT_FILENO);
-  open_as(program.input.empty() ? "/dev/null" : program.input, O_RDONLY, STDIN_FILENO);
+// Processes of the session `leader`, in whatever group.
+std::vector<pid_t> members_of(pid_t leader) {
+  std::vector<pid_t> members;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry("/proc", error), end; !error && entry != end; entry.increment(error))
+    if (const pid_t process = std::atoi(entry->path().filename().c_str()); process > 1 && getsid(process) == leader) members.push_back(process);
+  return members;
+}
+
+using Variables = std::vector<std::pair<std::string, std::string>>;
+
+// In the child. `environment`: as execve takes it.
+[[noreturn]] void become(char** argv, char** environment, const configs::SuiteProgram& program, const JobFiles& files, pid_t parent) {
   setsid();
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (getppid() != parent) _exit(kCouldNotStart);
+  open_as(files.errors, O_WRONLY | O_CREAT | O_TRUNC, STDERR_FILENO);
+  open_as(program.keeps_output ? files.output : "/dev/null", O_WRONLY | O_CREAT | O_TRUNC, STDOUT_FILENO);
+  open_as(program.input.empty() ? "/dev/null" : program.input, O_RDONLY | O_NOCTTY, STDIN_FILENO);
   const std::string& directory = program.directory.empty() ? files.work : program.directory;
   if (chdir(directory.c_str()) != 0) {
     dprintf(STDERR_FILENO, "simrun: %s: %s\n", directory.c_str(), std::strerror(errno));
     _exit(kCouldNotStart);
   }
-  const auto environment = job_environment(program);
-  clearenv();
-  for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
-  std::vector<char*> argv = {const_cast<char*>("simrun")};
-  for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
-  argv.push_back(nullptr);
-  execv("/proc/self/exe", argv.data());
+  host::restore_inherited_state();
+  execve("/proc/self/exe", argv, environment);
   dprintf(STDERR_FILENO, "simrun: cannot start itself: %s\n", std::strerror(errno));
   _exit(kCouldNotStart);
 }
 
-}  // namespace
-
-std::vector<std::pair<std::string, std::string>> job_environment(const configs::SuiteProgram& program) {
-  std::vector<std::pair<std::string, std::string>> all;
-  const auto inherit = [&](const std::string& name) {
-    if (const char* value = std::getenv(name.c_str())) all.emplace_back(name, value);
-  };
-  for (const char* name : kInherited) inherit(name);
-  for (const std::string& name : program.inherit) inherit(name);
-  all.insert(all.end(), program.environment.begin(), program.environment.end());
-  return all;
+std::vector<char*> pointers_to(std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (std::string& text : texts) pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  return pointers;
 }
 
-JobProcess::JobProcess(const std::vector<std::string>& words, const configs::SuiteProgram& program, const JobFiles& files)
+}  // namespace
+
+JobProcess::JobProcess(const std::vector<std::string>& words, const configs::SuiteProgram& program, const Variables& environment, const JobFiles& files)
     : time_limit_(program.time_limit) {
+  std::vector<std::string> arguments = {"simrun"}, variables;
+  arguments.insert(arguments.end(), words.begin(), words.end());
+  for (const auto& [name, value] : environment) variables.push_back(name + "=" + value);
+  const std::vector<char*> argv = pointers_to(arguments), envp = pointers_to(variables);
   const pid_t parent = getpid();
   pid_ = fork();
   if (pid_ < 0) throw UserError(fmt::format("cannot start a process: {}", std::strerror(errno)));
-  if (pid_ == 0) become(words, program, files, parent);
+  if (pid_ == 0) become(const_cast<char**>(argv.data()), const_cast<char**>(envp.data()), program, files, parent);
   descriptor_ = static_cast<int>(syscall(SYS_pidfd_open, pid_, 0));
   if (descriptor_ >= 0) return;
   const int error = errno;
@@ -87,22 +92,32 @@ JobProcess::~JobProcess() { close(descriptor_); }
 double JobProcess::seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
 
 bool JobProcess::has_ended() {
-  if (waitpid(pid_, &status_, WNOHANG) == pid_) {
-    if (is_told_to_end_) kill(-pid_, SIGKILL);  // who of its session did not end with it
+  siginfo_t ended{};
+  // Its number stays its own until nothing of its session is left.
+  if (waitid(P_PID, static_cast<id_t>(pid_), &ended, WEXITED | WNOHANG | WNOWAIT) == 0 && ended.si_pid == pid_) {
+    took_too_long_ |= time_limit_ != 0 && !is_told_to_end_ && seconds() > time_limit_ + 1;  // this process was stopped meanwhile
+    kill_session();
+    waitpid(pid_, &status_, 0);
     return true;
   }
   if (time_limit_ != 0 && !is_told_to_end_ && seconds() > time_limit_) {
     took_too_long_ = true;
     end();
   }
-  if (is_told_to_end_ && Clock::now() - told_to_end_ > kTimeToEnd) kill(-pid_, SIGKILL);
+  if (is_told_to_end_ && Clock::now() - told_to_end_ > kTimeToEnd) kill_session();
   return false;
+}
+
+void JobProcess::kill_session() const {
+  constexpr int kRounds = 3;  // who is forking meanwhile
+  for (int round = 0; round < kRounds; ++round)
+    for (const pid_t member : members_of(pid_)) kill(member, SIGKILL);
 }
 
 void JobProcess::end() {
   if (is_told_to_end_) return;
-  kill(-pid_, SIGTERM);
-  kill(-pid_, SIGCONT);
+  for (const int signal : {SIGTERM, SIGCONT})
+    if (kill(-pid_, signal) != 0) kill(pid_, signal);  // it has no group yet
   is_told_to_end_ = true;
   told_to_end_ = Clock::now();
 }

@@ -1,4 +1,4 @@
-// A job's process: simrun, with what it runs, in a session of its own, so that nothing of it is at the terminal and all of it can be ended.
+// A job's process: simrun, with what it runs, in a session of its own, so that nothing of it is at the terminal and all of it can be ended (but who made a session of its own).
 #pragma once
 
 #include <sys/types.h>
@@ -17,23 +17,21 @@ struct JobFiles {
   std::string output, errors;  // standard output, standard error
 };
 
-// All variables that a job's process has: a few of this process's, those that the program inherits, its own. With the caller's whole environment counts
-// would be others from shell to shell: it lies on the program's stack.
-std::vector<std::pair<std::string, std::string>> job_environment(const configs::SuiteProgram& program);
-
 class JobProcess {
  public:
-  // Starts `simrun` with `words`. Throws UserError.
-  JobProcess(const std::vector<std::string>& words, const configs::SuiteProgram& program, const JobFiles& files);
+  // Starts `simrun` with `words` and `environment`. Throws UserError.
+  JobProcess(const std::vector<std::string>& words, const configs::SuiteProgram& program, const std::vector<std::pair<std::string, std::string>>& environment,
+             const JobFiles& files);
   ~JobProcess();
   JobProcess(const JobProcess&) = delete;
   JobProcess& operator=(const JobProcess&) = delete;
 
+  pid_t id() const { return pid_; }
   // Ready to read when it has ended.
   int descriptor() const { return descriptor_; }
   double seconds() const;
 
-  // Now and then: whether it has ended; one that takes too long, or was to end and does not, is killed.
+  // Now and then: whether it has ended, and then nothing of its session is left; one that takes too long, or was to end and does not, is killed.
   bool has_ended();
   // SIGTERM, to all of it.
   void end();
@@ -45,6 +43,7 @@ class JobProcess {
 
  private:
   using Clock = std::chrono::steady_clock;
+  void kill_session() const;
   double time_limit_;
   Clock::time_point start_ = Clock::now(), told_to_end_;
   pid_t pid_ = -1;

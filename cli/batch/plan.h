@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "configs/read_suite.h"
@@ -21,11 +22,11 @@ struct Task {
 const std::vector<Task>& tasks();
 
 struct Job {
-  size_t number;  // from 1, the same in every call with the same suite and machines
+  size_t number;  // from 1, in the order of suite and machines
   const configs::SuiteProgram* program;
-  std::string machine;         // its name, of a folder too; empty: the task takes none
-  std::string machine_file;    // as for --config
-  nlohmann::json definition;   // all that its result depends on
+  std::string machine;         // its name, of a folder too; empty: nothing is simulated
+  std::string machine_file;    // absolute, or "host"
+  nlohmann::json definition;   // all that its result depends on; `machine` of it is a machine file
   std::string label() const { return machine.empty() ? program->name : program->name + "/" + machine; }
 };
 
@@ -41,8 +42,19 @@ struct Plan {
 Plan make_plan(configs::Suite suite, const Task& task, const std::string& folder, std::vector<std::string> machines,
                std::vector<std::string> options);
 
-// The words behind `simrun` of a job whose result goes to `result`.
-std::vector<std::string> task_words(const Plan& plan, const Job& job, const std::string& result);
+// Where what a job's command reads and writes is.
+struct TaskFiles {
+  std::string machine, result;
+};
+// The words behind `simrun` of a job.
+std::vector<std::string> task_words(const Plan& plan, const Job& job, const TaskFiles& files);
+
+// What the files that a program's run depends on are now: `files` of the definition.
+nlohmann::json files_of(const configs::SuiteProgram& program);
+
+// All variables that a job's process has: a few of this process's, those that the program inherits, its own. With the caller's whole environment counts
+// would be others from shell to shell: it lies on the program's stack.
+std::vector<std::pair<std::string, std::string>> job_environment(const configs::SuiteProgram& program);
 
 // Of JSON that holds names of files: bytes that are no UTF-8 are replaced.
 std::string json_text(const nlohmann::json& document);

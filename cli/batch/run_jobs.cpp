@@ -16,6 +16,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/user_error.h"
 #include "cli/batch/job_folder.h"
 #include "cli/batch/job_process.h"
 #include "cli/interruption.h"
@@ -50,7 +51,7 @@ std::string host_name() {
   return gethostname(name, sizeof name - 1) == 0 ? name : "";
 }
 
-// The last thing that simrun said against it: its last message that is no warning. Empty: none.
+// The last thing that simrun said against it: its last message that is no warning. Empty: none. (It may be of a program that speaks as simrun does.)
 std::string last_complaint(const std::string& errors_file) {
   std::ifstream file(errors_file, std::ios::binary);
   file.seekg(0, std::ios::end);
@@ -59,6 +60,7 @@ std::string last_complaint(const std::string& errors_file) {
   std::string found;
   for (std::string line; std::getline(file, line);)
     if (line.starts_with("simrun: ") && !line.starts_with("simrun: warning: ")) found = line.substr(std::strlen("simrun: "));
+  std::replace_if(found.begin(), found.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
   return found;
 }
 
@@ -81,14 +83,18 @@ class JobsRun {
           folder(std::move(f)),
           taken(std::move(t)),
           started(now_text()),
-          process(task_words(plan, j, folder.new_path(plan.task->result)), *j.program,
-                  {folder.new_path("work"), folder.new_path("stdout"), folder.new_path("stderr")}) {}
+          process(task_words(plan, j, {folder.new_path("machine.yaml"), folder.new_path(plan.task->result)}), *j.program, job_environment(*j.program),
+                  {folder.new_path("work"), folder.new_path("stdout"), folder.new_path("stderr")}) {
+      taken.set_process(process.id());
+    }
   };
 
-  void start(const Job& job);
+  enum class Start { kIsOver, kRuns, kIsElsewhere };
+  Start start(const Job& job);
   void wait_for_something();
   void look_at_all();
   void finish(Running& running);
+  void is_failed(const Job& job, const std::string& why);
   std::string why_not(const Running& running) const;
   template <class... Arguments>
   void say(fmt::format_string<Arguments...> format, Arguments&&... arguments);
@@ -100,7 +106,9 @@ class JobsRun {
   const size_t all_;
   const bool shows_progress_;
   bool progress_shown_ = false;
+  const std::string started_ = now_text();
   std::list<Running> running_;
+  std::deque<const Job*> elsewhere_;  // that other calls run
   JobsOutcome outcome_;
 };
 
@@ -108,14 +116,16 @@ JobsOutcome JobsRun::run(std::deque<const Job*> waiting) {
   const Interruption interruption;
   while (true) {
     outcome_.signal = Interruption::signal();
+    // Those of other calls are looked at again when there is nothing else to do.
+    if (waiting.empty() && running_.empty()) waiting.swap(elsewhere_);
     while (outcome_.signal == 0 && !waiting.empty() && running_.size() < o_.at_a_time) {
       const Job& job = *waiting.front();
       waiting.pop_front();
-      start(job);
+      if (start(job) == Start::kIsElsewhere) elsewhere_.push_back(&job);
     }
     if (outcome_.signal != 0)
       for (Running& running : running_) running.process.end();
-    if (running_.empty()) break;
+    if (running_.empty() && (outcome_.signal != 0 || (waiting.empty() && elsewhere_.empty()))) break;
     show_progress();
     wait_for_something();
     look_at_all();
@@ -124,24 +134,33 @@ JobsOutcome JobsRun::run(std::deque<const Job*> waiting) {
   return outcome_;
 }
 
-void JobsRun::start(const Job& job) {
+JobsRun::Start JobsRun::start(const Job& job) {
   JobFolder folder(plan_, job);
-  if (!o_.restart && folder.state().is == JobState::Is::kDone) {
-    ++outcome_.done;
-    return;
+  const auto is_over = [&] {
+    const JobState state = folder.state();
+    if (!o_.restart && state.is == JobState::Is::kDone) return ++outcome_.done, true;
+    // By another call, just now.
+    if (state.is == JobState::Is::kFailed && state.started > started_) return is_failed(job, state.why), true;
+    return false;
+  };
+  try {
+    if (is_over()) return Start::kIsOver;
+    std::optional<TakenJob> taken = folder.take();
+    if (!taken) return Start::kIsElsewhere;
+    // Another call may have done it in between.
+    if (is_over()) return Start::kIsOver;
+    folder.begin();
+    running_.emplace_back(plan_, job, std::move(folder), std::move(*taken));
+    return Start::kRuns;
+  } catch (const UserError& error) {
+    is_failed(job, error.what());
+    return Start::kIsOver;
   }
-  std::optional<TakenJob> taken = folder.take();
-  if (!taken) {
-    ++outcome_.elsewhere;
-    return;
-  }
-  // Another call may have done it in between.
-  if (!o_.restart && folder.state().is == JobState::Is::kDone) {
-    ++outcome_.done;
-    return;
-  }
-  folder.begin();
-  running_.emplace_back(plan_, job, std::move(folder), std::move(*taken));
+}
+
+void JobsRun::is_failed(const Job& job, const std::string& why) {
+  ++outcome_.failed;
+  say("[{}/{}] {}: FAILED, {}", outcome_.done + outcome_.failed, all_, job.label(), why);
 }
 
 void JobsRun::wait_for_something() {
@@ -153,7 +172,11 @@ void JobsRun::wait_for_something() {
 void JobsRun::look_at_all() {
   for (auto running = running_.begin(); running != running_.end();) {
     if (running->process.has_ended()) {
-      finish(*running);
+      try {
+        finish(*running);
+      } catch (const UserError& error) {
+        is_failed(*running->job, error.what());
+      }
       running = running_.erase(running);
     } else {
       ++running;
@@ -167,15 +190,18 @@ std::string JobsRun::why_not(const Running& r) const {
   if (r.process.took_too_long()) return fmt::format("took longer than {}", time_text(r.job->program->time_limit));
   if (WIFSIGNALED(status)) return fmt::format("ended by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)));
   const std::string complaint = last_complaint(r.folder.new_path("stderr"));
-  if (WEXITSTATUS(status) != r.job->program->status)
+  // `pinpoints` has no status of the program's, which it runs several times.
+  if (WEXITSTATUS(status) != (plan_.task->goes_on ? 0 : r.job->program->status))
     return fmt::format("exit status {}{}{}", WEXITSTATUS(status), complaint.empty() ? "" : ": ", complaint);
+  if (const std::string changed = r.folder.changed_files(); !changed.empty()) return "changed while it ran: " + changed;
   const std::string result = r.folder.new_path(plan_.task->result);
   if (!fs::exists(result)) return complaint.empty() ? "there is no result" : complaint;
   if (!plan_.task->result_is_report) return "";
   std::ifstream file(result);
   const json report = json::parse(file, nullptr, false);
   if (!report.is_object()) return "the result is not complete";
-  return report.value("complete", true) ? "" : report.value("/error"_json_pointer, json()).dump();
+  if (report.contains("complete") && report["complete"] == false) return report.contains("error") ? report["error"].dump() : "the result is not complete";
+  return "";
 }
 
 void JobsRun::finish(Running& r) {
@@ -187,7 +213,7 @@ void JobsRun::finish(Running& r) {
   const std::string why = why_not(r);
   const int status = r.process.wait_status();
   const double seconds = r.process.seconds();
-  const json end = {{"command", task_words(plan_, *r.job, plan_.task->result)},
+  const json end = {{"command", task_words(plan_, *r.job, {"machine.yaml", plan_.task->result})},
                     {"host", host_name()},
                     {"started", r.started},
                     {"seconds", seconds},
@@ -200,8 +226,7 @@ void JobsRun::finish(Running& r) {
     if (!o_.quiet) say("[{}/{}] {}: {}", outcome_.done + outcome_.failed, all_, r.job->label(), time_text(seconds));
   } else {
     r.folder.failed(end);
-    ++outcome_.failed;
-    say("[{}/{}] {}: FAILED, {} ({})", outcome_.done + outcome_.failed, all_, r.job->label(), why, r.folder.failed_path("stderr"));
+    is_failed(*r.job, fmt::format("{} ({})", why, r.folder.failed_path("stderr")));
   }
 }
 
@@ -215,7 +240,8 @@ void JobsRun::show_progress() {
   if (!shows_progress_) return;
   std::string text = fmt::format("{} of {} done", outcome_.done, all_);
   if (outcome_.failed != 0) text += fmt::format(", {} failed", outcome_.failed);
-  text += "; running:";
+  if (!elsewhere_.empty()) text += fmt::format(", {} run by other calls", elsewhere_.size());
+  if (!running_.empty()) text += "; running:";
   for (const Running& running : running_) text += fmt::format(" {} ({})", running.job->label(), time_text(running.process.seconds()));
   constexpr size_t kLine = 79;
   if (text.size() > kLine - 8) text = text.substr(0, kLine - 11) + "...";

@@ -16,12 +16,12 @@ struct RunJobsOptions {
 };
 
 struct JobsOutcome {
-  size_t done = 0, failed = 0;  // now and before
-  size_t elsewhere = 0;         // run by other calls meanwhile
+  size_t done = 0, failed = 0;  // now and before, by whatever call
   int signal = 0;               // that interrupted it; else 0
 };
 
-// Those of `jobs` that are not done; what becomes of each is said on standard error. On SIGINT, SIGTERM or SIGHUP it ends what runs. Throws UserError.
+// Those of `jobs` that are not done; waits for those that other calls run. What becomes of each is said on standard error. On SIGINT, SIGTERM or SIGHUP
+// it ends what runs.
 JobsOutcome run_jobs(const Plan& plan, const std::vector<const Job*>& jobs, const RunJobsOptions& options);
 
 }  // namespace simrun::cli

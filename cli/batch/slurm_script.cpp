@@ -7,6 +7,8 @@
 #include <cmath>
 #include <string_view>
 
+#include "base/user_error.h"
+
 namespace simrun::cli {
 
 namespace {
@@ -43,9 +45,21 @@ std::string quoted(const std::string& word) {
   return text + "'";
 }
 
-std::string slurm_script(const Plan& plan, const std::vector<size_t>& numbers, const std::vector<std::string>& call) {
-  std::string words;
+std::string slurm_script(const Plan& plan, const std::vector<const Job*>& jobs, const std::vector<std::string>& call) {
+  // A line of a script is an option of sbatch, in which %a is a task's number.
+  std::string log;
+  for (const char c : plan.folder + "/slurm-") {
+    if (c == '\n') throw UserError(fmt::format("{}: a script cannot name it: there is an end of a line in it", plan.folder));
+    log += c == '%' ? std::string("%%") : std::string(1, c);
+  }
+  std::vector<size_t> numbers;
+  std::string labels, words, options;
+  for (const Job* job : jobs) {
+    numbers.push_back(job->number);
+    labels += fmt::format("{}) job={} ;;\n", job->number, job->label());
+  }
   for (const std::string& word : call) words += quoted(word) + " ";
+  for (const std::string& option : plan.options) options += " " + quoted(option);
   std::string text = fmt::format(
       "#!/bin/sh\n"
       "# {} of the {} jobs of suite {}, one for each task of an array. Submit: sbatch THIS_FILE. What is missing afterwards: the same\n"
@@ -55,12 +69,10 @@ std::string slurm_script(const Plan& plan, const std::vector<size_t>& numbers, c
       "#SBATCH --ntasks=1\n"
       "#SBATCH --cpus-per-task=2\n"
       "#SBATCH --output={}\n",
-      numbers.size(), plan.jobs.size(), plan.suite.name, plan.suite.name, ranges_text(numbers), quoted(plan.folder + "/slurm-%a.log"));
+      jobs.size(), plan.jobs.size(), plan.suite.name, plan.suite.name, ranges_text(numbers), quoted(log + "%a.log"));
   if (const uint64_t minutes = minutes_of(plan); minutes != 0) text += fmt::format("#SBATCH --time={}\n", minutes);
-  std::string options;
-  for (const std::string& option : plan.options) options += " " + quoted(option);
-  // exec: signals of the cluster are for simrun.
-  return text + fmt::format("exec {}--job \"$SLURM_ARRAY_TASK_ID\"{}{}\n", words, options.empty() ? "" : " --", options);
+  // Names: a suite that is changed until then has other numbers. exec: signals of the cluster are for simrun.
+  return text + fmt::format("case $SLURM_ARRAY_TASK_ID in\n{}*) echo \"simrun: job $SLURM_ARRAY_TASK_ID is not one of this script\" >&2; exit 2 ;;\nesac\nexec {}--job \"$job\"{}{}\n", labels, words, options.empty() ? "" : " --", options);
 }
 
 }  // namespace simrun::cli

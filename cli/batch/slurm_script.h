@@ -8,9 +8,9 @@
 
 namespace simrun::cli {
 
-// `numbers`: of the jobs, ascending, at least one. `call`: the words of a `simrun batch` that makes the plan, but for the
-// plan's options.
-std::string slurm_script(const Plan& plan, const std::vector<size_t>& numbers, const std::vector<std::string>& call);
+// Of `jobs`, ascending, at least one. `call`: the words of a `simrun batch` that makes the plan, but for the plan's options. Throws UserError when the
+// folder's name cannot be in a script.
+std::string slurm_script(const Plan& plan, const std::vector<const Job*>& jobs, const std::vector<std::string>& call);
 
 // "1-4,7,9-12".
 std::string ranges_text(const std::vector<size_t>& numbers);

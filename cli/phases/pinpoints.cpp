@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -142,7 +143,7 @@ void PinPoints::open_folder() {
                       {"quantum", o_.program.quantum},
                       {"time_slice", o_.program.time_slice},
                       {"aslr", o_.program.aslr},
-                      {"program_file", recorded_ ? json() : identity_of(program_file(o_.program.command))},
+                      {"program_file", recorded_ ? json() : identity_of(program_file(o_.program.command, std::getenv("PATH")))},
                       {"trace_file", recorded_ ? identity_of(o_.trace) : json()},
                       {"standard_input", recorded_ ? json() : identity_of_input()}};
   if (o_.restart) {

@@ -49,8 +49,7 @@ int executable_error(const std::string& path) {
 
 // The search of execvp (POSIX exec, glibc posix/execvpe.c): a file that may not be executed does not end the search but decides
 // the error when nothing better follows.
-std::string search_path(const std::string& name) {
-  const char* variable = std::getenv("PATH");
+std::string search_path(const std::string& name, const char* variable) {
   std::string_view rest = variable ? variable : "/bin:/usr/bin";
   std::string refused;
   int error = 0;
@@ -152,11 +151,13 @@ Form check_file(const std::string& path, int depth) {
 
 }  // namespace
 
-Program find_program(const std::vector<std::string>& command) {
+Program find_program(const std::vector<std::string>& command) { return find_program(command, std::getenv("PATH")); }
+
+Program find_program(const std::vector<std::string>& command, const char* search) {
   if (command.empty() || command[0].empty()) throw UserError("no program given", command.empty() ? 2 : kNotFound);
   std::string path = command[0];
   if (path.find('/') == std::string::npos)
-    path = search_path(path);
+    path = search_path(path, search);
   else if (const int error = executable_error(path))
     refuse_for(path, error);
   if (check_file(path, 0) != Form::kText) return {path, command};

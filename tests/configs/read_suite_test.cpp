@@ -2,6 +2,7 @@
 #include "configs/read_suite.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -19,6 +20,7 @@ struct SuiteFiles : testing::Test {
   void SetUp() override {
     fs::create_directories(folder / "data");
     for (const char* name : {"prog", "in.txt", "data/in.txt"}) std::ofstream(folder / name) << "x";
+    ASSERT_EQ(mkfifo((folder / "fifo").c_str(), 0600), 0);
   }
   void TearDown() override { fs::remove_all(folder); }
 
@@ -130,6 +132,15 @@ TEST_F(SuiteFiles, BadSuites) {
       {program("command: [b], environment: {A: [1]}"), ":2:41: 'environment' of program 1 must map names to texts"},
       {program("command: [b], environment: {'A=B': 1}"), ":2:40: 'A=B' is no name of a variable"},
       {program("command: [b], inherit: ['A=']"), ":2:36: 'A=' is no name of a variable"},
+      {program("command: [b], environment: {A: 1, A: 2}"), ":2:47: 'A' of program 1 is given twice in 'environment'"},
+      {program("command: [b], environment: {A: }"), ":2:41: 'environment' of program 1 must map names to texts in UTF-8 (\"\" is"},
+      {program("command: [true, ~]"), ":2:29: a word of 'command' of program 1 must be a text in UTF-8 without control characters; put it in quotes"},
+      {program("command: [b], input: fifo"), ":2:34: 'input': " },
+      {program("command: [b], files: [/]"), ":2:34: 'files': / has no name"},
+      {program("command: [b], status: 4294967295"), ":2:35: 'status' must be from 0 to 255"},
+      {program("command: [b], time_limit: inf"), ":2:39: 'time_limit' must be a time"},
+      {program("command: [b], time_limit: 99999999999h"), ":2:39: 'time_limit' must be a time"},
+      {"programs:\n- {name: run.csv, command: [b]}", ":2:10: the name 'run.csv' must be"},
       {"programs:\n- {name: .a, command: [b]}", ":2:10: the name '.a' must be"},
       {"programs:\n- {name: a/b, command: [b]}", ":2:10: the name 'a/b' must be"},
       {"programs: [\n", ":2:1: not valid YAML"},
