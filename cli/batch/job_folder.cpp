@@ -129,9 +129,9 @@ JobState JobFolder::state(bool look_for_runs) const {
   std::error_code error;
   const json done = fs::exists(done_path(plan_.task->result), error) ? read_record(done_) : json();
   const std::vector<std::string> keys = done.is_null() ? std::vector<std::string>() : differences(done["definition"], definition_);
-  if (!done.is_null() && keys.empty()) return {Is::kDone, "", ""};
+  if (!done.is_null() && keys.empty()) return {Is::kDone, "", text_of(done, "ended")};
   const json failed = read_record(failed_);
-  if (!failed.is_null() && (done.is_null() || failed["definition"] == definition_)) return {Is::kFailed, text_of(failed, "error"), text_of(failed, "started")};
+  if (!failed.is_null() && (done.is_null() || failed["definition"] == definition_)) return {Is::kFailed, text_of(failed, "error"), text_of(failed, "ended")};
   if (!done.is_null()) return {Is::kChanged, fmt::format("{}", fmt::join(keys, ", ")), ""};
   return {};
 }
@@ -163,6 +163,11 @@ void JobFolder::begin() {
   }
   if (definition_.contains("machine")) OutputFile(new_path(kMachine)).commit(json_text(definition_["machine"]));
   write_record(json::object());
+}
+
+TaskFiles JobFolder::files_in_new() const {
+  const Task& task = *plan_.task;
+  return {new_path(kMachine), new_path(task.result), task.page == nullptr ? "" : new_path(task.page)};
 }
 
 std::string JobFolder::changed_files() const { return fmt::format("{}", fmt::join(differences(definition_["files"], files_of(*job_.program)), ", ")); }

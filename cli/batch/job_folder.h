@@ -15,7 +15,7 @@ namespace simrun::cli {
 struct JobState {
   enum class Is { kDone, kRunning, kFailed, kChanged, kToDo } is = Is::kToDo;
   std::string why;      // failed: the reason; changed: what is another now
-  std::string started;  // failed: UTC, ISO 8601
+  std::string ended;  // done, failed: UTC, ISO 8601 with milliseconds
 };
 
 // A job that this process has taken; nobody else has, on any host (flock: also when this process is killed), nor on this host as long as
@@ -53,6 +53,7 @@ class JobFolder {
   void failed(const nlohmann::json& end) const;
   void interrupted() const;
 
+  TaskFiles files_in_new() const;
   // While it runs.
   std::string new_path(const char* name) const { return new_ + "/" + name; }
   // When it is done.

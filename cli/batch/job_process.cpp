@@ -95,7 +95,6 @@ bool JobProcess::has_ended() {
   siginfo_t ended{};
   // Its number stays its own until nothing of its session is left.
   if (waitid(P_PID, static_cast<id_t>(pid_), &ended, WEXITED | WNOHANG | WNOWAIT) == 0 && ended.si_pid == pid_) {
-    took_too_long_ |= time_limit_ != 0 && !is_told_to_end_ && seconds() > time_limit_ + 1;  // this process was stopped meanwhile
     kill_session();
     waitpid(pid_, &status_, 0);
     return true;

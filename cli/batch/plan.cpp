@@ -20,7 +20,7 @@ using nlohmann::json;
 namespace fs = std::filesystem;
 
 // Those that a batch gives itself.
-constexpr const char* kOwnOptions[] = {"-c", "--config", "-j", "--json", "-o", "--output", "--trace"};
+constexpr const char* kOwnOptions[] = {"-c", "--config", "-j", "--json", "-o", "--output", "--html", "--trace"};
 
 // Of who calls simrun, for every program.
 constexpr const char* kInherited[] = {"PATH", "HOME", "LD_LIBRARY_PATH"};
@@ -83,11 +83,11 @@ json definition_of(const configs::SuiteProgram& p, const Plan& plan) {
 }  // namespace
 
 const std::vector<Task>& tasks() {
-  static const std::vector<Task> kTasks = {{"run", true, true, "result.json", true, "result.json", false},
-                                           {"sharing", true, false, "result.json", true, nullptr, false},
-                                           {"pinpoints", true, true, "result", false, "result/report.json", true},
-                                           {"bbv", false, false, "profile.bb.zst", false, nullptr, false},
-                                           {"record", false, false, "run.trace", false, nullptr, false}};
+  static const std::vector<Task> kTasks = {{"run", true, true, "result.json", "result.html", true, "result.json", false},
+                                           {"sharing", true, false, "result.json", nullptr, true, nullptr, false},
+                                           {"pinpoints", true, true, "result", nullptr, false, "result/report.json", true},
+                                           {"bbv", false, false, "profile.bb.zst", nullptr, false, nullptr, false},
+                                           {"record", false, false, "run.trace", nullptr, false, nullptr, false}};
   return kTasks;
 }
 
@@ -159,6 +159,7 @@ std::vector<std::string> task_words(const Plan& plan, const Job& job, const Task
   if (replays) words.push_back(job.program->trace);
   if (!job.machine.empty()) words.insert(words.end(), {"--config", files.machine});
   words.insert(words.end(), {plan.task->result_is_report ? "--json" : "--output", files.result});
+  if (plan.task->page != nullptr) words.insert(words.end(), {"--html", files.page});
   // What they say at the end is in their results; what is against them is said all the same.
   if (!plan.task->result_is_report) words.emplace_back("--quiet");
   for (const auto& options : {job.program->options, plan.options}) words.insert(words.end(), options.begin(), options.end());

@@ -15,6 +15,7 @@ struct Task {
   const char* name;
   bool needs_machine, takes_traces;
   const char* result;     // in a job's folder: a file, or a folder
+  const char* page;       // to look at, there too; null: there is none
   bool result_is_report;  // JSON that says whether it is complete
   const char* figures;    // JSON in a job's folder, for the table (batch_table.cpp); null: there are none
   bool goes_on;           // what an interrupted one leaves in its folder is of use to the next
@@ -44,7 +45,7 @@ Plan make_plan(configs::Suite suite, const Task& task, const std::string& folder
 
 // Where what a job's command reads and writes is.
 struct TaskFiles {
-  std::string machine, result;
+  std::string machine, result, page;
 };
 // The words behind `simrun` of a job.
 std::vector<std::string> task_words(const Plan& plan, const Job& job, const TaskFiles& files);

@@ -14,6 +14,7 @@
 #include <fstream>
 #include <list>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "base/user_error.h"
@@ -39,11 +40,12 @@ std::string time_text(double seconds) {
 }
 
 std::string now_text() {
-  const std::time_t now = std::time(nullptr);
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
   std::tm utc{};
-  gmtime_r(&now, &utc);
+  gmtime_r(&now.tv_sec, &utc);
   char text[32];
-  return std::string(text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc));
+  return fmt::format("{}.{:03}Z", std::string_view(text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &utc)), now.tv_nsec / 1'000'000);
 }
 
 std::string host_name() {
@@ -83,7 +85,7 @@ class JobsRun {
           folder(std::move(f)),
           taken(std::move(t)),
           started(now_text()),
-          process(task_words(plan, j, {folder.new_path("machine.yaml"), folder.new_path(plan.task->result)}), *j.program, job_environment(*j.program),
+          process(task_words(plan, j, folder.files_in_new()), *j.program, job_environment(*j.program),
                   {folder.new_path("work"), folder.new_path("stdout"), folder.new_path("stderr")}) {
       taken.set_process(process.id());
     }
@@ -138,9 +140,9 @@ JobsRun::Start JobsRun::start(const Job& job) {
   JobFolder folder(plan_, job);
   const auto is_over = [&] {
     const JobState state = folder.state();
-    if (!o_.restart && state.is == JobState::Is::kDone) return ++outcome_.done, true;
-    // By another call, just now.
-    if (state.is == JobState::Is::kFailed && state.started > started_) return is_failed(job, state.why), true;
+    const bool just_now = state.ended > started_;  // by another call
+    if (state.is == JobState::Is::kDone && (!o_.restart || just_now)) return ++outcome_.done, true;
+    if (state.is == JobState::Is::kFailed && just_now) return is_failed(job, state.why), true;
     return false;
   };
   try {
@@ -213,9 +215,10 @@ void JobsRun::finish(Running& r) {
   const std::string why = why_not(r);
   const int status = r.process.wait_status();
   const double seconds = r.process.seconds();
-  const json end = {{"command", task_words(plan_, *r.job, {"machine.yaml", plan_.task->result})},
+  const json end = {{"command", task_words(plan_, *r.job, {"machine.yaml", plan_.task->result, plan_.task->page == nullptr ? "" : plan_.task->page})},
                     {"host", host_name()},
                     {"started", r.started},
+                    {"ended", now_text()},
                     {"seconds", seconds},
                     {"exit_status", WIFEXITED(status) ? json(WEXITSTATUS(status)) : json()},
                     {"signal", WIFSIGNALED(status) ? json(WTERMSIG(status)) : json()},

@@ -93,6 +93,8 @@ for machine in ("small", "large"):
         assert file.read() == "1 2\n"
     with open(f"out/env/{machine}/run/work/here") as file:
         assert file.read() == f"{folder}/out/env/{machine}/run.new/work\n"
+    with open(f"out/env/{machine}/run/result.html") as file:
+        assert "sh -c echo $A $B" in file.read()
     record = read(f"out/env/{machine}/run/job.json")
     assert record["exit_status"] == 3 and record["error"] is None and record["definition"]["machine"]["name"] == machine, record
 
@@ -236,6 +238,11 @@ for name, text in (("tree/of/file", "22"), ("tools/mytool", "#!/bin/sh\necho two
     with open(name, "w") as file:
         file.write(text)
 assert {name.split("/")[0] for name, state in states(depends, "-o", "depends", "-c", "./edited.yaml").items() if state == "changed"} == {"tree", "path"}
+batch(depends, "-o", "depends", "-c", "./edited.yaml", "-j", "1", "--only", "tree")
+before = os.stat("tree/of/file")
+os.rename("tree/of/file", "tree/of/another")   # nothing of it is another but the name
+assert os.stat("tree/of/another").st_mtime_ns == before.st_mtime_ns
+assert states(depends, "-o", "depends", "-c", "./edited.yaml")["tree/edited"] == "changed"
 own = suite("own.yaml", ["{name: own, command: [sh, -c, 'sleep 0.1; echo >> %s/own'], input: own}" % folder])
 assert f"own/l3_1core: FAILED, changed while it ran: {folder}/own" in batch(own, "-o", "own results", "-c", "l3_1core", status=1).stderr
 
