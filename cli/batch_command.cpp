@@ -216,7 +216,11 @@ int print_table(const Plan& plan, const std::vector<const Job*>& jobs) {
   size_t done = 0;
   for (const Job* job : jobs) done += JobFolder(plan, *job).state().is == JobState::Is::kDone;
   if (done != jobs.size()) print_error("simrun: batch {}: {} of {} done (--list says which)\n", plan.suite.name, done, jobs.size());
-  report(plan, jobs, false);
+  try {
+    report(plan, jobs, false);
+  } catch (const UserError& error) {  // of a study that one may only read
+    print_error("simrun: warning: {}\n", error.what());
+  }
   return 0;
 }
 

@@ -37,6 +37,11 @@ void keep_worst(std::vector<Entry>& all, size_t limit, Key key) {
   all.resize(limit);
 }
 
+// All code of a module is one object.
+std::string code_of(const analysis::AddressSpace& space, const analysis::Place& place) {
+  return "code of " + std::filesystem::path(space.modules()[place.id]->path()).filename().string();
+}
+
 // Who knows what a model's addresses are.
 class Names {
  public:
@@ -89,7 +94,11 @@ class NamesOfRun final : public Names {
     };
     std::map<std::tuple<uint32_t, std::string, std::vector<std::string>>, OfObject> objects;
     for (const MissedPlace& place : missed->all()) {
-      analysis::ObjectName object = analysis::PlaceNames(*sink_.space_of(place.process)).object(place.place);
+      analysis::ObjectName object;
+      if (place.is_code)
+        object.name = code_of(*sink_.space_of(place.process), place.place);
+      else
+        object = analysis::PlaceNames(*sink_.space_of(place.process)).object(place.place);
       OfObject& of = objects[{place.process, std::move(object.name), std::move(object.allocated_by)}];
       of.misses += place.misses;
       if (of.most == nullptr || of.most->misses < place.misses) of.most = &place;
@@ -97,7 +106,10 @@ class NamesOfRun final : public Names {
     const auto worst = std::max_element(objects.begin(), objects.end(), [](const auto& a, const auto& b) { return a.second.misses < b.second.misses; });
     const MissedPlace& place = *worst->second.most;
     line.process = place.process, line.address = place.line_address;
-    line.data = analysis::PlaceNames(*sink_.space_of(place.process)).data(place.place);
+    if (place.is_code)
+      line.data.object = std::get<1>(worst->first), line.data.offset = static_cast<int64_t>(place.place.offset);
+    else
+      line.data = analysis::PlaceNames(*sink_.space_of(place.process)).data(place.place);
   }
 
  private:
@@ -193,7 +205,7 @@ std::vector<HotObject> hottest_objects(const SharingSink& sink, size_t limit) {
       const analysis::AddressSpace& space = *sink.space_of(key.process);
       analysis::ObjectName name;
       if (key.is_code)
-        name.name = "code of " + std::filesystem::path(space.modules()[key.place.id]->path()).filename().string();
+        name.name = code_of(space, key.place);
       else
         name = analysis::PlaceNames(space).object(key.place);
       first = key, same = name.same;
@@ -215,12 +227,11 @@ std::vector<HotObject> hottest_objects(const SharingSink& sink, size_t limit) {
 
 std::vector<HotLine> hottest_lines(const sim::Hierarchy& model, Names& names, size_t limit) {
   std::vector<HotLine> all;
-  std::map<std::pair<uint32_t, uint64_t>, uint64_t> numbers;  // of lines in the model
   for (const auto& [number, record] : model.details()->lines().all()) {
     if (record.misses[0] == 0 && record.sharing.upgrades == 0) continue;
     HotLine line;
+    line.number = number;
     names.place(line, number);
-    numbers[{line.process, line.address}] = number;
     line.misses = record.misses;
     line.sharing = record.sharing;
     line.threads = record.threads.size();
@@ -228,8 +239,8 @@ std::vector<HotLine> hottest_lines(const sim::Hierarchy& model, Names& names, si
     line.cost = cost_of(record.latency, model.config().core);
     all.push_back(std::move(line));
   }
-  keep_worst(all, limit, [](const HotLine& l) { return std::pair(l.process, l.address); });
-  for (HotLine& line : all) names.name(line, numbers[{line.process, line.address}]);
+  keep_worst(all, limit, [](const HotLine& l) { return std::tuple(l.process, l.address, l.number); });
+  for (HotLine& line : all) names.name(line, line.number);
   return all;
 }
 

@@ -59,6 +59,7 @@ struct HotLine {
   std::array<uint64_t, sim::kMaxLevels> misses{};
   sim::SharingCounts sharing;
   Cost cost;
+  uint64_t number = 0;  // in the model: memory that processes share has several lines at an address
 };
 
 // Each the worst first: by stalls, then latency, then misses of all levels.

@@ -97,7 +97,8 @@ std::string head(const Json& r) {
 std::string totals(const Json& r) {
   Table table({"threads", "instructions", "loads", "stores", "system calls", "wall seconds", "million instructions a second"});
   const Json& t = r.at("totals");
-  const bool has_references = text(r.at("mode")) != "count";
+  const std::string mode = text(r.at("mode"));
+  const bool has_references = (mode == "sim" || mode == "trace") && r.at("counted").get<bool>();
   const auto references = [&](const char* key) { return has_references ? count(t.at(key)) : "-"; };
   table.add({fmt::format("{}", r.at("threads").size()), count(t.at("instructions")), references("loads"), references("stores"), count(t.at("syscalls")),
              real(r.at("speed").at("wall_seconds")), real(r.at("speed").at("mips"))});

@@ -13,13 +13,14 @@ struct MissedPlace {
   uint32_t process = 0;
   uint64_t line_address = 0;  // as the process has it
   analysis::Place place;
+  bool is_code = false;  // of a module, and fetched
   uint64_t misses = 0;
 };
 
 class MissedPlaces {
  public:
-  // Blocks that the same code allocated count as one, by offset.
-  void add(uint32_t process, uint64_t line_address, const analysis::Place& place, const analysis::AddressSpace& space);
+  // Blocks that the same code allocated count as one, by offset; so does code of a module.
+  void add(const MissedPlace& missed, const analysis::AddressSpace& space);
 
   // Those that more than a kMost-th of the misses were on are among them, each with at most a kMost-th of all too many (Metwally, Agrawal and El Abbadi,
   // "Efficient computation of frequent and top-k elements in data streams", ICDT 2005: space-saving).

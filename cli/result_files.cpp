@@ -44,7 +44,7 @@ void ResultFiles::commit(const RunResult& result) {
   const auto attempt = [&](const auto& write) {
     try {
       write();
-    } catch (const UserError&) {
+    } catch (const std::exception&) {
       if (!first) first = std::current_exception();
     }
   };

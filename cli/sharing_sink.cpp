@@ -43,7 +43,8 @@ void SharingSink::missed(const sim::Miss& miss) {
   const analysis::AddressSpace* const of = space_of(process);
   if (of == nullptr) return;
   const analysis::Place place = of->place(address + miss.offset);
-  missed_lines_[number].add(process, address, place, *of);
+  const bool is_code = miss.kind == sim::Access::kFetch && place.kind == analysis::PlaceKind::kModule;
+  missed_lines_[number].add({process, address, place, is_code, 1}, *of);
   objects_.add(process, *of, place, miss);
   if ((!miss.is_coherence_miss && !miss.is_upgrade) || miss.site == sim::LineTable::kNoSite) return;
   std::vector<SitePlaces>& places = places_[number];

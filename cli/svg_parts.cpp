@@ -7,9 +7,12 @@
 
 namespace simrun::cli {
 
+constexpr size_t kMostPoints = 4000;
+
 std::string escaped(const std::string& text) {
   std::string safe;
-  for (const char c : text) safe += c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '&' ? "&amp;" : c == '\'' ? "&#39;" : c == '"' ? "&quot;" : std::string(1, c);
+  const auto is_control = [](unsigned char c) { return (c < 0x20 && c != '\n' && c != '\t') || c == 0x7f; };
+  for (const char c : text) safe += c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '&' ? "&amp;" : c == '\'' ? "&#39;" : c == '"' ? "&quot;" : is_control(c) ? "&#xFFFD;" : std::string(1, c);
   return safe;
 }
 
@@ -34,8 +37,19 @@ std::string curve(std::span<const double> values) {
   const double most = most_of(values);
   std::string points;
   const double step = kPlotWidth / static_cast<double>(std::max<size_t>(values.size(), 1));
-  for (size_t i = 0; i < values.size(); ++i)
-    points += fmt::format("{:.2f},{:.2f} ", step * (static_cast<double>(i) + 0.5), kPlotHeight - kPlotHeight * values[i] / most);
+  const auto add = [&](size_t i, double value) { points += fmt::format("{:.2f},{:.2f} ", step * (static_cast<double>(i) + 0.5), kPlotHeight - kPlotHeight * value / most); };
+  if (values.size() <= kMostPoints) {
+    for (size_t i = 0; i < values.size(); ++i) add(i, values[i]);
+  } else {
+    // More than can be seen: the least and the most of each column.
+    const size_t columns = kMostPoints / 2;
+    for (size_t column = 0; column < columns; ++column) {
+      const size_t begin = values.size() * column / columns, end = values.size() * (column + 1) / columns;
+      const auto [least, largest] = std::minmax_element(values.begin() + static_cast<ptrdiff_t>(begin), values.begin() + static_cast<ptrdiff_t>(end));
+      add(begin, *least);
+      add(begin, *largest);
+    }
+  }
   return fmt::format("<polyline points='{}' fill='none' stroke='#234' stroke-width='1'/>\n", points);
 }
 

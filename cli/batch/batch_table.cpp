@@ -41,8 +41,9 @@ BatchFigure only_in_csv(const std::string& column, std::string value) { return {
 // `model`: where the levels are: of the results, or of a machine of a sweep.
 std::vector<BatchFigure> figures_of_run(const Json& results, const Json& model) {
   const Json& totals = results.at("totals");
-  std::vector<BatchFigure> figures = {count("instructions", totals.at("instructions"), "instructions"), count("loads", totals.at("loads")),
-                                      count("stores", totals.at("stores"))};
+  std::vector<BatchFigure> figures = {count("instructions", totals.at("instructions"), "instructions")};
+  if (const std::string mode = results.at("mode"); (mode == "sim" || mode == "trace") && results.at("counted").get<bool>())
+    for (const char* key : {"loads", "stores"}) figures.push_back(count(key, totals.at(key)));
   for (const Json& level : model.at("levels")) {
     const std::string name = level.at("name");
     for (const char* key : {"accesses", "misses"}) figures.push_back(only_in_csv(name + "_" + key, level.at(key).dump()));

@@ -31,9 +31,12 @@ constexpr const char* kWork = "work";
 constexpr const char* kOld = ".old";
 constexpr const char* kSchema = "simrun-batch-1";
 
-// null: there is none, or nobody can read it.
+// null: there is none, or it is no record. Throws UserError when it may not be read.
 json read_record(const std::string& folder) {
-  std::ifstream file(folder + "/" + kRecord);
+  const std::string path = folder + "/" + kRecord;
+  errno = 0;
+  std::ifstream file(path);
+  if (!file && errno == EACCES) throw UserError(fmt::format("{}: {}", path, std::strerror(errno)));
   json record = file ? json::parse(file, nullptr, false) : json();
   const bool is_ours = record.is_object() && record.contains("schema") && record["schema"] == kSchema && record.contains("definition");
   return is_ours ? record : json();
@@ -127,7 +130,8 @@ JobState JobFolder::state(bool look_for_runs) const {
       return {Is::kRunning, "", ""};
   }
   std::error_code error;
-  const json done = fs::exists(done_path(plan_.task->result), error) ? read_record(done_) : json();
+  json done = read_record(done_);
+  if (!fs::exists(done_path(plan_.task->result), error)) done = json();
   const std::vector<std::string> keys = done.is_null() ? std::vector<std::string>() : differences(done["definition"], definition_);
   if (!done.is_null() && keys.empty()) return {Is::kDone, "", text_of(done, "ended")};
   const json failed = read_record(failed_);
@@ -190,10 +194,10 @@ void JobFolder::bring_back_old() const {
 void JobFolder::replace(const std::string& to) const {
   const std::string old = to + kOld;
   or_fail(old, [&](std::error_code& error) { remove_tree(old, error); });
-  if (fs::exists(to)) or_fail(to, [&](std::error_code& error) { fs::rename(to, old, error); });
+  std::error_code ignored;
+  if (fs::exists(to, ignored)) or_fail(to, [&](std::error_code& error) { fs::rename(to, old, error); });
   or_fail(to, [&](std::error_code& error) { fs::rename(new_, to, error); });
-  std::error_code ignored;  // else the next time
-  remove_tree(old, ignored);
+  remove_tree(old, ignored);  // else the next time
 }
 
 void JobFolder::succeeded(const json& end) const {
@@ -210,8 +214,12 @@ void JobFolder::failed(const json& end) const {
 }
 
 void JobFolder::interrupted() const {
+  if (!plan_.task->goes_on) discard();
+}
+
+void JobFolder::discard() const {
   std::error_code ignored;
-  if (!plan_.task->goes_on) remove_tree(new_, ignored);
+  remove_tree(new_, ignored);
 }
 
 }  // namespace simrun::cli

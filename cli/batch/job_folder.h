@@ -39,7 +39,7 @@ class JobFolder {
  public:
   JobFolder(const Plan& plan, const Job& job);
 
-  // kRunning is found only with `look_for_runs`, which takes the job for a moment.
+  // kRunning is found only with `look_for_runs`, which takes the job for a moment. Throws UserError when it may not be known.
   JobState state(bool look_for_runs = false) const;
   // None: another call runs it. Throws UserError.
   std::optional<TakenJob> take() const;
@@ -52,6 +52,8 @@ class JobFolder {
   void succeeded(const nlohmann::json& end) const;
   void failed(const nlohmann::json& end) const;
   void interrupted() const;
+  // What there is of the run cannot be kept.
+  void discard() const;
 
   TaskFiles files_in_new() const;
   // While it runs.

@@ -10,9 +10,11 @@
 #include <cstring>
 #include <ctime>
 #include <deque>
+#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <list>
+#include <map>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -66,6 +68,15 @@ std::string last_complaint(const std::string& errors_file) {
   return found;
 }
 
+// Empty: not known.
+std::string ended_of(const JobFolder& folder) {
+  try {
+    return folder.state().ended;
+  } catch (const UserError&) {
+    return "";
+  }
+}
+
 class JobsRun {
  public:
   JobsRun(const Plan& plan, const RunJobsOptions& options, size_t all)
@@ -108,7 +119,7 @@ class JobsRun {
   const size_t all_;
   const bool shows_progress_;
   bool progress_shown_ = false;
-  const std::string started_ = now_text();
+  std::map<const Job*, std::string> ended_before_;  // when each had ended when this call began
   std::list<Running> running_;
   std::deque<const Job*> elsewhere_;  // that other calls run
   JobsOutcome outcome_;
@@ -116,6 +127,7 @@ class JobsRun {
 
 JobsOutcome JobsRun::run(std::deque<const Job*> waiting) {
   const Interruption interruption;
+  for (const Job* job : waiting) ended_before_[job] = ended_of(JobFolder(plan_, *job));
   while (true) {
     outcome_.signal = Interruption::signal();
     // Those of other calls are looked at again when there is nothing else to do.
@@ -140,7 +152,7 @@ JobsRun::Start JobsRun::start(const Job& job) {
   JobFolder folder(plan_, job);
   const auto is_over = [&] {
     const JobState state = folder.state();
-    const bool just_now = state.ended > started_;  // by another call
+    const bool just_now = state.ended != ended_before_[&job];  // by another call
     if (state.is == JobState::Is::kDone && (!o_.restart || just_now)) return ++outcome_.done, true;
     if (state.is == JobState::Is::kFailed && just_now) return is_failed(job, state.why), true;
     return false;
@@ -154,7 +166,7 @@ JobsRun::Start JobsRun::start(const Job& job) {
     folder.begin();
     running_.emplace_back(plan_, job, std::move(folder), std::move(*taken));
     return Start::kRuns;
-  } catch (const UserError& error) {
+  } catch (const std::exception& error) {
     is_failed(job, error.what());
     return Start::kIsOver;
   }
@@ -176,7 +188,8 @@ void JobsRun::look_at_all() {
     if (running->process.has_ended()) {
       try {
         finish(*running);
-      } catch (const UserError& error) {
+      } catch (const std::exception& error) {
+        running->folder.discard();
         is_failed(*running->job, error.what());
       }
       running = running_.erase(running);
@@ -197,7 +210,8 @@ std::string JobsRun::why_not(const Running& r) const {
     return fmt::format("exit status {}{}{}", WEXITSTATUS(status), complaint.empty() ? "" : ": ", complaint);
   if (const std::string changed = r.folder.changed_files(); !changed.empty()) return "changed while it ran: " + changed;
   const std::string result = r.folder.new_path(plan_.task->result);
-  if (!fs::exists(result)) return complaint.empty() ? "there is no result" : complaint;
+  std::error_code error;
+  if (!fs::exists(result, error)) return complaint.empty() ? "there is no result" : complaint;
   if (!plan_.task->result_is_report) return "";
   std::ifstream file(result);
   const json report = json::parse(file, nullptr, false);

@@ -284,17 +284,36 @@ batch(stubborn, "-o", "stubborn", "-c", "l3_1core")
 with open("log") as file:
     assert file.read() == "start\nend\n" * 2
 
-# A call waits for what another one runs, and its status is of that, too.
-slow = suite("waits.yaml", ["{name: w, command: [sh, -c, 'sleep 1; exit 1']}"])
-calls = [subprocess.Popen([simrun, "batch", slow, "-o", "waits", "-c", "l3_1core"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) for _ in range(2)]
-for call in calls:
-    text = call.communicate(timeout=60)[1]
-    assert call.returncode == 1 and "0 of 1 done, 1 failed" in text, text
+# A call waits for what another one runs, and its status is of that, too: nothing is run twice, be it failed or --restart.
+slow = suite("waits.yaml", [f"{{name: w, command: [sh, -c, 'echo run >> {folder}/waits.log; sleep 0.7; test -e {folder}/go']}}"])
+for words, status in ((), 1), ((), 0), (("--restart",), 0):
+    calls = []
+    for _ in range(3):
+        calls.append(subprocess.Popen([simrun, "batch", slow, "-o", "waits", "-c", "l3_1core", *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True))
+        time.sleep(0.1)
+    for call in calls:
+        text = call.communicate(timeout=60)[1]
+        assert call.returncode == status and ("0 of 1 done, 1 failed" if status else "1 of 1 done") in text, text
+    with open("waits.log") as file:
+        assert file.read() == "run\n", (words, status)
+    os.remove("waits.log")
+    open("go", "w").close()
+
+# Who looks late finds out how long it took all the same.
+late = suite("late.yaml", ["{name: late, command: [sleep, '0.5'], time_limit: 2s}"])
+call = subprocess.Popen([simrun, "batch", late, "-o", "late", "-c", "l3_1core"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+time.sleep(0.2)
+call.send_signal(signal.SIGSTOP)
+time.sleep(3.5)
+call.send_signal(signal.SIGCONT)
+assert call.wait(timeout=60) == 0
 
 # Some simulate, some only count.
 mixed = suite("mixed.yaml", ["{name: simulated, command: ['true']}", "{name: counted, command: ['true'], options: [--mode, count]}"])
 assert states(mixed, "-o", "mixed", "-c", "l3_1core") == {"simulated/l3_1core": "to do", "counted": "to do"}
 batch(mixed, "-o", "mixed", "-c", "l3_1core")
+with open("mixed/run.csv") as file:
+    assert [bool(row["loads"]) for row in csv.DictReader(file)] == [True, False]  # counting sees none
 
 # Other tasks; traces instead of programs; sweeps.
 loop = suite("loop.yaml", ["{name: loop, command: [perl, -e, 'for (1 .. 50000) { $x += $_ }'], environment: {PERL_HASH_SEED: 0}}"])

@@ -120,6 +120,16 @@ with open("t.html") as file, open("t.json") as results:
     assert Page(file.read()).tables["Totals"][1][1] == grouped(json.load(results)["totals"]["instructions"])
 results, page, text = run("-c", "l3_1core", "--from", "20k", "--to", "60k", "--", "ls", "/usr")
 assert "instructions 20,0" in text, text[:2000]
+# Many intervals are no more than can be seen.
+with open("numbers", "w") as file:
+    file.writelines(f"{i * 7919 % 10007}\n" for i in range(2500))
+results, page, text = run("-c", "l3_1core", "--interval", "1000", "--", "sort", "-n", "numbers")
+assert len(results["intervals"]) > 4000 and len(text) < 500_000
+points = next(shapes for title, shapes in page.shapes.items() if title.startswith("Over time"))[0]["points"].split()
+assert min(float(point.split(",")[1]) for point in points) == 0 and len(points) == 4000   # the largest is there
+# Control characters are none of the page's.
+assert "a&#xFFFD;b" in run("--mode", "null", "--", "sh", "-c", "true", "a\x1bb")[2]
+
 # A result is whole or not there.
 done = subprocess.run([simrun, "-q", "-c", "l3_1core", "--html", "nowhere/x.html", "--", "touch", "ran"], capture_output=True, text=True, timeout=60)
 assert done.returncode == 1 and "nowhere" in done.stderr and not os.path.exists("ran"), done

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""check_details.py SIMRUN PROGRAM LIBRARY OBJECTS: the names and costs in `simrun run --details` are of what missed (programs/details.c, objects.c)."""
+"""check_details.py SIMRUN PROGRAM LIBRARY OBJECTS TWO: the names and costs in `simrun run --details` are of what missed (programs/details.c, objects.c, two_at_one_address.c)."""
 import json
 import subprocess
 import sys
 import tempfile
 
-SIMRUN, PROGRAM, LIBRARY, OBJECTS = sys.argv[1:]
+SIMRUN, PROGRAM, LIBRARY, OBJECTS, TWO = sys.argv[1:]
 
 with tempfile.NamedTemporaryFile(suffix=".json") as file:
     done = subprocess.run([SIMRUN, "run", "--config", "l3_8core.yaml", "--details", "-n", "5", "--json", file.name, "--", PROGRAM, LIBRARY],
@@ -47,6 +47,14 @@ misses = sum(l["misses"] for l in report["levels"] if l["level"] == 1)
 for table in "hot_functions", "hot_instructions", "hot_objects", "hot_lines":
     assert abs(sum(row["stall_cycles"] for row in report[table]) - stalls) < 1, (table, stalls)
     assert sum(row["misses_by_level"]["L1"] for row in report[table]) == misses, (table, misses)
+# Lines with one address, of memory that processes share, have each their own name and misses.
+with tempfile.NamedTemporaryFile(suffix=".json") as file:
+    command = [SIMRUN, "run", "--config", "l3_1core", "--details", "-n", "1000000", "--json", file.name, "--", TWO]
+    subprocess.run(command, check=True, capture_output=True, timeout=100)
+    lines = [(line["offset"], line["writes"]) for line in json.load(open(file.name))["hot_lines"] if line["writes"] in (10, 30) and line["offset"] in (5, 50)]
+assert sorted(lines) == [(5, 10), (50, 30)], lines
+# The code of a line is that of its module, as among the objects.
+assert any(line["object"] == "code of libc.so.6" for line in report["hot_lines"])
 # Where nothing can be shared, that is said.
 for options, why in {("l3_1core",): "machine l3_1core has no other", ("l3_8core", "--pin", "0"): "see --pin"}.items():
     text = subprocess.run([SIMRUN, "sharing", "-q", "-c", *options, "--", PROGRAM, LIBRARY], capture_output=True, text=True, timeout=100).stderr
