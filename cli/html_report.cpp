@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "cli/report.h"
@@ -37,7 +39,7 @@ class Table {
   void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
   // A cell's colour, such as a matrix has.
   void shade(size_t column, double part) {
-    if (part > 0) shades_.push_back({rows_.size() - 1, column, part});
+    if (part > 0) shades_[{rows_.size() - 1, column}] = part;
   }
   std::string html() const {
     if (rows_.empty()) return "";
@@ -53,19 +55,14 @@ class Table {
   }
 
  private:
-  struct Shade {
-    size_t row, column;
-    double part;
-  };
   static const char* kind(const std::string& heading) { return heading.starts_with(" ") ? " class='t'" : ""; }
   std::string style(size_t row, size_t column) const {
-    for (const Shade& s : shades_)
-      if (s.row == row && s.column == column) return fmt::format(" style='background:rgba(220,90,30,{:.2f})'", 0.1 + 0.8 * s.part);
-    return "";
+    const auto part = shades_.find({row, column});
+    return part == shades_.end() ? "" : fmt::format(" style='background:rgba(220,90,30,{:.2f})'", 0.1 + 0.8 * part->second);
   }
   std::vector<std::string> headings_;
   std::vector<std::vector<std::string>> rows_;
-  std::vector<Shade> shades_;
+  std::map<std::pair<size_t, size_t>, double> shades_;
 };
 
 std::string section(const std::string& title, const std::string& remark, const std::string& body) {
@@ -100,7 +97,7 @@ std::string totals(const Json& r) {
   const std::string mode = text(r.at("mode"));
   const bool has_references = (mode == "sim" || mode == "trace") && r.at("counted").get<bool>();
   const auto references = [&](const char* key) { return has_references ? count(t.at(key)) : "-"; };
-  table.add({fmt::format("{}", r.at("threads").size()), count(t.at("instructions")), references("loads"), references("stores"), count(t.at("syscalls")),
+  table.add({fmt::format("{}", r.at("threads").size()), r.at("counted").get<bool>() ? count(t.at("instructions")) : "-", references("loads"), references("stores"), count(t.at("syscalls")),
              real(r.at("speed").at("wall_seconds")), real(r.at("speed").at("mips"))});
   return section("Totals", "", table.html());
 }

@@ -104,6 +104,17 @@ std::vector<SimulationPoint> cover(std::vector<SimulationPoint> points, double c
   return points;
 }
 
+double covered_part(std::span<const SimulationPoint> all, std::span<const SimulationPoint> covered) {
+  if (covered.size() == all.size()) return 1;
+  double part = 0, whole = 0;
+  for (const SimulationPoint& point : all) {
+    whole += point.weight;
+    const bool is_in = std::any_of(covered.begin(), covered.end(), [&](const SimulationPoint& other) { return other.cluster == point.cluster; });
+    if (is_in) part += point.weight;
+  }
+  return part / whole;
+}
+
 namespace {
 
 // `counts`: points by cluster, instead of the one in `points`; at most one for each interval. One from the middle of each of so many

@@ -34,6 +34,8 @@ std::vector<SimulationPoint> select_points(const Clustering& clustering, std::sp
 // The heaviest clusters until `coverage` (above 0, at most 1) of the weight is reached, weights scaled to sum to 1, by
 // cluster.
 std::vector<SimulationPoint> cover(std::vector<SimulationPoint> points, double coverage);
+// Of the weight of `all`, what the clusters of `covered` have.
+double covered_part(std::span<const SimulationPoint> all, std::span<const SimulationPoint> covered);
 
 // About `total` points instead of one for each cluster: those of a cluster that weighs a tenth are a tenth of them,
 // evenly spread over its intervals in time (stratified systematic sampling). A cluster that gets only one keeps its

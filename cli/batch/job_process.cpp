@@ -22,6 +22,7 @@ namespace {
 
 constexpr std::chrono::seconds kTimeToEnd{10};
 constexpr int kCouldNotStart = 126;
+
 void open_as(const std::string& path, int flags, int descriptor) {
   const int opened = open(path.c_str(), flags | O_CLOEXEC, 0666);
   if (opened < 0 || dup2(opened, descriptor) < 0) {

@@ -149,7 +149,8 @@ void add_analysis_options(CLI::App& app, AnalysisOptions& o) {
       ->default_str("auto")
       ->group(kGroup);
   app.add_option("--coverage", o.coverage,
-                 "Also write the points of the largest clusters that cover this part of the run, above 0 to 1")
+                 "The largest clusters that cover this part of the run, above 0 to 1: also write their points (simpoint); only these\n"
+                 "have regions (pinpoints)")
       ->transform(real_number(1e-6, 1))
       ->type_name("PART")
       ->capture_default_str()

@@ -269,8 +269,10 @@ void PinPoints::analyse() {
   const auto choice = simpoint::choose_clustering(intervals.points, weights, o_.analysis.clustering);
   simpoint::SelectionOptions selection = o_.analysis.selection;
   selection.avoided = simpoint::intervals_that_change_hands(found_.profile);
-  auto points = simpoint::cover(simpoint::select_points(choice.clustering, weights, selection), o_.analysis.coverage);
+  const auto all = simpoint::select_points(choice.clustering, weights, selection);
+  auto points = simpoint::cover(all, o_.analysis.coverage);
   const size_t phases = points.size();
+  found_.covered = simpoint::covered_part(all, points);
   const double length = simpoint::projected_length(o_.analysis.dimensions);
   if (o_.analysis.points != 0)
     points = simpoint::spread(choice.clustering, weights, points, o_.analysis.points, selection.avoided);
@@ -281,6 +283,9 @@ void PinPoints::analyse() {
   const uint64_t warm_up =
       o_.warm_up.value_or(usual_warm_up(found_.machine, found_.profile.instructions, o_.profile.length, points.size()));
   found_.plan = simpoint::plan_regions(found_.profile, points, warm_up);
+  if (phases < all.size())
+    found_.plan.remarks.push_back(fmt::format("{} of {} phases, {:.2f}% of the run, have no region: figures are of the others (--coverage {})", all.size() - phases,
+                                              all.size(), 100 * (1 - found_.covered), o_.analysis.coverage));
   if (o_.analysis.points == 0 && points.size() > phases)
     found_.plan.remarks.push_back("phases with intervals that are not alike have several regions (--points 1: one for each phase)");
   std::string mixed = simpoint::mixed_phases(choice.clustering, weights, points, length);

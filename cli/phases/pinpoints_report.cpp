@@ -233,6 +233,7 @@ PinPointsReport make_report(const Findings& found) {
                      {"instructions", found.profile.instructions},
                      {"intervals", found.profile.intervals.size()},
                      {"interval_length", found.profile.interval_length},
+                     {"covered", found.covered},
                      {"measured", measured_part(found)},
                      {"simulated", simulated_part(found)},
                      {"figures", values},

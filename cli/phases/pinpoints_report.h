@@ -17,6 +17,7 @@ struct Findings {
   simpoint::Profile profile;
   std::vector<uint32_t> labels;  // the cluster of each interval
   std::vector<double> weights;   // of each interval, summing to 1
+  double covered = 1;            // the part of the run in phases that have regions
   simpoint::RegionPlan plan;
   bool has_unknown_spread = false;  // phases of a tenth of the run are not alike and have one region each (simpoint::mixed_phases)
   std::vector<simpoint::Counts> stretches;  // from each change of the plan to the next

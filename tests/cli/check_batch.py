@@ -285,7 +285,7 @@ with open("log") as file:
     assert file.read() == "start\nend\n" * 2
 
 # A call waits for what another one runs, and its status is of that, too: nothing is run twice, be it failed or --restart.
-slow = suite("waits.yaml", [f"{{name: w, command: [sh, -c, 'echo run >> {folder}/waits.log; sleep 0.7; test -e {folder}/go']}}"])
+slow = suite("waits.yaml", [f"{{name: w, command: [sh, -c, 'echo run >> {folder}/waits.log; sleep 2; test -e {folder}/go']}}"])
 for words, status in ((), 1), ((), 0), (("--restart",), 0):
     calls = []
     for _ in range(3):
@@ -300,11 +300,11 @@ for words, status in ((), 1), ((), 0), (("--restart",), 0):
     open("go", "w").close()
 
 # Who looks late finds out how long it took all the same.
-late = suite("late.yaml", ["{name: late, command: [sleep, '0.5'], time_limit: 2s}"])
+late = suite("late.yaml", ["{name: late, command: [sleep, '0.5'], time_limit: 3s}"])
 call = subprocess.Popen([simrun, "batch", late, "-o", "late", "-c", "l3_1core"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 time.sleep(0.2)
 call.send_signal(signal.SIGSTOP)
-time.sleep(3.5)
+time.sleep(4.5)
 call.send_signal(signal.SIGCONT)
 assert call.wait(timeout=60) == 0
 

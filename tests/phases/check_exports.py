@@ -6,6 +6,7 @@ import gzip
 import json
 import lzma
 import os
+import pathlib
 import subprocess
 import sys
 import tempfile
@@ -102,6 +103,19 @@ def odd_names(guest):
     assert all(row["file"].startswith('a,"b"_r1_r00') and contents("din", row) for row in table("din"))
 
 
+def coverage(guest):
+    """Phases that --coverage leaves out have no region, and the report says how much they are."""
+    said = run(*WORDS, "--restart", "--coverage", "0.5", "--", guest).stderr
+    report = json.loads(pathlib.Path("d/report.json").read_text())
+    assert 0.5 <= report["covered"] < 0.95, report["covered"]
+    remark = next(remark for remark in report["remarks"] if "--coverage 0.5" in remark)
+    assert f"{100 * (1 - report['covered']):.2f}% of the run, have no region" in remark and remark in said, (remark, said)
+    assert remark in pathlib.Path("d/report.txt").read_text()
+    run(*WORDS, "--", guest)
+    report = json.loads(pathlib.Path("d/report.json").read_text())
+    assert abs(report["covered"] - 1) < 1e-9 and not any("--coverage" in remark for remark in report["remarks"])
+
+
 def errors(guest):
     assert "--no-traces" in run(*WORDS, "--to", "champsim", "--no-traces", "--", guest, status=2).stderr
     assert "champsim" in run(*WORDS, "--to", "none", "--", guest, status=2).stderr
@@ -115,5 +129,6 @@ if __name__ == "__main__":
         is_not_done_again(guest)
         of_several_threads(guest)
         odd_names(guest)
+        coverage(guest)
         errors(guest)
     print("passed")
