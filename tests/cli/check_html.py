@@ -100,7 +100,8 @@ curve = next(shapes for title, shapes in page.shapes.items() if title.startswith
 assert len(curve) == len(results["intervals"])
 cpis = [interval["cpi"] for interval in results["intervals"]]
 assert all(abs((110 - float(point.split(",")[1])) / 110 - cpi / max(cpis)) < 1e-3 for point, cpi in zip(curve, cpis))
-assert "chip" in text or "L3" in text[text.index("<pre>"):]
+picture = text[text.index("<pre>"):text.index("</pre>")]
+assert all(level["name"] in picture for level in results["configuration"]["levels"]) and "memory" in picture, picture
 
 # Words of a program are text, whatever they look like; other modes have what they know.
 results, page, text = run("--mode", "count", "--", "sh", "-c", "exit 3", "<script>&\"'\xff", status=3)
