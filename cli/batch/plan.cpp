@@ -126,12 +126,11 @@ json files_of(const configs::SuiteProgram& p) {
   for (const std::string& file : p.files) all[file] = identity_of_tree(file);
   for (const std::string& file : {p.input, p.trace})
     if (!file.empty()) all[file] = identity_of(file);
-  if (p.command.empty()) return all;
   std::optional<std::string> search;
   for (const auto& [name, value] : job_environment(p))
     if (name == "PATH") search = value;
   if (const std::string file = program_file(p.command, search ? search->c_str() : nullptr); !file.empty()) all[file] = identity_of(file);
-  return json::parse(json_text(all));
+  return json::parse(json_text(all));  // as what is read from job.json
 }
 
 std::vector<std::pair<std::string, std::string>> job_environment(const configs::SuiteProgram& program) {

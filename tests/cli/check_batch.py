@@ -339,6 +339,16 @@ assert f"{read('counted/loop/run/result.json')['totals']['instructions']:,}" in 
 traces = suite("traces.yaml", ["{name: loop, trace: tasks/loop/record/run.trace}"])
 batch(traces, "-o", "of traces", "-c", "l3_1core")
 batch(traces, "-o", "of traces", "-c", "l3_1core", "--task", "pinpoints", "--", "--interval", "1M", "--warm-up", "1M")
+# In a folder whose name is no UTF-8, which JSON cannot have.
+odd = os.fsencode(folder) + b"/\xff"
+os.mkdir(odd)
+os.link("tasks/loop/record/run.trace", odd + b"/run.trace")
+with open(odd + b"/traces.yaml", "w") as file:
+    file.write("programs:\n- {name: loop, trace: run.trace}\n")
+for _ in range(2):
+    said = subprocess.run([simrun, "batch", odd + b"/traces.yaml", "-o", odd + b"/out", "-c", "l3_1core"], stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
+    assert said.returncode == 0 and b"1 of 1 done" in said.stderr, said
+assert b"[1/1]" not in said.stderr, said
 replayed = read("of traces/loop/l3_1core/run/result.json")
 assert abs(replayed["totals"]["instructions"] / live["totals"]["instructions"] - 1) < 1e-3
 assert os.path.exists("of traces/loop/l3_1core/pinpoints/result/report.json")
