@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <utility>
 
 #include "base/user_error.h"
 #include "cli/command_line.h"
@@ -10,6 +11,7 @@
 #include "cli/phases/simpoint_files.h"
 #include "cli/print_error.h"
 #include "cli/sub_commands.h"
+#include "simpoint/calibrate.h"
 #include "simpoint/write_bytes.h"
 #include "simpoint/write_points.h"
 
@@ -65,9 +67,10 @@ Files parse_simpoint(const Words& words, AnalysisOptions& analysis) {
 // What was found with one k.
 struct Selection {
   std::vector<simpoint::SimulationPoint> points, covering;
+  std::string labels;
 };
 
-Selection select(const simpoint::Clustering& clustering, const std::vector<double>& weights,
+Selection select(const simpoint::Clustering& clustering, const std::vector<double>& weights, const simpoint::Points& far,
                  const AnalysisOptions& analysis) {
   Selection made;
   made.points = simpoint::select_points(clustering, weights, analysis.selection);
@@ -75,19 +78,20 @@ Selection select(const simpoint::Clustering& clustering, const std::vector<doubl
   if (analysis.points != 0)
     for (auto* some : {&made.points, &made.covering})
       *some = simpoint::spread(clustering, weights, *some, analysis.points);
+  made.labels = simpoint::labels_text(clustering, weights, made.points);
+  if (analysis.calibrates) made.points = simpoint::calibrate(std::move(made.points), weights, far);
   return made;
 }
 
 // `suffix`: behind all names.
-void write(const Files& files, const std::string& suffix, const AnalysisOptions& analysis,
-           const simpoint::Clustering& clustering, const std::vector<double>& weights, const Selection& selection) {
+void write(const Files& files, const std::string& suffix, const AnalysisOptions& analysis, const Selection& selection) {
   const auto pair = [&](const std::vector<simpoint::SimulationPoint>& some, const std::string& behind) {
     if (!files.points.empty()) simpoint::write_whole(files.points + behind, simpoint::points_text(some));
     if (!files.weights.empty()) simpoint::write_whole(files.weights + behind, simpoint::weights_text(some));
   };
   pair(selection.points, suffix);
   if (analysis.coverage < 1) pair(selection.covering, simpoint::coverage_suffix(analysis.coverage) + suffix);
-  if (!files.labels.empty()) simpoint::write_whole(files.labels + suffix, simpoint::labels_text(clustering, weights, selection.points));
+  if (!files.labels.empty()) simpoint::write_whole(files.labels + suffix, selection.labels);
 }
 
 // --save-all: every k, one after the other, so that no more than one is in memory.
@@ -96,7 +100,7 @@ void write_all(const Files& files, const AnalysisOptions& analysis, const simpoi
   for (const auto& scored : choice.examined) {
     const std::string suffix = fmt::format(".run_{}_k_{}", scored.run, scored.k());
     const auto clustering = simpoint::assign(intervals.points, weights, scored.centres, true);
-    write(files, suffix, analysis, clustering, weights, select(clustering, weights, analysis));
+    write(files, suffix, analysis, select(clustering, weights, intervals.far, analysis));
     save_centres(files.others, suffix, scored, intervals, weights);
   }
 }
@@ -132,11 +136,11 @@ int simpoint_command(const Words& words) {
   save_intervals(files.others, intervals, weights);
   analysis.clustering.first_centres = load_first_centres(files.others, intervals, weights);
   const simpoint::ClusteringChoice choice = simpoint::choose_clustering(intervals.points, weights, analysis.clustering);
-  const Selection selection = select(choice.clustering, weights, analysis);
+  const Selection selection = select(choice.clustering, weights, intervals.far, analysis);
   if (files.all) {
     write_all(files, analysis, choice, intervals, weights);
   } else {
-    write(files, "", analysis, choice.clustering, weights, selection);
+    write(files, "", analysis, selection);
     save_centres(files.others, "", choice.examined[choice.chosen], intervals, weights);
   }
   if (!files.quiet) report(choice, selection, analysis);

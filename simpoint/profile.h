@@ -1,6 +1,7 @@
 // What a profiling run found out beside the vectors themselves: where intervals begin and end, what the blocks are.
 #pragma once
 
+#include <array>
 #include <compare>
 #include <cstdint>
 #include <string>
@@ -28,17 +29,24 @@ struct Marker {
   bool operator==(const Marker&) const = default;
 };
 
+// What is known of how far apart references to one line are: how many have at least so many other lines of 64 bytes between them and the one
+// before (32 KiB, 512 KiB, 4 MiB), or none before.
+inline constexpr std::array<uint32_t, 3> kFarLines = {512, 8192, 65536};
+
 struct Interval {
   uint64_t start = 0;   // instructions before it, all threads together
   uint64_t length = 0;  // instructions
   Marker begin;         // its end is the begin of the next
   // Executions of the instruction at `begin` by that process in the interval before; 0 also: unknown.
   uint64_t executed_before = 0;
+  std::array<uint64_t, kFarLines.size()> far = {};  // references, for each of kFarLines; 0 also: unknown
   bool operator==(const Interval&) const = default;
 };
 
 // The module of a dimension that stands for no block: bytes that the repeated string instructions of a thread went over.
 inline constexpr const char* kStrings = "[strings]";
+// Likewise: references of a thread by their distance, 2^offset lines (docs/phases.md).
+inline constexpr const char* kDistances = "[distances]";
 
 // What a dimension of the vectors stands for. Ids are from 1, in the order of `blocks`.
 struct Block {

@@ -65,6 +65,22 @@ void Projector::add(std::span<const Entry> interval) {
   sums_.push_back(sum);
 }
 
+namespace {
+
+// No rows: no interval says any.
+Points far_references(std::span<const Interval> intervals) {
+  const bool are_known = std::any_of(intervals.begin(), intervals.end(), [](const Interval& i) { return i.far != decltype(i.far)(); });
+  Points made(are_known ? static_cast<Eigen::Index>(intervals.size()) : 0, static_cast<Eigen::Index>(kFarLines.size()));
+  for (Eigen::Index i = 0; i < made.rows(); ++i) {
+    const Interval& interval = intervals[static_cast<size_t>(i)];
+    const auto instructions = static_cast<double>(std::max<uint64_t>(interval.length, 1));
+    for (size_t k = 0; k < kFarLines.size(); ++k) made(i, static_cast<Eigen::Index>(k)) = static_cast<double>(interval.far[k]) / instructions;
+  }
+  return made;
+}
+
+}  // namespace
+
 ProjectedIntervals Projector::finish(std::span<const Interval> known) {
   const auto rows = static_cast<Eigen::Index>(sums_.size());
   ProjectedIntervals made;
@@ -77,8 +93,10 @@ ProjectedIntervals Projector::finish(std::span<const Interval> known) {
     made.points = Eigen::Map<const Points>(values_.data(), rows, dimensions_);
   }
   made.sums = std::move(sums_);
-  if (known.size() == made.sums.size())
+  if (known.size() == made.sums.size()) {
     std::transform(known.begin(), known.end(), made.sums.begin(), [](const Interval& i) { return static_cast<double>(i.length); });
+    made.far = far_references(known);
+  }
   Projector empty(dimensions_, seed_);
   empty.given_ = std::move(given_);
   *this = std::move(empty);

@@ -173,6 +173,8 @@ class TextReader {
     if (name == "interval") return take_interval(words);
     if (name == "block") return take_block(words);
     if (name == "executed-before" && !p.intervals.empty()) p.intervals.back().executed_before = words.number();
+    if (name == "far" && !p.intervals.empty())
+      for (uint64_t& references : p.intervals.back().far) references = words.number();
     if (name == "command") p.command = words.rest();
     if (name == "interval-length") p.interval_length = words.number();
     if (name == "left-out") p.left_out = words.number();

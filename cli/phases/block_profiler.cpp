@@ -26,7 +26,9 @@ void add(std::vector<uint64_t>& executions, uint64_t word, uint64_t times) {
 constexpr uint64_t kBytesOfAStore = 16;
 
 simpoint::CodePlace place_of(const CodeModules& modules, uint64_t block) {
-  return block == kStringsAddress ? simpoint::CodePlace{0, simpoint::kStrings, 0} : modules.place(block);
+  if (is_code_address(block)) return modules.place(block);
+  if (block == kStringsAddress) return {0, simpoint::kStrings, 0};
+  return {0, simpoint::kDistances, block - kFirstDistanceAddress};
 }
 
 }  // namespace
@@ -97,6 +99,7 @@ BlockProfiler::Thread& BlockProfiler::meet(const channel::MergeThread& merged, c
   thread->index = merged.replay.handle;
   thread->number = numbers_[thread->index] == kNoNumber ? 0 : numbers_[thread->index];
   thread->name = names_.of(merged.report);
+  if (options_.distances) thread->distances = std::make_unique<ReuseDistances>();
   const auto behind = [](uint32_t index, const auto& other) { return index < other->index; };
   const auto place = std::upper_bound(counted_.begin(), counted_.end(), thread->index, behind);
   threads_[thread->index] = thread.get();
@@ -154,6 +157,7 @@ void BlockProfiler::pack(Thread& thread) {
   thread.touched.shrink_to_fit();
   thread.before = std::vector<uint64_t>();
   thread.cut_executions = Executions();
+  if (thread.distances != nullptr) thread.distances->end();
   thread.ended = true;
 }
 
@@ -424,11 +428,11 @@ void BlockProfiler::flush(Thread& thread) {
   const PathBlockTable& paths = thread.process->paths;
   thread.parts.take([&](uint32_t block, uint64_t count) {
     counts_.add(thread.dimensions[block], count);
-    if (paths.address_of(block) != kStringsAddress) interval_.length += count;
+    if (is_code_address(paths.address_of(block))) interval_.length += count;
   });
 }
 
-// What is executed in whole paths is in `parts` then, and among the executions of the process; and the strings.
+// What is executed in whole paths is in `parts` then, and among the executions of the process; and the strings and distances.
 void BlockProfiler::take_touched(Thread& thread) {
   PathBlockTable& paths = thread.process->paths;
   for (size_t k = 0; k < thread.touched.size(); ++k) {
@@ -442,9 +446,16 @@ void BlockProfiler::take_touched(Thread& thread) {
   }
   thread.touched.clear();
   if (const uint64_t stores = thread.string_bytes / kBytesOfAStore; stores != 0) {
-    thread.parts.add(paths.strings_block(), stores);
+    thread.parts.add(paths.beside_blocks(kStringsAddress), stores);
     thread.string_bytes %= kBytesOfAStore;
   }
+  if (thread.distances == nullptr) return;
+  thread.distances->take([&](uint32_t bucket, uint64_t references) {
+    for (size_t k = 0; k < simpoint::kFarLines.size(); ++k)
+      if (uint64_t{1} << bucket >= simpoint::kFarLines[k]) interval_.far[k] += references;
+    const double worth = ReuseDistances::worth(bucket) * static_cast<double>(references);
+    if (worth >= 1) thread.parts.add(paths.beside_blocks(kFirstDistanceAddress + bucket), static_cast<uint64_t>(worth));
+  });
 }
 
 // As name_new_blocks(), with what settle() has left.
@@ -454,7 +465,7 @@ void BlockProfiler::flush_settled(Thread& thread) {
   for (BlockCount& block : thread.blocks) {
     if (block.dimension == 0) block.dimension = dimension_of(thread, place_of(*thread.modules, block.address));
     counts_.add(block.dimension, block.count);
-    if (block.address != kStringsAddress) interval_.length += block.count;
+    if (is_code_address(block.address)) interval_.length += block.count;
   }
 }
 
@@ -485,6 +496,7 @@ void BlockProfiler::end_interval() {
     entries_.push_back({dimension, static_cast<double>(instructions)});
   });
   if (!entries_.empty()) on_interval_(interval_, entries_);
+  interval_.far = {};
   begun_ = false;
   running_ = 0;
   interval_reported_ = 0;

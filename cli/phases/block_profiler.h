@@ -26,6 +26,7 @@
 #include "cli/phases/left_out.h"
 #include "cli/phases/path_blocks.h"
 #include "cli/phases/process_origin.h"
+#include "cli/phases/reuse_distances.h"
 #include "cli/phases/sparse_counts.h"
 #include "cli/phases/thread_names.h"
 #include "instr/channel/merge.h"
@@ -40,6 +41,7 @@ struct ProfilerOptions {
   uint64_t length = 10'000'000;       // counted instructions, above the longest superblock; other kinds: at least
   std::vector<std::string> left_out;  // code that is not counted (left_out.h)
   bool from_trace = false;            // though counts would do
+  bool distances = false;             // vectors also say how far apart references to one line are
 };
 
 // Which process a thread is of, for a Merge of several.
@@ -74,6 +76,16 @@ class BlockProfiler {
   }
   void event(channel::MergeThread& merged, std::span<const uint64_t> words, channel::PathTable& paths);
   void forget_process(uint32_t process);
+
+  // A reference of the path that the thread entered last.
+  void reference(uint32_t handle, uint64_t address) {
+    if (Thread* const thread = threads_[handle]) thread->distances->access(address);
+  }
+  // Whether that path is counted.
+  bool counts(const channel::MergeThread& merged, uint64_t word) {
+    Thread* const thread = threads_[merged.replay.handle];
+    return thread != nullptr && !thread->process->paths.find(word)->left_out;
+  }
 
   // Ends the last interval. What is known of the run but its command; intervals were given to `on_interval`.
   // `instructions`: retired by all threads; what the end of a process cut off before it was counted is left out.
@@ -126,6 +138,7 @@ class BlockProfiler {
     std::vector<uint32_t> touched;     // words
     uint64_t strings_reported = 0;      // bytes of repeated string instructions, from counts
     uint64_t string_bytes = 0;          // the same, not in `parts` yet
+    std::unique_ptr<ReuseDistances> distances;     // null: not asked for
     SparseCounts parts;                            // by block: instructions in this interval, while it ends
     std::vector<uint32_t> dimensions;              // of a block; 0: none yet
     std::optional<channel::PathInstruction> last;  // executed last; only while looking for an end
@@ -156,7 +169,7 @@ class BlockProfiler {
   uint32_t dimension_of(const Thread& thread, simpoint::CodePlace place);
   void end_thread(Thread& thread);
   static void pack(Thread& thread);
-  static void settle(Thread& thread);
+  void settle(Thread& thread);
   void take_counts(Thread& thread, std::span<const uint64_t> words);
   void take_end(Thread& thread);
   void take_report(Thread& thread, uint64_t retired, uint64_t next_pc, uint64_t string_bytes);
@@ -185,7 +198,7 @@ class BlockProfiler {
   void end_interval();
   static void add_executions(Thread& thread, uint64_t word, uint64_t times);
   static void add_cut_execution(Thread& thread, uint64_t pc);
-  static void take_touched(Thread& thread);
+  void take_touched(Thread& thread);
   void flush(Thread& thread);
   void flush_settled(Thread& thread);
   void name_new_blocks(Thread& thread);
@@ -233,6 +246,18 @@ class BlockProfiler {
   simpoint::Profile profile_;
   SparseCounts counts_;  // by dimension, of the interval that ends
   std::vector<simpoint::Entry> entries_;
+};
+
+// The same, with the references of what it counts.
+class DistanceProfiler : public BlockProfiler {
+ public:
+  static constexpr bool kWantsReferences = true;
+  using BlockProfiler::BlockProfiler;
+  bool enter_path(channel::MergeThread& merged, const uint64_t* words, channel::PathTable& paths) {
+    BlockProfiler::enter_path(merged, words, paths);
+    return counts(merged, words[0]);
+  }
+  void data(uint32_t handle, channel::ReferenceKind, uint64_t address, uint32_t) { reference(handle, address); }
 };
 
 }  // namespace simrun::cli

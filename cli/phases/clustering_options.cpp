@@ -162,6 +162,11 @@ void add_analysis_options(CLI::App& app, AnalysisOptions& o) {
       ->transform(positive)
       ->type_name("N")
       ->group(kGroup);
+  app.add_flag_callback(
+         "--no-calibration", [&o] { o.calibrates = false; },
+         "Points weigh what their clusters do. Else, of a profile with --distances, their weights are changed a little so that\n"
+         "together they reference lines as far apart as the whole run does")
+      ->group(kGroup);
   app.add_option(
          "--early", o.selection.early,
          "Prefer early points: 0 the nearest to the centre, 1 the first that is nearer than half of its cluster")

@@ -25,6 +25,7 @@ struct AnalysisOptions {
   FixedLength fixed_length = FixedLength::kAuto;
   double coverage = 1;
   uint64_t points = 0;  // altogether, about; 0: one for each phase
+  bool calibrates = true;  // weights, by what the profile says of far references (simpoint/calibrate.h)
 };
 
 // Whether intervals weigh the same: as the options say, else when they are of the kind `fixed` and the profile does not say how long each is.

@@ -18,6 +18,8 @@ using PathInstructions = std::span<const channel::PathInstruction>;
 
 // In the place of a block's address: no code is there.
 inline constexpr uint64_t kStringsAddress = ~uint64_t{1};   // not the place of none in AddressTable
+inline constexpr uint64_t kFirstDistanceAddress = ~uint64_t{63};
+inline constexpr bool is_code_address(uint64_t address) { return address < kFirstDistanceAddress; }
 
 // What a path executes of one basic block.
 struct BlockPiece {
@@ -70,8 +72,8 @@ class PathBlockTable {
       f(block, pieces_[k].instructions);
     }
   }
-  // The number of what stands beside the blocks for the bytes of string instructions.
-  uint32_t strings_block() { return number_of(kStringsAddress); }
+  // The number of what stands beside the blocks, at an address where no code is.
+  uint32_t beside_blocks(uint64_t address) { return number_of(address); }
   // The number of the block of instruction `i` of a path.
   uint32_t block_of(PathInstructions code, uint32_t i);
   // Words of the learnt paths that may execute the instruction at `pc`: all that do, and others.

@@ -27,6 +27,7 @@
 #include "cli/trace_cores.h"
 #include "cli/trace_information.h"
 #include "configs/read_machine.h"
+#include "simpoint/calibrate.h"
 #include "simpoint/read_profile.h"
 #include "simpoint/write_bytes.h"
 #include "simpoint/write_points.h"
@@ -136,6 +137,7 @@ void PinPoints::open_folder() {
                       {"intervals", simpoint::to_word(o_.profile.kind)},
                       {"leave_out", o_.profile.left_out},
                       {"exact_order", o_.profile.from_trace},
+                      {"distances", o_.profile.distances},
                       {"trace", o_.trace},
                       {"record", o_.record},
                       {"follow_children", o_.program.follow_children},
@@ -282,6 +284,9 @@ void PinPoints::analyse() {
   found_.weights = weights;
   const uint64_t warm_up =
       o_.warm_up.value_or(usual_warm_up(found_.machine, found_.profile.instructions, o_.profile.length, points.size()));
+  const std::string labels = simpoint::labels_text(choice.clustering, weights, points);
+  // Of a part of the run it is not known how far apart its references are.
+  if (o_.analysis.calibrates && o_.analysis.coverage == 1) points = simpoint::calibrate(std::move(points), weights, intervals.far);
   found_.plan = simpoint::plan_regions(found_.profile, points, warm_up);
   if (phases < all.size())
     found_.plan.remarks.push_back(fmt::format("{} of {} phases, {:.2f}% of the run, have no region: figures are of the others (--coverage {})", all.size() - phases,
@@ -293,7 +298,7 @@ void PinPoints::analyse() {
   if (found_.has_unknown_spread) found_.plan.remarks.push_back(std::move(mixed));
   simpoint::write_whole(path("points.simpoints"), simpoint::points_text(points));
   simpoint::write_whole(path("points.weights"), simpoint::weights_text(points));
-  simpoint::write_whole(path("points.labels"), simpoint::labels_text(choice.clustering, weights, points));
+  simpoint::write_whole(path("points.labels"), labels);
   simpoint::write_whole(path("regions.csv"), simpoint::pc_count_csv(found_.plan, found_.profile));
   simpoint::write_whole(path("regions.pinpoints.csv"), simpoint::icount_csv(found_.plan, found_.profile));
   say("analysis: {} intervals, {} phases, {} regions, warm-ups of {} instructions", intervals.size(), phases, found_.plan.regions.size(),

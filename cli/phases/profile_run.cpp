@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "cli/phases/process_origin.h"
 #include "cli/print_error.h"
 #include "cli/run_program.h"
@@ -12,6 +14,18 @@ namespace {
 
 // Of threads that run side by side, each reports so much more often that their intervals end near each other.
 constexpr uint64_t kReportsOfThreads = 32;
+
+// profile(profiler), with one that does what the options ask for.
+template <class Profile>
+void with_profiler(const ProfilerOptions& options, BlockProfiler::OnInterval on_interval, OriginOf origins, Profile profile) {
+  if (options.distances) {
+    DistanceProfiler profiler(options, std::move(on_interval), std::move(origins));
+    profile(profiler);
+  } else {
+    BlockProfiler profiler(options, std::move(on_interval), std::move(origins));
+    profile(profiler);
+  }
+}
 
 BlockProfiler::OnInterval counted(ProfiledRun& run, const BlockProfiler::OnInterval& on_interval) {
   return [&](const simpoint::Interval& interval, std::span<const simpoint::Entry> entries) {
@@ -34,21 +48,23 @@ ProfiledRun profile_run(ProgramOptions program, const ProfilerOptions& options,
                         const BlockProfiler::OnInterval& on_interval) {
   program.watch_mappings = true;
   ProfiledRun run;
-  const bool counts = options.kind == simpoint::IntervalKind::kFixed && options.left_out.empty() && !options.from_trace;
+  const bool counts = options.kind == simpoint::IntervalKind::kFixed && options.left_out.empty() && !options.from_trace && !options.distances;
   const CountOptions count{options.length, options.length / kReportsOfThreads, true, {}};
   ProgramRun execution(program, counts ? border::Mode::kCount : border::Mode::kTrace, counts ? count : CountOptions{});
-  BlockProfiler profiler(options, counted(run, on_interval), origins_in(execution.family()));
-  run.result = execution.into(profiler, 64);
-  finish_profile(run, profiler, program.command);
+  with_profiler(options, counted(run, on_interval), origins_in(execution.family()), [&](auto& profiler) {
+    run.result = execution.into(profiler, 64);
+    finish_profile(run, profiler, program.command);
+  });
   return run;
 }
 
 ProfiledRun profile_recorded(RecordedRun& recorded, const ProfilerOptions& options, bool quiet,
                              const BlockProfiler::OnInterval& on_interval) {
   ProfiledRun run;
-  BlockProfiler profiler(options, counted(run, on_interval), recorded.origins());
-  run.result = recorded.into(profiler, 64, 0, quiet);
-  finish_profile(run, profiler, recorded.command());
+  with_profiler(options, counted(run, on_interval), recorded.origins(), [&](auto& profiler) {
+    run.result = recorded.into(profiler, 64, 0, quiet);
+    finish_profile(run, profiler, recorded.command());
+  });
   return run;
 }
 

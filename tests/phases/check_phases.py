@@ -165,6 +165,46 @@ def strings():
         assert abs(weight - own / sum(lengths)) < 1e-6, (point, weight, own, lengths)
 
 
+def distances():
+    """Of drifting.c, whose thread works on 8 KiB and on 8 MiB in turns, by the same code: only --distances tells them apart."""
+    def profile(name, *options):
+        pathlib.Path("runs").unlink(missing_ok=True)
+        run("bbv", "-q", "-i", "100k", "-o", name, *options, "--", GUEST)
+        run("simpoint", "-q", "-o", name, name)
+        vectors, intervals, rest = read(name) if name.endswith(".bb") else (None, None, None)
+        return vectors, intervals, rest, [line.split()[0] for line in open(name + ".labels")]
+
+    plain, told = profile("plain.bb", "--exact-order"), profile("told.bb", "--distances")
+    blocks = {n: block.split(" module ")[1] for n, block in enumerate(told[2]["block"], 1)}
+    code = [{n: count for n, count in vector.items() if blocks[n] != "[distances]"} for vector in told[0]]
+    assert [sorted(v.values()) for v in code] == [sorted(v.values()) for v in plain[0]] and told[1] == plain[1]
+    far = []
+    for line in open("told.bb"):
+        if INTERVAL.match(line):
+            far.append([0, 0, 0])
+        elif line.startswith("# far "):
+            far[-1] = [int(word) for word in line.split()[2:]]
+    assert all(a >= b >= c for a, b, c in far)
+    # Where the thread is in one stretch or the other, but for the intervals at their borders.
+    kinds = ["far" if f[0] > 5000 else "near" if f[0] < 1000 else "between" for f in far]
+    of = {kind: [i for i, k in enumerate(kinds) if k == kind] for kind in ("far", "near", "between")}
+    assert min(len(of["far"]), len(of["near"])) > len(kinds) / 3 and len(of["between"]) < len(kinds) / 10, of
+    both = lambda labels: {labels[i] for i in of["far"]} & {labels[i] for i in of["near"]}
+    assert both(plain[3]) and not both(told[3]), (both(plain[3]), both(told[3]))
+    # HDF5 says the same, and weights are calibrated unless they are not to be.
+    assert profile("told.h5", "--distances")[3] == told[3]
+    weights = lambda name: [float(line.split()[0]) for line in open(name + ".weights")]
+    assert weights("told.h5") == weights("told.bb")
+    run("simpoint", "-q", "--no-calibration", "-o", "not", "told.bb")
+    of_clusters = [sum(interval[1] for interval, label in zip(told[1], told[3]) if label == str(k)) for k in range(len(weights("not")))]
+    assert all(abs(w - n / sum(of_clusters)) < 1e-5 for w, n in zip(weights("not"), of_clusters))
+    assert weights("told.bb") != weights("not") and abs(sum(weights("told.bb")) - 1) < 1e-4
+    # A trace has them, too.
+    pathlib.Path("runs").unlink()
+    run("pinpoints", "-q", "--config", "l3_1core", "-o", "dir", "-i", "100k", "--record", "--distances", "--", GUEST)
+    run("pinpoints", "-q", "--config", "l3_1core", "-o", "dir", "-i", "100k", "--record", "--", GUEST, status=1)
+
+
 def threads():
     profile = bbv("a.bb", "--interval", "1M", rounds=1, threads=3)
     consistent(*profile)
