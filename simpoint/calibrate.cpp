@@ -7,7 +7,8 @@
 namespace simrun::simpoint {
 
 std::vector<SimulationPoint> calibrate(std::vector<SimulationPoint> points, std::span<const double> weights, const Points& far) {
-  constexpr double kRidge = 0.1, kLeast = 0.25, kMost = 4;   // chosen by the errors of six programs (docs/validation.md)
+  constexpr double kRidge = 0.1, kLeast = 0.25, kMost = 4;   // by the errors of seven programs (decision 50)
+  constexpr double kNothing = 1e-4;                          // references for each instruction: what differs by less should not matter
   if (far.rows() == 0 || points.empty()) return points;
   const auto count = static_cast<Eigen::Index>(points.size()), kinds = far.cols();
   const Eigen::Map<const Eigen::VectorXd> of_intervals(weights.data(), static_cast<Eigen::Index>(weights.size()));
@@ -25,8 +26,7 @@ std::vector<SimulationPoint> calibrate(std::vector<SimulationPoint> points, std:
   for (Eigen::Index k = 0; k < kinds; ++k) {
     const Eigen::VectorXd column = chosen.col(k);
     const double deviation = std::sqrt((column.array() - column.mean()).square().mean());
-    const bool tells = deviation > 1e-9 * std::abs(whole[k]);
-    known.col(k + 1) = tells ? Eigen::VectorXd((column.array() - whole[k]) / deviation) : Eigen::VectorXd::Zero(count);
+    known.col(k + 1) = (column.array() - whole[k]) / (deviation + kNothing);
   }
   Eigen::MatrixXd normal = known.transpose() * before.asDiagonal() * known;
   normal.diagonal().tail(kinds).array() += kRidge;

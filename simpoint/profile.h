@@ -29,9 +29,11 @@ struct Marker {
   bool operator==(const Marker&) const = default;
 };
 
-// What is known of how far apart references to one line are: how many have at least so many other lines of 64 bytes between them and the one
-// before (32 KiB, 512 KiB, 4 MiB), or none before.
-inline constexpr std::array<uint32_t, 3> kFarLines = {512, 8192, 65536};
+// What may be known of how far apart references to one line of 64 bytes are: how many data references, then instruction fetches, have at least so
+// many other lines between them and the one before (32 KiB, 512 KiB, 4 MiB), or none before.
+inline constexpr std::array<uint32_t, 3> kFarData = {512, 8192, 65536};
+inline constexpr std::array<uint32_t, 2> kFarFetches = {512, 8192};
+using FarReferences = std::array<uint64_t, kFarData.size() + kFarFetches.size()>;
 
 struct Interval {
   uint64_t start = 0;   // instructions before it, all threads together
@@ -39,7 +41,7 @@ struct Interval {
   Marker begin;         // its end is the begin of the next
   // Executions of the instruction at `begin` by that process in the interval before; 0 also: unknown.
   uint64_t executed_before = 0;
-  std::array<uint64_t, kFarLines.size()> far = {};  // references, for each of kFarLines; 0 also: unknown
+  FarReferences far = {};  // 0 also: unknown
   bool operator==(const Interval&) const = default;
 };
 
@@ -47,6 +49,7 @@ struct Interval {
 inline constexpr const char* kStrings = "[strings]";
 // Likewise: references of a thread by their distance, 2^offset lines (docs/phases.md).
 inline constexpr const char* kDistances = "[distances]";
+inline constexpr const char* kFetchDistances = "[fetch distances]";   // of instruction fetches
 
 // What a dimension of the vectors stands for. Ids are from 1, in the order of `blocks`.
 struct Block {

@@ -69,12 +69,12 @@ namespace {
 
 // No rows: no interval says any.
 Points far_references(std::span<const Interval> intervals) {
-  const bool are_known = std::any_of(intervals.begin(), intervals.end(), [](const Interval& i) { return i.far != decltype(i.far)(); });
-  Points made(are_known ? static_cast<Eigen::Index>(intervals.size()) : 0, static_cast<Eigen::Index>(kFarLines.size()));
+  const bool are_known = std::any_of(intervals.begin(), intervals.end(), [](const Interval& i) { return i.far != FarReferences(); });
+  Points made(are_known ? static_cast<Eigen::Index>(intervals.size()) : 0, static_cast<Eigen::Index>(FarReferences().size()));
   for (Eigen::Index i = 0; i < made.rows(); ++i) {
     const Interval& interval = intervals[static_cast<size_t>(i)];
     const auto instructions = static_cast<double>(std::max<uint64_t>(interval.length, 1));
-    for (size_t k = 0; k < kFarLines.size(); ++k) made(i, static_cast<Eigen::Index>(k)) = static_cast<double>(interval.far[k]) / instructions;
+    for (size_t k = 0; k < interval.far.size(); ++k) made(i, static_cast<Eigen::Index>(k)) = static_cast<double>(interval.far[k]) / instructions;
   }
   return made;
 }

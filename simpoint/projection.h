@@ -35,7 +35,7 @@ using Points = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowM
 struct ProjectedIntervals {
   Points points;             // one row each
   std::vector<double> sums;  // instructions of each interval: its length if that is known, else the sum of its vector
-  Points far;                // Interval::far for each instruction, one row each; no rows: unknown
+  Points far = {};           // Interval::far for each instruction, one row each; no rows: unknown
   size_t size() const { return sums.size(); }
 };
 

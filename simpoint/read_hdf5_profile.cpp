@@ -133,9 +133,10 @@ class Reader {
     require_size(thread_count, start.size(), "intervals/begin_thread_count");
     const bool has_before = H5Lexists(file_, "intervals/executed_before", H5P_DEFAULT) > 0;  // older files have not
     const auto before = has_before ? column<uint64_t>("intervals/executed_before") : std::vector<uint64_t>(start.size());
+    constexpr size_t kFarKinds = FarReferences().size();
     const bool has_far = H5Lexists(file_, "intervals/far", H5P_DEFAULT) > 0;   // likewise
-    const auto far = has_far ? column<uint64_t>("intervals/far") : std::vector<uint64_t>(kFarLines.size() * start.size());
-    require_size(far, kFarLines.size() * start.size(), "intervals/far");
+    const auto far = has_far ? column<uint64_t>("intervals/far") : std::vector<uint64_t>(kFarKinds * start.size());
+    require_size(far, kFarKinds * start.size(), "intervals/far");
     for (const auto* values : {&length, &pc, &offset, &count, &before}) require_size(*values, start.size(), "intervals/...");
     require_size(in, start.size(), "intervals/begin_module");
     for (size_t i = 0; i < start.size(); ++i) {
@@ -147,7 +148,7 @@ class Reader {
                               name(threads_, thread, i, "thread"),
                               thread_count[i]},
                              before[i]});
-      std::copy_n(far.begin() + static_cast<std::ptrdiff_t>(i * kFarLines.size()), kFarLines.size(), p.intervals.back().far.begin());
+      std::copy_n(far.begin() + static_cast<std::ptrdiff_t>(i * kFarKinds), kFarKinds, p.intervals.back().far.begin());
     }
   }
 

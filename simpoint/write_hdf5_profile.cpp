@@ -195,7 +195,7 @@ class Hdf5Writer final : public ProfileWriter {
   C<uint32_t> begin_module_{file_, "intervals/begin_module", "index into /modules"};
   C<uint64_t> begin_count_{file_, "intervals/begin_count", "executions"};
   C<uint64_t> executed_before_{file_, "intervals/executed_before", "executions"};
-  C<uint64_t> far_{file_, "intervals/far", "references"};   // as many for each interval as kFarLines
+  C<uint64_t> far_{file_, "intervals/far", "references"};   // each interval's FarReferences
   C<uint32_t> begin_process_{file_, "intervals/begin_process", "index into /processes"};
   C<uint32_t> begin_thread_{file_, "intervals/begin_thread", "index into /threads"};
   C<uint64_t> begin_thread_count_{file_, "intervals/begin_thread_count", "executions"};

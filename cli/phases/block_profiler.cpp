@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "base/check.h"
@@ -28,7 +29,9 @@ constexpr uint64_t kBytesOfAStore = 16;
 simpoint::CodePlace place_of(const CodeModules& modules, uint64_t block) {
   if (is_code_address(block)) return modules.place(block);
   if (block == kStringsAddress) return {0, simpoint::kStrings, 0};
-  return {0, simpoint::kDistances, block - kFirstDistanceAddress};
+  const uint64_t distance = block - kFirstDistanceAddress;
+  if (distance < ReuseDistances::kBuckets) return {0, simpoint::kDistances, distance};
+  return {0, simpoint::kFetchDistances, distance - ReuseDistances::kBuckets};
 }
 
 }  // namespace
@@ -99,7 +102,7 @@ BlockProfiler::Thread& BlockProfiler::meet(const channel::MergeThread& merged, c
   thread->index = merged.replay.handle;
   thread->number = numbers_[thread->index] == kNoNumber ? 0 : numbers_[thread->index];
   thread->name = names_.of(merged.report);
-  if (options_.distances) thread->distances = std::make_unique<ReuseDistances>();
+  if (options_.distances) thread->distances = std::make_unique<Distances>();
   const auto behind = [](uint32_t index, const auto& other) { return index < other->index; };
   const auto place = std::upper_bound(counted_.begin(), counted_.end(), thread->index, behind);
   threads_[thread->index] = thread.get();
@@ -157,7 +160,7 @@ void BlockProfiler::pack(Thread& thread) {
   thread.touched.shrink_to_fit();
   thread.before = std::vector<uint64_t>();
   thread.cut_executions = Executions();
-  if (thread.distances != nullptr) thread.distances->end();
+  if (thread.distances != nullptr) thread.distances->data.end(), thread.distances->fetches.end();
   thread.ended = true;
 }
 
@@ -450,12 +453,16 @@ void BlockProfiler::take_touched(Thread& thread) {
     thread.string_bytes %= kBytesOfAStore;
   }
   if (thread.distances == nullptr) return;
-  thread.distances->take([&](uint32_t bucket, uint64_t references) {
-    for (size_t k = 0; k < simpoint::kFarLines.size(); ++k)
-      if (uint64_t{1} << bucket >= simpoint::kFarLines[k]) interval_.far[k] += references;
-    const double worth = ReuseDistances::worth(bucket) * static_cast<double>(references);
-    if (worth >= 1) thread.parts.add(paths.beside_blocks(kFirstDistanceAddress + bucket), static_cast<uint64_t>(worth));
-  });
+  const auto take = [&](ReuseDistances& distances, uint64_t first_address, std::span<const uint32_t> far_lines, uint64_t* far) {
+    distances.take([&](uint32_t bucket, uint64_t references) {
+      for (size_t k = 0; k < far_lines.size(); ++k)
+        if (uint64_t{1} << bucket >= far_lines[k]) far[k] += references;
+      const auto worth = static_cast<uint64_t>(ReuseDistances::worth(bucket) * static_cast<double>(references));
+      if (worth != 0) thread.parts.add(paths.beside_blocks(first_address + bucket), worth);
+    });
+  };
+  take(thread.distances->data, kFirstDistanceAddress, simpoint::kFarData, interval_.far.data());
+  take(thread.distances->fetches, kFirstDistanceAddress + ReuseDistances::kBuckets, simpoint::kFarFetches, interval_.far.data() + simpoint::kFarData.size());
 }
 
 // As name_new_blocks(), with what settle() has left.

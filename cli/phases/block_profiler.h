@@ -77,9 +77,12 @@ class BlockProfiler {
   void event(channel::MergeThread& merged, std::span<const uint64_t> words, channel::PathTable& paths);
   void forget_process(uint32_t process);
 
-  // A reference of the path that the thread entered last.
-  void reference(uint32_t handle, uint64_t address) {
-    if (Thread* const thread = threads_[handle]) thread->distances->access(address);
+  // References of the path that the thread entered last.
+  void take_data(uint32_t handle, uint64_t line) {
+    if (Thread* const thread = threads_[handle]) thread->distances->data.access(line);
+  }
+  void take_fetch(uint32_t handle, uint64_t line) {
+    if (Thread* const thread = threads_[handle]) thread->distances->fetches.access(line);
   }
   // Whether that path is counted.
   bool counts(const channel::MergeThread& merged, uint64_t word) {
@@ -120,6 +123,9 @@ class BlockProfiler {
     uint32_t dimension = 0;  // 0: none yet
     uint64_t count = 0;      // instructions
   };
+  struct Distances {
+    ReuseDistances data, fetches;
+  };
   struct Thread {
     Process* process = nullptr;  // null: forgotten
     uint32_t process_index = 0;
@@ -138,7 +144,7 @@ class BlockProfiler {
     std::vector<uint32_t> touched;     // words
     uint64_t strings_reported = 0;      // bytes of repeated string instructions, from counts
     uint64_t string_bytes = 0;          // the same, not in `parts` yet
-    std::unique_ptr<ReuseDistances> distances;     // null: not asked for
+    std::unique_ptr<Distances> distances;          // null: not asked for
     SparseCounts parts;                            // by block: instructions in this interval, while it ends
     std::vector<uint32_t> dimensions;              // of a block; 0: none yet
     std::optional<channel::PathInstruction> last;  // executed last; only while looking for an end
@@ -257,7 +263,8 @@ class DistanceProfiler : public BlockProfiler {
     BlockProfiler::enter_path(merged, words, paths);
     return counts(merged, words[0]);
   }
-  void data(uint32_t handle, channel::ReferenceKind, uint64_t address, uint32_t) { reference(handle, address); }
+  void data(uint32_t handle, channel::ReferenceKind, uint64_t address, uint32_t) { take_data(handle, address / ReuseDistances::kLineBytes); }
+  void fetch(uint32_t handle, uint64_t line) { take_fetch(handle, line); }
 };
 
 }  // namespace simrun::cli

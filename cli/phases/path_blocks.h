@@ -18,7 +18,7 @@ using PathInstructions = std::span<const channel::PathInstruction>;
 
 // In the place of a block's address: no code is there.
 inline constexpr uint64_t kStringsAddress = ~uint64_t{1};   // not the place of none in AddressTable
-inline constexpr uint64_t kFirstDistanceAddress = ~uint64_t{63};
+inline constexpr uint64_t kFirstDistanceAddress = ~uint64_t{127};
 inline constexpr bool is_code_address(uint64_t address) { return address < kFirstDistanceAddress; }
 
 // What a path executes of one basic block.

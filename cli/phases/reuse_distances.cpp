@@ -8,14 +8,14 @@ namespace simrun::cli {
 
 namespace {
 
-constexpr uint32_t kLeast = 8;        // 16 KiB: what is nearer is in any first level
-constexpr double kOfFirstUse = 1024;  // as 2^20 lines
+constexpr uint32_t kLeast = 8;         // 16 KiB: what is nearer is in any first level
+constexpr uint32_t kFirstUseAs = 20;   // 64 MiB
+constexpr double kOfOneLine = 1 / 1.5;
 
 }  // namespace
 
 double ReuseDistances::worth(uint32_t bucket) {
-  if (bucket == kFirstUse) return kOfFirstUse;
-  return bucket < kLeast ? 0 : std::exp2(bucket / 2.0);
+  return bucket < kLeast ? 0 : kOfOneLine * std::exp2((bucket == kFirstUse ? kFirstUseAs : bucket) / 2.0);
 }
 
 void ReuseDistances::look_at(uint64_t line) {

@@ -19,8 +19,9 @@ class ReuseDistances {
   // Bucket b: from 2^b lines on, below 2^(b+1); the last one: lines that were not referenced before.
   static constexpr uint32_t kBuckets = 32, kFirstUse = kBuckets - 1;
 
-  void access(uint64_t address) {
-    const uint64_t line = address >> kLineShift;
+  static constexpr uint32_t kLineBytes = 64;
+
+  void access(uint64_t line) {
     if ((line * 0x9e3779b97f4a7c15u) >> (64 - kSampledBits) != 0) [[likely]]
       return;
     look_at(line);
@@ -36,11 +37,12 @@ class ReuseDistances {
   // No more will come; what was not taken stays.
   void end() { lines_.reset(); }
 
-  // What one reference counts in a vector, as so many instructions: the square root of the distance, 0 where any first level has the line.
+  // What one reference counts in a vector, as so many instructions: in proportion to the square root of the distance (decision 50), nothing where
+  // any first level has the line.
   static double worth(uint32_t bucket);
 
  private:
-  static constexpr uint32_t kLineShift = 6, kSampledBits = 4;
+  static constexpr uint32_t kSampledBits = 4;
   void look_at(uint64_t line);
 
   std::optional<sim::StackDistance> lines_{std::in_place};

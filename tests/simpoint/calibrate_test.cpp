@@ -39,7 +39,7 @@ struct Sample {
       for (const SimulationPoint& p : points) mean += far(static_cast<Eigen::Index>(p.interval), k) / 10;
       for (const SimulationPoint& p : points) square += std::pow(far(static_cast<Eigen::Index>(p.interval), k) - mean, 2) / 10;
       for (const SimulationPoint& p : chosen) weighed += p.weight * far(static_cast<Eigen::Index>(p.interval), k);
-      squares += std::pow(weighed - whole, 2) / square;
+      squares += std::pow((weighed - whole) / (std::sqrt(square) + 1e-4), 2);
     }
     return squares;
   }

@@ -59,7 +59,7 @@ Profile sample_profile(size_t intervals, size_t blocks) {
          1003,
          {{0x400000 + i, "/usr/bin/with space", i}, i % 3, i % 4 ? "0.1x" : "", i % 5 ? "0.2" : "", i % 5},
          i % 7,
-         {10 * i, 3 * i, i % 4}});
+         {10 * i, 3 * i, i % 4, i, i / 2}});
   for (size_t b = 0; b < blocks; ++b)
     p.blocks.push_back({{0x7fff00 + b, b % 2 ? "" : "/lib/x.so", b}, b % 2 ? 1u : 0u});
   return p;
