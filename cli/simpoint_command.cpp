@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <utility>
 
 #include "base/user_error.h"
 #include "cli/command_line.h"
@@ -67,7 +66,7 @@ Files parse_simpoint(const Words& words, AnalysisOptions& analysis) {
 // What was found with one k.
 struct Selection {
   std::vector<simpoint::SimulationPoint> points, covering;
-  std::string labels;
+  std::vector<simpoint::SimulationPoint> weighed;  // `points` with the weights that are written
 };
 
 Selection select(const simpoint::Clustering& clustering, const std::vector<double>& weights, const simpoint::Points& far,
@@ -78,20 +77,20 @@ Selection select(const simpoint::Clustering& clustering, const std::vector<doubl
   if (analysis.points != 0)
     for (auto* some : {&made.points, &made.covering})
       *some = simpoint::spread(clustering, weights, *some, analysis.points);
-  made.labels = simpoint::labels_text(clustering, weights, made.points);
-  if (analysis.calibrates) made.points = simpoint::calibrate(std::move(made.points), weights, far);
+  made.weighed = analysis.calibrates ? simpoint::calibrate(made.points, weights, far) : made.points;
   return made;
 }
 
 // `suffix`: behind all names.
-void write(const Files& files, const std::string& suffix, const AnalysisOptions& analysis, const Selection& selection) {
+void write(const Files& files, const std::string& suffix, const AnalysisOptions& analysis,
+           const simpoint::Clustering& clustering, const std::vector<double>& weights, const Selection& selection) {
   const auto pair = [&](const std::vector<simpoint::SimulationPoint>& some, const std::string& behind) {
     if (!files.points.empty()) simpoint::write_whole(files.points + behind, simpoint::points_text(some));
     if (!files.weights.empty()) simpoint::write_whole(files.weights + behind, simpoint::weights_text(some));
   };
-  pair(selection.points, suffix);
+  pair(selection.weighed, suffix);
   if (analysis.coverage < 1) pair(selection.covering, simpoint::coverage_suffix(analysis.coverage) + suffix);
-  if (!files.labels.empty()) simpoint::write_whole(files.labels + suffix, selection.labels);
+  if (!files.labels.empty()) simpoint::write_whole(files.labels + suffix, simpoint::labels_text(clustering, weights, selection.points));
 }
 
 // --save-all: every k, one after the other, so that no more than one is in memory.
@@ -100,7 +99,7 @@ void write_all(const Files& files, const AnalysisOptions& analysis, const simpoi
   for (const auto& scored : choice.examined) {
     const std::string suffix = fmt::format(".run_{}_k_{}", scored.run, scored.k());
     const auto clustering = simpoint::assign(intervals.points, weights, scored.centres, true);
-    write(files, suffix, analysis, select(clustering, weights, intervals.far, analysis));
+    write(files, suffix, analysis, clustering, weights, select(clustering, weights, intervals.far, analysis));
     save_centres(files.others, suffix, scored, intervals, weights);
   }
 }
@@ -111,7 +110,7 @@ void report(const simpoint::ClusteringChoice& choice, const Selection& selection
     fmt::print("{:>6} {:>17.2f} {:>12.6g}{}\n", scored.k(), scored.bic, scored.distortion,
                &scored == &choice.examined[choice.chosen] ? "  <- chosen" : "");
   fmt::print("\n   cluster     interval    weight\n");
-  for (const auto& point : selection.points)
+  for (const auto& point : selection.weighed)
     fmt::print("{:>10} {:>12} {:>8.3f}%\n", point.cluster, point.interval, 100 * point.weight);
   if (analysis.coverage < 1)
     fmt::print("{}{} cover {:g} of the run\n", selection.covering.size(), analysis.points == 0 ? " of them" : " points",
@@ -140,7 +139,7 @@ int simpoint_command(const Words& words) {
   if (files.all) {
     write_all(files, analysis, choice, intervals, weights);
   } else {
-    write(files, "", analysis, selection);
+    write(files, "", analysis, choice.clustering, weights, selection);
     save_centres(files.others, "", choice.examined[choice.chosen], intervals, weights);
   }
   if (!files.quiet) report(choice, selection, analysis);
