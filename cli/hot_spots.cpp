@@ -66,7 +66,7 @@ class NamesOfRun final : public Names {
   void name(HotInstruction& i) override {
     const analysis::AddressSpace* space = sink_.space_of(i.process);
     if (space == nullptr) return;
-    analysis::PlaceNames names(*space);
+    analysis::PlaceNames& names = names_in(*space);
     const analysis::Place place = space->code_place(i.pc);
     i.frames = names.code(place);
     i.module = names.module(place);
@@ -98,7 +98,7 @@ class NamesOfRun final : public Names {
       if (place.is_code)
         object.name = code_of(*sink_.space_of(place.process), place.place);
       else
-        object = analysis::PlaceNames(*sink_.space_of(place.process)).object(place.place);
+        object = names_in(*sink_.space_of(place.process)).object(place.place);
       OfObject& of = objects[{place.process, std::move(object.name), std::move(object.allocated_by)}];
       of.misses += place.misses;
       if (of.most == nullptr || of.most->misses < place.misses) of.most = &place;
@@ -109,11 +109,14 @@ class NamesOfRun final : public Names {
     if (place.is_code)
       line.data.object = std::get<1>(worst->first), line.data.offset = static_cast<int64_t>(place.place.offset);
     else
-      line.data = analysis::PlaceNames(*sink_.space_of(place.process)).data(place.place);
+      line.data = names_in(*sink_.space_of(place.process)).data(place.place);
   }
 
  private:
+  analysis::PlaceNames& names_in(const analysis::AddressSpace& space) { return names_.try_emplace(&space, space).first->second; }
+
   const SharingSink& sink_;
+  std::map<const analysis::AddressSpace*, analysis::PlaceNames> names_;   // what they know of allocations is worked out once
 };
 
 class NamesOfTrace final : public Names {

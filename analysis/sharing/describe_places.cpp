@@ -96,9 +96,13 @@ std::vector<std::string> PlaceNames::callers(uint32_t site, bool from_program) {
   return list;
 }
 
-std::vector<std::string> PlaceNames::callers(uint32_t site) {
-  std::vector<std::string> own = callers(site, true);
-  return own.empty() ? callers(site, false) : own;
+const std::vector<std::string>& PlaceNames::callers(uint32_t site) {
+  const auto [known, is_new] = callers_.try_emplace(site);
+  if (is_new) {
+    known->second = callers(site, true);
+    if (known->second.empty()) known->second = callers(site, false);
+  }
+  return known->second;
 }
 
 DataName PlaceNames::block(const Place& place) {

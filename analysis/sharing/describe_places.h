@@ -1,6 +1,11 @@
 // From places to names.
 #pragma once
 
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
 #include "analysis/memory/address_space.h"
 #include "analysis/sharing/sharing_report.h"
 
@@ -32,10 +37,11 @@ class PlaceNames {
  private:
   DataName variable(const Place& place);
   DataName block(const Place& place);
-  std::vector<std::string> callers(uint32_t site);
+  const std::vector<std::string>& callers(uint32_t site);
   std::vector<std::string> callers(uint32_t site, bool from_program);
 
   const AddressSpace& space_;
+  std::unordered_map<uint32_t, std::vector<std::string>> callers_;   // by site: a million lines may be of blocks from one
 };
 
 }  // namespace simrun::analysis
