@@ -39,7 +39,7 @@ void add_profile_options(CLI::App& app, ProfilerOptions& o) {
       "a thread next reports (a 32nd of an interval)");
   app.add_flag("--distances", o.distances,
                "Vectors also say how far apart a thread's references to one line are (LRU stack distances), so that intervals which "
-               "execute the same code on other data are told apart. From a trace, as with --exact-order");
+               "execute the same code on other data are told apart. From a trace, at about the cost of a simulation");
 }
 
 }  // namespace simrun::cli
