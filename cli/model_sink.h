@@ -49,8 +49,15 @@ concept HasWatchers = requires(Model& m) {
   m.set_ahead(uint64_t{});
 };
 
-// Model: sim::Hierarchy, or what has access_line(), access(), cores() and line_bytes() as that. A thread's handle: its
-// core, and its process above.
+// What a thread is called by: its core of as many, and its process above.
+constexpr uint32_t kHandleCoreBits = 16;
+inline uint32_t model_handle(const channel::ThreadReport& thread, uint32_t cores) {
+  return core_of_thread(thread.core, cores) | thread.process << kHandleCoreBits;
+}
+constexpr uint32_t core_of_handle(uint32_t handle) { return handle & ((1u << kHandleCoreBits) - 1); }
+constexpr uint32_t process_of_handle(uint32_t handle) { return handle >> kHandleCoreBits; }
+
+// Model: sim::Hierarchy, or what has access_line(), access(), cores() and line_bytes() as that.
 template <class Model>
 class BasicModelSink {
  public:
@@ -78,7 +85,7 @@ class BasicModelSink {
   uint32_t start_thread(const channel::ThreadReport& thread) {
     memory_.start_thread(thread);
     look_at_names();
-    return core_of_thread(thread.core, model_.cores()) | thread.process << kCoreBits;
+    return model_handle(thread, model_.cores());
   }
   uint32_t run_on(const channel::ThreadReport& thread) {
     model_.run_thread(core_of_thread(thread.core, model_.cores()), thread.index);
@@ -146,7 +153,7 @@ class BasicModelSink {
   uint64_t until_stop() const { return watch_ == nullptr ? std::numeric_limits<uint64_t>::max() : watch_->next() - watch_->done(); }
 
  protected:
-  static uint32_t core(uint32_t handle) { return handle & ((1u << kCoreBits) - 1); }
+  static uint32_t core(uint32_t handle) { return core_of_handle(handle); }
 
   // `self`: this, as who knows whether the model wants to know of instructions.
   template <class Self>
@@ -155,8 +162,7 @@ class BasicModelSink {
   Model& model_;
 
  private:
-  static constexpr uint32_t kCoreBits = 16;
-  static uint32_t process(uint32_t handle) { return handle >> kCoreBits; }
+  static uint32_t process(uint32_t handle) { return process_of_handle(handle); }
 
   void look_at_hits(uint32_t handle) {
     if constexpr (requires { model_.work_for(0u); }) model_.work_for(core(handle));

@@ -33,6 +33,8 @@ class NamedMemory {
   }
   void forget_process(uint32_t process) { names_.forget(process); }
 
+  // Whether they are to be used or not.
+  channel::MemoryNames& all_names() { return kept_ != nullptr ? *kept_ : names_; }
   // Null while names and addresses are the same, or there is no family.
   channel::MemoryNames* names() {
     if (kept_ != nullptr) return kept_->is_plain() ? nullptr : kept_;

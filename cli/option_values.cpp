@@ -136,8 +136,4 @@ CLI::Validator one_of(std::vector<std::string> words, ChoiceBecomes becomes) {
 
 std::string alternatives(const std::vector<std::string>& words) { return fmt::format("{}", fmt::join(words, "|")); }
 
-CLI::Option* add_machine_option(CLI::App& app, std::string& machine, const std::string& text) {
-  return app.add_option("-c,--config", machine, text)->type_name("MACHINE");
-}
-
 }  // namespace simrun::cli

@@ -48,7 +48,4 @@ CLI::Option* add_choice(CLI::App& app, const std::string& names, T& to, const st
       ->type_name(alternatives(words));
 }
 
-// --config of every command that simulates a machine.
-CLI::Option* add_machine_option(CLI::App& app, std::string& machine, const std::string& text);
-
 }  // namespace simrun::cli

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "cli/command_line.h"
+#include "cli/machine_options.h"
 #include "cli/phases/pinpoints.h"
 #include "cli/phases/profile_options.h"
 #include "cli/sub_commands.h"

@@ -9,6 +9,7 @@
 #include "base/user_error.h"
 #include "cli/command_line.h"
 #include "cli/json_report.h"
+#include "cli/machine_options.h"
 #include "cli/model_sink.h"
 #include "cli/output_file.h"
 #include "cli/print_error.h"

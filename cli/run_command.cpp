@@ -54,7 +54,9 @@ void report(const RunOptions& options, const RunResult& result) {
 }  // namespace
 
 int run_and_report(const RunOptions& options) {
-  ResultFiles files(options.results, {{"--config", options.config}, {"--memory-trace", options.memory_trace.file}});
+  std::vector<NamedFile> others = {{"--memory-trace", options.memory_trace.file}};
+  for (const std::string& config : options.machines.configs) others.push_back({"--config", config});
+  ResultFiles files(options.results, std::move(others));
   RunResult result = run(options);
   result.mode = options.mode;
   result.show_engine = options.engine_statistics;

@@ -38,6 +38,8 @@ constexpr const char* kExamples =
       Why it misses, and where: by class, by instruction and source line, by line of memory.
   simrun --config l3_8core --sweep L2.size=256KiB,512KiB,1MiB --sweep L2.replacement=lru,srrip -- ./solver
       Six machines over one run.
+  simrun --config l3_8core --config intel_i9_13900k -- ./solver
+      Two machines over one run, so that what differs is the machine.
   simrun --config l3_8core --from marker:1 --to marker:2 -- ./solver
       Only what lies between two marks (SIMRUN_MARKER of simrun.h, SSC marks); or functions, or --from 2G --warm-up 100M.
   simrun attach --config l3_8core.yaml --for 10s 4711
@@ -71,13 +73,6 @@ void add_model_options(CLI::App& run, RunOptions& o) {
       ->transform(whole_number(1, 256))
       ->type_name("N")
       ->group("Model");
-  run.add_option(
-         "--sweep", o.sweeps,
-         "Simulate a machine for each value of a key, all in one run: L2.size=256KiB,512KiB; again, with another key: "
-         "combinations. No lists (prefetch)")
-      ->allow_extra_args(false)
-      ->type_name("KEY=V1,V2,...")
-      ->group("Model");
   run.add_option("--miss-curve", o.miss_curve, "Misses of every size of a level (L1D, L2, ...), fully associative")
       ->type_name("LEVEL")
       ->group("Model");
@@ -95,12 +90,12 @@ void add_model_options(CLI::App& run, RunOptions& o) {
 }
 
 void check_model_options(const CommandLine& line, const RunOptions& o) {
-  const bool any = !o.sweeps.empty() || !o.miss_curve.empty() || o.interval != 0 || o.sim_threads != 0 || o.check || o.details ||
+  const bool any = o.machines.are_many() || !o.miss_curve.empty() || o.interval != 0 || o.sim_threads != 0 || o.check || o.details ||
                    !o.memory_trace.file.empty() || o.warm_up != 0;
   if (o.warm_up != 0 && (o.details || !o.miss_curve.empty()))
     line.usage_error("--details and --miss-curve tell what became of each line from the start: without --warm-up");
-  if (o.details && (!o.sweeps.empty() || !o.miss_curve.empty() || o.sim_threads > 1))
-    line.usage_error("--details goes with one machine in one thread, not with --sweep, --miss-curve or --sim-threads");
+  if (o.details && (o.machines.are_many() || !o.miss_curve.empty() || o.sim_threads > 1))
+    line.usage_error("--details goes with one machine in one thread, not with several --config, --sweep, --miss-curve or --sim-threads");
   if (!o.program.pins.empty() && o.mode != RunMode::kSim) line.usage_error("--pin needs the cache model (--mode sim)");
   if (o.program.recorded_order && (o.mode == RunMode::kCount || o.mode == RunMode::kNull || o.program.discard))
     line.usage_error("--order recorded needs the stream: --mode sim or trace");
@@ -109,18 +104,18 @@ void check_model_options(const CommandLine& line, const RunOptions& o) {
   if ((line.has("--config") || line.has("--time-slice")) && o.mode != RunMode::kSim)
     line.usage_error("--config and --time-slice need the cache model (--mode sim)");
   if (line.has("--top") && !o.details) line.usage_error("--top goes with --details");
-  if (!o.sweeps.empty() && (!o.miss_curve.empty() || o.interval != 0))
-    line.usage_error("--sweep does not go with --miss-curve or --interval");
+  if (o.machines.are_many() && (!o.miss_curve.empty() || o.interval != 0))
+    line.usage_error("several --config and --sweep do not go with --miss-curve or --interval");
   if (o.interval != 0 && !o.results.any())
     line.usage_error("--interval is not in the report: it goes with --json, --hdf5, --csv or --html");
-  check_memory_trace_options(line, o.memory_trace, o.sweeps.empty() && o.miss_curve.empty() && o.sim_threads <= 1 && !o.details);
+  check_memory_trace_options(line, o.memory_trace, !o.machines.are_many() && o.miss_curve.empty() && o.sim_threads <= 1 && !o.details);
   if (!o.miss_curve.empty() && o.sim_threads > 1) line.usage_error("--miss-curve is made by one thread");
 }
 
 }  // namespace
 
 void add_run_options(CLI::App& run, RunOptions& o, RunTexts& texts) {
-  add_machine_option(run, o.config, "Machine to simulate: a YAML file, or the name of one that comes with simrun");
+  add_machine_options(run, o.machines, "Machine to simulate: a YAML file, or the name of one that comes with simrun", "Model");
   add_result_file_options(run, o.results);
   add_choice(run, "--mode", o.mode,
              "null: translate only; count: count instructions; trace: instructions and references; sim: simulate "
@@ -143,7 +138,7 @@ void check_run_options(const CommandLine& line, RunOptions& o, const RunTexts& t
   check_region_options(line, o.region, texts.region, o.warm_up);
   if (o.region.any() && (o.mode == RunMode::kNull || o.mode == RunMode::kCount || o.program.discard))
     line.usage_error("--from, --to and --region need the stream: --mode sim or trace");
-  if (o.mode == RunMode::kSim && o.config.empty())
+  if (o.mode == RunMode::kSim && o.machines.configs.empty())
     line.usage_error("which machine? Give --config MACHINE, for example: " + example);
   check_model_options(line, o);
   if (o.program.discard && o.mode != RunMode::kTrace) line.usage_error("--discard goes with --mode trace");

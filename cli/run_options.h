@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/machine_options.h"
 #include "cli/memory_trace_options.h"
 #include "cli/program_options.h"
 #include "cli/region_options.h"
@@ -27,9 +28,8 @@ enum class RunMode {
 struct RunOptions {
   ProgramOptions program;
   RunMode mode = RunMode::kSim;
-  std::string config;     // path or bare name; needed by kSim
+  MachineOptions machines;  // needed by kSim
   ResultFileNames results;
-  std::vector<std::string> sweeps;             // KEY=VALUE,VALUE,...
   std::string miss_curve;                      // a level; empty: none
   RegionOptions region;
   uint64_t warm_up = 0;                        // instructions, of the region

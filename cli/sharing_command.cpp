@@ -9,6 +9,7 @@
 #include "analysis/sharing/sharing_report.h"
 #include "base/user_error.h"
 #include "cli/command_line.h"
+#include "cli/machine_options.h"
 #include "cli/output_file.h"
 #include "cli/print_error.h"
 #include "cli/program_options.h"

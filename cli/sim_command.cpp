@@ -13,6 +13,7 @@
 #include "cli/empty_selection.h"
 #include "cli/hot_spots.h"
 #include "cli/interruption.h"
+#include "cli/machine_options.h"
 #include "cli/memory_trace.h"
 #include "cli/phases/replay_region.h"
 #include "cli/phases/stored_state.h"
@@ -24,6 +25,7 @@
 #include "cli/run_watch.h"
 #include "cli/slices_sink.h"
 #include "cli/sub_commands.h"
+#include "cli/sweep_sink.h"
 #include "cli/terminal_signals.h"
 #include "cli/trace_information.h"
 #include "cli/trace_model_sink.h"
@@ -42,9 +44,9 @@ namespace simrun::cli {
 namespace {
 
 struct SimOptions {
-  std::string trace, config, from, to, state, warm_up, miss_curve;
+  std::string trace, from, to, state, warm_up, miss_curve;
   ResultFileNames results;
-  std::vector<std::string> sweeps;
+  MachineOptions machines;
   uint32_t sim_threads = 0;  // 0: not given
   uint64_t interval = 0;
   bool details = false, check = false;
@@ -58,11 +60,6 @@ void add_model_options(CLI::App& app, SimOptions& o) {
   app.add_option("--sim-threads", o.sim_threads, "Host threads that simulate: one machine in slices, or a sweep")
       ->transform(whole_number(1, 256))
       ->type_name("N");
-  app.add_option("--sweep", o.sweeps,
-                 "Simulate a machine for each value of a key, all at once: L2.size=256KiB,512KiB; again, with another key: "
-                 "combinations. No lists (prefetch)")
-      ->allow_extra_args(false)
-      ->type_name("KEY=V1,V2,...");
   app.add_option("--miss-curve", o.miss_curve, "Misses of every size of a level (L1D, L2, ...), fully associative")
       ->type_name("LEVEL");
   app.add_option("--interval", o.interval, "Counts over time, in the result files: for each N instructions of all threads (1000 or more)")
@@ -76,16 +73,16 @@ void check_model_options(const CommandLine& line, const SimOptions& o) {
   const bool from_elsewhere = !o.state.empty() || !o.warm_up.empty();
   if (o.details && from_elsewhere)
     line.usage_error("--details tells what became of each line from the start: without --state and --warm-up");
-  const bool in_one_thread = o.sweeps.empty() && o.miss_curve.empty() && o.sim_threads <= 1;
+  const bool in_one_thread = !o.machines.are_many() && o.miss_curve.empty() && o.sim_threads <= 1;
   if (!in_one_thread && (o.details || !o.state.empty()))
-    line.usage_error("--sim-threads, --sweep and --miss-curve go without --details and --state");
+    line.usage_error("several --config, --sim-threads, --sweep and --miss-curve go without --details and --state");
   if (!o.miss_curve.empty() && from_elsewhere)
     line.usage_error("--miss-curve tells what became of each line from the start: without --warm-up");
   check_memory_trace_options(line, o.memory_trace, in_one_thread && !o.details);
-  if (!o.miss_curve.empty() && (!o.sweeps.empty() || o.sim_threads > 1))
+  if (!o.miss_curve.empty() && (o.machines.are_many() || o.sim_threads > 1))
     line.usage_error("--miss-curve is of one machine, made by one thread");
-  if (o.interval != 0 && !(o.sweeps.empty() && o.miss_curve.empty()))
-    line.usage_error("--interval goes without --sweep and --miss-curve");
+  if (o.interval != 0 && (o.machines.are_many() || !o.miss_curve.empty()))
+    line.usage_error("--interval goes without --sweep, several --config and --miss-curve");
   if (o.interval != 0 && !o.results.any())
     line.usage_error("--interval is not in the report: it goes with --json, --hdf5, --csv or --html");
   if (line.has("--top") && !o.details) line.usage_error("--top goes with --details");
@@ -97,7 +94,7 @@ SimOptions parse_sim(const Words& words) {
                    "Simulates a recorded trace in the order in which it was recorded: the results equal those of the\n"
                    "run that recorded it. Ctrl-C ends it with the results so far.");
   line.app().add_option("FILE", o.trace, "A trace of simrun record")->required()->type_name("FILE");
-  add_machine_option(line.app(), o.config, "Machine to simulate")->required();
+  add_machine_options(line.app(), o.machines, "Machine to simulate", "Options")->required();
   add_result_file_options(line.app(), o.results);
   add_model_options(line.app(), o);
   line.app()
@@ -262,6 +259,8 @@ void simulate_span(const SimOptions& o, const traces::Reader& trace, const Span&
   }
   if constexpr (std::is_same_v<Model, sim::SlicedModel>)
     replay_into<SlicesSink>(o, trace, span, model, memory, progress, result);
+  else if constexpr (std::is_same_v<Model, sim::ModelSweep>)
+    replay_into<SweepSink>(o, trace, span, model, memory, progress, result);
   else if (model.wants_pc())
     replay_into<PcModelSink<Model>>(o, trace, span, model, memory, progress, result);
   else
@@ -341,8 +340,9 @@ void simulate_spans(const SimOptions& o, const traces::Reader& trace, const Span
 
 void simulate_sweep(const SimOptions& o, const traces::Reader& trace, const Spans& spans, RunResult& result) {
   std::vector<sim::MachineConfig> machines;
-  const std::vector<configs::SweptMachine> swept = configs::sweep_machines(o.config, o.sweeps);
+  const std::vector<configs::SweptMachine> swept = configs::sweep_machines(o.machines.configs, o.machines.sweeps);
   for (const configs::SweptMachine& s : swept) machines.push_back(s.machine);
+  if (const std::string what = cores_lacking(trace, machines[0].cores); !what.empty()) result.warnings.push_back(what);
   const uint32_t threads = o.sim_threads != 0 ? o.sim_threads : std::thread::hardware_concurrency();
   sim::ModelSweep model(machines, std::max(threads, 1u));
   std::vector<CountedSince> since(swept.size());
@@ -409,10 +409,10 @@ RunResult simulate(const SimOptions& o) {
   const Spans spans = spans_of(o, trace);
   check_selection(trace, o.selection);
   RunResult result;
-  if (!o.sweeps.empty()) {
+  if (o.machines.are_many()) {
     simulate_sweep(o, trace, spans, result);
   } else {
-    result.machine = configs::read_machine(o.config);
+    result.machine = configs::read_machine(o.machines.configs[0]);
     if (const std::string what = cores_lacking(trace, result.machine->cores); !what.empty()) result.warnings.push_back(what);
     if (!o.miss_curve.empty())
       simulate_curve(o, trace, spans, *result.machine, result);
@@ -443,7 +443,9 @@ RunResult simulate(const SimOptions& o) {
 
 int sim_command(const Words& words) {
   const SimOptions options = parse_sim(words);
-  ResultFiles files(options.results, {{"FILE", options.trace}, {"--config", options.config}, {"--memory-trace", options.memory_trace.file}});
+  std::vector<NamedFile> others = {{"FILE", options.trace}, {"--memory-trace", options.memory_trace.file}};
+  for (const std::string& config : options.machines.configs) others.push_back({"--config", config});
+  ResultFiles files(options.results, std::move(others));
   const Interruption interruption;
   const RunResult result = simulate(options);
   const auto print = [&] {

@@ -14,6 +14,7 @@
 #include "cli/run_window.h"
 #include "cli/sharing_sink.h"
 #include "cli/slices_sink.h"
+#include "cli/sweep_sink.h"
 #include "configs/read_machine.h"
 #include "configs/sweep_machines.h"
 #include "instr/channel/stream_error.h"
@@ -58,8 +59,12 @@ RunResult run_into(Model& model, RunWatch* watch, MemoryTrace* memory_trace, con
     }
   }
   if constexpr (std::is_same_v<Model, sim::SlicedModel>) return into(SlicesSink(model, watch, &run.family()));
-  if (model.wants_pc()) return into(PcModelSink<Model>(model, watch, &run.family()));
-  return into(BasicModelSink<Model>(model, watch, &run.family()));
+  if constexpr (std::is_same_v<Model, sim::ModelSweep>) {
+    return into(SweepSink(model, &run.family()));
+  } else {
+    if (model.wants_pc()) return into(PcModelSink<Model>(model, watch, &run.family()));
+    return into(BasicModelSink<Model>(model, watch, &run.family()));
+  }
 }
 
 // What a watch found at the end belongs to the result as what it found before.
@@ -109,7 +114,7 @@ RunResult simulate_with_details(const sim::MachineConfig& machine, const RunOpti
 
 RunResult simulate_sweep(const RunOptions& options) {
   std::vector<sim::MachineConfig> machines;
-  const std::vector<configs::SweptMachine> swept = configs::sweep_machines(options.config, options.sweeps);
+  const std::vector<configs::SweptMachine> swept = configs::sweep_machines(options.machines.configs, options.machines.sweeps);
   for (const configs::SweptMachine& s : swept) machines.push_back(s.machine);
   check_pins(options.program, machines[0].cores);
   const uint32_t threads = options.sim_threads != 0 ? options.sim_threads : std::thread::hardware_concurrency();
@@ -132,8 +137,8 @@ RunResult simulate_sweep(const RunOptions& options) {
 }  // namespace
 
 RunResult simulate(const RunOptions& options) {
-  if (!options.sweeps.empty()) return simulate_sweep(options);
-  const sim::MachineConfig machine = configs::read_machine(options.config);
+  if (options.machines.are_many()) return simulate_sweep(options);
+  const sim::MachineConfig machine = configs::read_machine(options.machines.configs[0]);
   check_pins(options.program, machine.cores);
   if (options.details) return simulate_with_details(machine, options);
   if (!options.miss_curve.empty()) {

@@ -2,16 +2,12 @@
 // them, each by a sink of its own (docs/decisions/0024-slices-are-filtered.md).
 #pragma once
 
-#include <algorithm>
-#include <array>
-#include <bit>
-#include <limits>
 #include <memory>
 #include <span>
 #include <vector>
 
+#include "cli/later_paths.h"
 #include "cli/model_sink.h"
-#include "instr/channel/replay.h"
 #include "sim/parallel/sliced_model.h"
 
 namespace simrun::cli {
@@ -27,8 +23,7 @@ class SlicesSink final : public BasicModelSink<sim::SlicedModel>, private sim::S
   // As channel::MakesLater says: where memory has no names, for the makers know none.
   bool makes_later(uint32_t) const { return !has_names(); }
   void make_later(channel::DecodedPaths& paths, const channel::ReplayState& before, std::span<const uint64_t> words) {
-    const auto head = std::bit_cast<HeadWords>(Head{&paths, before.last_line, before.bases, before.handle});
-    model_.make_later(core(before.handle), *this, head, words);
+    model_.make_later(core(before.handle), *this, later_head(paths, before), words);
   }
   void lose_paths(uint32_t process) {
     model_.settle();
@@ -38,14 +33,6 @@ class SlicesSink final : public BasicModelSink<sim::SlicedModel>, private sim::S
 
  private:
   using MakerSink = BasicModelSink<sim::ReferenceLister>;
-  // What stands before the words.
-  struct Head {
-    channel::DecodedPaths* paths;
-    uint64_t last_line;
-    channel::SegmentBases bases;
-    uint64_t handle;
-  };
-  using HeadWords = std::array<uint64_t, sizeof(Head) / sizeof(uint64_t)>;
 
   void make(uint32_t thread, sim::ReferenceLister& to, std::span<const uint64_t> words) override {
     std::unique_ptr<MakerSink>& sink = makers_[thread];
@@ -53,16 +40,7 @@ class SlicesSink final : public BasicModelSink<sim::SlicedModel>, private sim::S
       sink = std::make_unique<MakerSink>(to);
       sink->set_room_for_code(room_);
     }
-    HeadWords head_words;
-    std::copy_n(words.begin(), head_words.size(), head_words.begin());
-    const auto head = std::bit_cast<Head>(head_words);
-    channel::ReplayState state;
-    state.handle = static_cast<uint32_t>(head.handle), state.last_line = head.last_line, state.bases = head.bases;
-    const uint64_t *at = words.data() + head_words.size(), *const end = words.data() + words.size();
-    const bool together = sink->take_together(state.handle, [&](auto& way) {
-      channel::PathsTogether(state, way).run(*head.paths, at, end, std::numeric_limits<int64_t>::max(), *sink);
-    });
-    for (; !together && at != end; at += head.paths->length(*at)) channel::replay((*head.paths)[*at], at, state, *sink);
+    make_later_paths(*sink, words);
   }
 
   std::vector<std::unique_ptr<MakerSink>> makers_;  // of each of the model's threads

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <charconv>
+#include <iterator>
 
 #include "base/user_error.h"
 #include "configs/read_machine.h"
@@ -13,6 +15,7 @@ namespace simrun::configs {
 namespace {
 
 constexpr size_t kMostMachines = 1024;
+constexpr const char* kConfig = "config";
 
 struct Sweep {
   std::string key;
@@ -55,7 +58,7 @@ nlohmann::json value_of(const std::string& word) {
 }
 
 // Where `key` of the machine is; what does not exist yet is made by the caller's assignment, and judged by the reader.
-nlohmann::json& place_of(nlohmann::json& machine, const std::string& key, const std::string& sweep) {
+nlohmann::json& place_of(nlohmann::json& machine, const std::string& config, const std::string& key, const std::string& sweep) {
   std::vector<std::string> parts = split(key, '.');
   const bool is_optional = parts[0] == "tlb";
   nlohmann::json* at = &machine;
@@ -75,7 +78,7 @@ nlohmann::json& place_of(nlohmann::json& machine, const std::string& key, const 
                       2);
     if (parts[i].empty() || (i + 1 < parts.size() && (!is_there || !(*at)[parts[i]].is_object())))
       throw UserError(
-          fmt::format("--sweep '{}': the machine has no key '{}' (levels: {}; configs/README.md has the keys)", sweep,
+          fmt::format("--sweep '{}': {} has no key '{}' (levels: {}; configs/README.md has the keys)", sweep, config,
                       key, names),
           2);
     at = &(*at)[parts[i]];
@@ -98,6 +101,10 @@ void refuse_again(const Sweep& sweep, const SweptMachine& machine, const std::st
       throw UserError(fmt::format("--sweep '{}': {} is swept already; give all its values at once", text, key), 2);
 }
 
+void refuse_too_many(size_t machines) {
+  if (machines > kMostMachines) throw UserError(fmt::format("--sweep: {} machines; at most {} are possible", machines, kMostMachines), 2);
+}
+
 // `name`:line:column: of a text that only we have seen.
 std::string without_place(const std::string& message, const std::string& name) {
   return name + message.substr(message.find(": ", name.size()));
@@ -111,11 +118,9 @@ sim::MachineConfig changed_machine(const nlohmann::json& json, const std::string
   }
 }
 
-}  // namespace
-
-std::vector<SweptMachine> sweep_machines(const std::string& path_or_bare_name, const std::vector<std::string>& sweeps) {
-  const sim::MachineConfig base = read_machine(path_or_bare_name);
-  std::vector<std::pair<SweptMachine, nlohmann::json>> all{{{{}, base}, configs::to_json(base)}};
+// All machines of `config`, with what `from` has as settings.
+std::vector<SweptMachine> sweep_one(const std::string& config, const SweptMachine& from, const std::vector<std::string>& sweeps) {
+  std::vector<std::pair<SweptMachine, nlohmann::json>> all{{from, configs::to_json(from.machine)}};
   for (const std::string& text : sweeps) {
     const Sweep sweep = parse(text);
     refuse_again(sweep, all.front().first, text);
@@ -124,21 +129,45 @@ std::vector<SweptMachine> sweep_machines(const std::string& path_or_bare_name, c
       for (const std::string& value : sweep.values) {
         more.emplace_back(swept, json);
         more.back().first.settings.emplace_back(sweep.key, value);
-        nlohmann::json& place = place_of(more.back().second, sweep.key, text);
+        nlohmann::json& place = place_of(more.back().second, config, sweep.key, text);
         refuse_structure(sweep, value, place, text);
         place = value_of(value);
       }
-    if (more.size() > kMostMachines)
-      throw UserError(fmt::format("--sweep: {} machines; at most {} are possible", more.size(), kMostMachines), 2);
+    refuse_too_many(more.size());
     all = std::move(more);
   }
   std::vector<SweptMachine> machines;
   for (auto& [swept, json] : all) {
     std::string with;
     for (const auto& [key, value] : swept.settings)
-      with += fmt::format("{}{}={}", with.empty() ? "" : ", ", key, value);
-    swept.machine = changed_machine(json, fmt::format("{} with {}", path_or_bare_name, with));
+      if (key != kConfig) with += fmt::format("{}{}={}", with.empty() ? "" : ", ", key, value);
+    if (!with.empty()) swept.machine = changed_machine(json, fmt::format("{} with {}", config, with));
     machines.push_back(std::move(swept));
+  }
+  return machines;
+}
+
+// The order of references depends on the two.
+void refuse_another_shape(const std::string& config, const sim::MachineConfig& machine, const std::string& first, const sim::MachineConfig& expected) {
+  if (machine.cores == expected.cores && machine.line_bytes == expected.line_bytes) return;
+  throw UserError(fmt::format("--config '{}' has {} cores and lines of {} bytes, '{}' {} and {}: machines of one run have the same of both, as the order of "
+                              "references depends on them; run simrun for each",
+                              config, machine.cores, machine.line_bytes, first, expected.cores, expected.line_bytes),
+                  2);
+}
+
+}  // namespace
+
+std::vector<SweptMachine> sweep_machines(const std::vector<std::string>& configs, const std::vector<std::string>& sweeps) {
+  std::vector<SweptMachine> machines;
+  for (size_t i = 0; i < configs.size(); ++i) {
+    if (std::find(configs.begin(), configs.begin() + static_cast<ptrdiff_t>(i), configs[i]) != configs.begin() + static_cast<ptrdiff_t>(i))
+      throw UserError(fmt::format("--config '{}' is given twice", configs[i]), 2);
+    SweptMachine from{{}, read_machine(configs[i])};
+    if (configs.size() > 1) from.settings.emplace_back(kConfig, configs[i]);
+    if (!machines.empty()) refuse_another_shape(configs[i], from.machine, configs[0], machines[0].machine);
+    std::ranges::move(sweep_one(configs[i], from, sweeps), std::back_inserter(machines));
+    refuse_too_many(machines.size());
   }
   return machines;
 }

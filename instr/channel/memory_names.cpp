@@ -4,7 +4,9 @@
 #include <sys/syscall.h>
 
 #include <algorithm>
+#include <cstring>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "instr/channel/stream_error.h"
@@ -12,6 +14,14 @@
 namespace simrun::channel {
 
 namespace {
+
+// The first of its words; the second is the process.
+enum class Change : uint64_t {
+  kImage,   // how many files; the files
+  kCopy,    // the parent
+  kForget,  // -
+  kEvent,   // which; its payload
+};
 
 constexpr uint64_t kPages = uint64_t{1} << (64 - MemoryNames::kPageShift);
 constexpr uint64_t kNoPage = ~uint64_t{0};
@@ -46,6 +56,42 @@ constexpr uint64_t pages_of(uint64_t bytes) { return (bytes + MemoryNames::kPage
 MemoryNames::MemoryNames(uint64_t objects) : named_(objects) {}
 MemoryNames::~MemoryNames() = default;
 
+MemoryNames::MemoryNames(const MemoryNames& other)
+    : plain_(other.plain_), buffers_(other.buffers_.size()), objects_(other.objects_), named_(other.named_), unnamed_(other.unnamed_) {
+  const auto copy = [](const auto& from, auto& to) {
+    for (const auto& one : from) to.push_back(one == nullptr ? nullptr : std::make_unique<typename std::remove_cvref_t<decltype(one)>::element_type>(*one));
+  };
+  copy(other.processes_, processes_);
+  copy(other.storage_, storage_);
+  for (size_t i = 0; i < buffers_.size(); ++i)
+    if (storage_[i] != nullptr) buffers_[i] = storage_[i]->data();
+}
+
+void MemoryNames::tell(std::initializer_list<uint64_t> head, std::span<const uint64_t> rest) {
+  if (tell_ == nullptr) return;
+  std::vector<uint64_t> words(head);
+  words.insert(words.end(), rest.begin(), rest.end());
+  tell_(words);
+}
+
+void MemoryNames::make_change(std::span<const uint64_t> change) {
+  const auto process = static_cast<uint32_t>(change[1]);
+  const std::span<const uint64_t> rest = change.subspan(3);
+  switch (static_cast<Change>(change[0])) {
+    case Change::kImage: {
+      std::vector<border::MappedFile> files(change[2]);
+      std::memcpy(static_cast<void*>(files.data()), rest.data(), rest.size_bytes());
+      return add_image(process, files);
+    }
+    case Change::kCopy:
+      return add_copy(process, static_cast<uint32_t>(change[2]));
+    case Change::kForget:
+      return forget(process);
+    case Change::kEvent:
+      return event(process, static_cast<border::Event>(change[2]), rest);
+  }
+}
+
 uint64_t MemoryNames::own_name(uint32_t process, uint64_t page) {
   const uint64_t first = process < kFirstObjectTag
                              ? uint64_t{process} << kProcessShift
@@ -68,6 +114,12 @@ void MemoryNames::add(uint32_t process) {
 }
 
 void MemoryNames::add_image(uint32_t process, std::span<const border::MappedFile> files) {
+  if (tell_ != nullptr) {
+    static_assert(sizeof(border::MappedFile) % sizeof(uint64_t) == 0 && std::is_trivially_copyable_v<border::MappedFile>);
+    std::vector<uint64_t> words(files.size_bytes() / sizeof(uint64_t));
+    std::memcpy(words.data(), files.data(), files.size_bytes());
+    tell({static_cast<uint64_t>(Change::kImage), process, files.size()}, words);
+  }
   add(process);
   processes_[process]->regions[0] = {kPages, own_name(process, 0), Kind::kOwn, {}};
   for (const border::MappedFile& file : files) set_object(process, file);
@@ -75,6 +127,7 @@ void MemoryNames::add_image(uint32_t process, std::span<const border::MappedFile
 
 void MemoryNames::add_copy(uint32_t process, uint32_t parent) {
   if (!knows(parent)) return add_image(process, {});
+  tell({static_cast<uint64_t>(Change::kCopy), process, parent});
   add(process);
   Process& from = *processes_[parent];
   Process& to = *processes_[process];
@@ -94,6 +147,7 @@ void MemoryNames::add_copy(uint32_t process, uint32_t parent) {
 
 void MemoryNames::forget(uint32_t process) {
   if (!knows(process)) return;
+  tell({static_cast<uint64_t>(Change::kForget), process, 0});
   for (const uint32_t a : processes_[process]->ancestors)
     if (knows(a)) std::erase(processes_[a]->copies, process);
   processes_[process].reset();
@@ -260,6 +314,7 @@ bool MemoryNames::is_mapped_twice(const Process& p, uint64_t page) {
 
 void MemoryNames::event(uint32_t process, border::Event event, std::span<const uint64_t> payload) {
   if (event != border::Event::kMappingChange || payload.size() < 11 || !knows(process)) return;
+  tell({static_cast<uint64_t>(Change::kEvent), process, static_cast<uint64_t>(event)}, payload);
   const uint64_t result = payload[1], *a = payload.data() + 2;
   switch (payload[0]) {
     case SYS_mmap: {

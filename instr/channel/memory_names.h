@@ -5,12 +5,15 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "instr/border/mapped_file.h"
@@ -33,6 +36,8 @@ class MemoryNames {
 
   // `objects`: so many files and pieces of shared memory have names already, for tests.
   explicit MemoryNames(uint64_t objects = 0);
+  MemoryNames(const MemoryNames& other);  // but it tells nobody of changes
+  MemoryNames& operator=(MemoryNames&&) = default;
   ~MemoryNames();
 
   // Files and segments that would have the same name again; for tests.
@@ -49,6 +54,11 @@ class MemoryNames {
 
   // An event of a thread of the process; takes notice of Event::kMappingChange only.
   void event(uint32_t process, border::Event event, std::span<const uint64_t> payload);
+
+  // Who keeps other names like these: told of all that changes them but references, each as words for make_change().
+  void tell_of_changes(std::function<void(std::span<const uint64_t>)> tell) { tell_ = std::move(tell); }
+  // Throws StreamError.
+  void make_change(std::span<const uint64_t> change);
 
   // True: every name is the address itself, so nobody need ask. Once false, false for ever.
   bool is_plain() const { return plain_; }
@@ -115,8 +125,10 @@ class MemoryNames {
   static bool is_mapped_twice(const Process& p, uint64_t page);
   uint64_t object_name(const Object& object);
   void add(uint32_t process);
+  void tell(std::initializer_list<uint64_t> head, std::span<const uint64_t> rest = {});
   void forget_translations(uint32_t process);
 
+  std::function<void(std::span<const uint64_t>)> tell_;  // null: nobody
   bool plain_ = true;
   std::vector<std::unique_ptr<Process>> processes_;  // null: unknown or forgotten
   std::vector<std::unique_ptr<Buffer>> storage_;

@@ -8,8 +8,7 @@
 
 namespace simrun::sim {
 
-ModelSweep::ModelSweep(const std::vector<MachineConfig>& machines, uint32_t threads)
-    : filling_(std::make_shared<Batch>()) {
+ModelSweep::ModelSweep(const std::vector<MachineConfig>& machines, uint32_t threads, size_t batch_words) {
   CHECK(!machines.empty() && threads > 0);
   for (const MachineConfig& machine : machines) {
     if (machine.cores != machines[0].cores || machine.line_bytes != machines[0].line_bytes)
@@ -18,50 +17,107 @@ ModelSweep::ModelSweep(const std::vector<MachineConfig>& machines, uint32_t thre
     wants_pc_ |= machines_.back()->wants_pc();
   }
   line_shift_ = static_cast<uint32_t>(std::countr_zero(line_bytes()));
-  filling_->reserve(kBatch);
-  for (size_t lane = 0; lane < std::min<size_t>(threads, machines.size()); ++lane)
-    lanes_.push_back(std::make_unique<Lane<Reference>>([this, lane](const Batch& batch) { work(batch, lane); }));
+  begin_batch();
+  const size_t lanes = std::min<size_t>(threads, machines.size());
+  batch_words_ = std::min(batch_words * ((machines.size() + lanes - 1) / lanes), kMostBatchWords);
+  for (size_t lane = 0; lane < lanes; ++lane)
+    lanes_.push_back(std::make_unique<Lane<Batch>>([this, lane](const Batch& batch) { work(batch, lane); }));
 }
 
-void ModelSweep::work(const Batch& batch, size_t lane) {
+void ModelSweep::work(const Batch& batch, size_t lane) const {
   for (size_t i = lane; i < machines_.size(); i += lanes_.size()) {
-    Hierarchy& machine = *machines_[i];
-    const bool wants_pc = machine.wants_pc();
-    for (const Reference& r : batch) {
-      if (r.what == What::kThread) [[unlikely]] {
-        machine.run_thread(r.core, static_cast<uint32_t>(r.address));
-        continue;
-      }
-      if (wants_pc) machine.set_pc(r.pc);
-      if (r.what == What::kReference) [[likely]]
-        machine.access(r.core, r.kind, r.address, r.bytes);
+    size_t references = 0, words = 0;
+    for (const Piece& piece : batch.pieces) {
+      size_t& at = piece.maker == nullptr ? references : words;
+      if (piece.maker == nullptr)
+        take(*machines_[i], {batch.references.data() + at, piece.end - at});
       else
-        machine.access_further_line(r.core, r.kind, r.address);
+        piece.maker->make(i, *machines_[i], {batch.words.data() + at, piece.end - at});
+      at = piece.end;
     }
   }
 }
 
-void ModelSweep::send() {
-  const std::shared_ptr<const Batch> batch = std::move(filling_);
-  for (const auto& lane : lanes_) lane->put(batch);
-  filling_ = std::make_shared<Batch>();
-  filling_->reserve(kBatch);
+void ModelSweep::take(Hierarchy& machine, std::span<const Reference> references) {
+  const bool wants_pc = machine.wants_pc();
+  for (const Reference& r : references) {
+    if (r.what == What::kThread) [[unlikely]] {
+      machine.run_thread(r.core, static_cast<uint32_t>(r.address));
+      continue;
+    }
+    if (wants_pc) machine.set_pc(r.pc);
+    if (r.what == What::kReference) [[likely]]
+      machine.access(r.core, r.kind, r.address, r.bytes);
+    else
+      machine.access_further_line(r.core, r.kind, r.address);
+  }
 }
 
-void ModelSweep::wait() {
-  if (!filling_->empty()) send();
+void ModelSweep::make_later(Maker& maker, std::span<const uint64_t> head, std::span<const uint64_t> words) {
+  end_references();
+  std::vector<uint64_t>& to = filling_->words;
+  to.insert(to.end(), head.begin(), head.end());
+  to.insert(to.end(), words.begin(), words.end());
+  std::vector<Piece>& pieces = filling_->pieces;
+  if (pieces.empty() || pieces.back().maker != &maker)
+    pieces.push_back({&maker, to.size()});
+  else
+    pieces.back().end = to.size();
+  if (to.size() >= batch_words_) send();
+}
+
+// Fresh memory for each, which the kernel clears, would be a tenth of the time.
+void ModelSweep::begin_batch() {
+  std::unique_ptr<Batch> batch;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!unused_.empty()) batch = std::move(unused_.back()), unused_.pop_back();
+  }
+  if (batch == nullptr) batch = std::make_unique<Batch>();
+  batch->references.clear(), batch->words.clear(), batch->pieces.clear();
+  filling_ = {batch.release(), [this](Batch* done) {
+                const std::lock_guard lock(mutex_);
+                unused_.emplace_back(done);
+              }};
+  pieced_ = 0;
+}
+
+void ModelSweep::end_references() {
+  const size_t end = filling_->references.size();
+  if (end != pieced_) filling_->pieces.push_back({nullptr, end});
+  pieced_ = end;
+}
+
+void ModelSweep::send() {
+  end_references();
+  const std::shared_ptr<const Batch> batch = std::move(filling_);
+  begin_batch();
+  for (const auto& lane : lanes_) lane->put(batch);
+}
+
+void ModelSweep::settle() {
+  end_references();
+  try {
+    if (!filling_->pieces.empty()) send();
+  } catch (...) {  // a lane keeps it
+  }
   for (const auto& lane : lanes_) lane->wait();
 }
 
+void ModelSweep::finish() {
+  settle();
+  for (const auto& lane : lanes_) lane->throw_failure();
+}
+
 std::vector<Statistics> ModelSweep::statistics() {
-  wait();
+  finish();
   std::vector<Statistics> all;
   for (const auto& machine : machines_) all.push_back(machine->statistics());
   return all;
 }
 
 bool ModelSweep::check_invariants(std::string* why) {
-  wait();
+  finish();
   return std::all_of(machines_.begin(), machines_.end(), [&](const auto& m) { return m->check_invariants(why); });
 }
 

@@ -39,7 +39,7 @@ std::string text_of(const Words& arguments) {
 
 TEST(CommandLine, ProgramBehindTheBars) {
   const RunOptions o = run_of({"--config", "m.yaml", "--", "ls", "-l", "--", "--json", "x"});
-  EXPECT_EQ(o.config, "m.yaml");
+  EXPECT_EQ(o.machines.configs, Words{"m.yaml"});
   EXPECT_EQ(o.program.command, (Words{"ls", "-l", "--", "--json", "x"}));
   EXPECT_EQ(o.mode, RunMode::kSim);
   EXPECT_TRUE(o.results.json.empty());
@@ -130,7 +130,8 @@ TEST(CommandLine, OptionsThatWouldDoNothing) {
 
 TEST(CommandLine, ASweepIsOneWord) {
   const RunOptions o = run_of({"-c", "m", "--sweep", "L2.ways=4,8", "--sweep", "L1.ways=2", "true", "x"});
-  EXPECT_EQ(o.sweeps, (Words{"L2.ways=4,8", "L1.ways=2"}));
+  EXPECT_EQ(o.machines.sweeps, (Words{"L2.ways=4,8", "L1.ways=2"}));
+  EXPECT_EQ(run_of({"-c", "m", "--config", "n", "true"}).machines.configs, (Words{"m", "n"}));
   EXPECT_EQ(o.program.command, (Words{"true", "x"}));
   try {
     sim_command({"--sweep", "L2.ways=4,8", "/nonexistent/trace", "-c", "m"});

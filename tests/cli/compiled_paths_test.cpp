@@ -1,6 +1,6 @@
 // Code for hot paths makes the references that the paths' descriptions say, in the same order: everything counted is
 // equal to taking path by path, for random paths and machines, several cores and processes in turns. So do slices, whose
-// threads have such code each, with a filter in place of level 1.
+// threads have such code each, with a filter in place of level 1, and the machines of a sweep, which have some each.
 #include "cli/compiled_paths.h"
 
 #include <gtest/gtest.h>
@@ -15,6 +15,8 @@
 
 #include "cli/model_sink.h"
 #include "cli/slices_sink.h"
+#include "cli/sweep_sink.h"
+#include "sim/parallel/model_sweep.h"
 #include "sim/parallel/sliced_model.h"
 #include "instr/channel/counting_sink.h"
 #include "tests/channel/fake_target.h"
@@ -102,10 +104,10 @@ enum class Memory : uint8_t { kOfEachProcess, kNamed };
 // One side of the comparison: its model, and its threads' states.
 template <class Model, class Sink = BasicModelSink<Model>>
 struct Side {
-  Side(const sim::MachineConfig& machine, std::deque<Program>& programs, Memory memory, auto... more)
+  Side(const auto& machine, std::deque<Program>& programs, Memory memory, auto... more)
       : model(machine, more...), sink(memory == Memory::kNamed ? Sink(model, names) : Sink(model)) {
     names.add_image(0, {});
-    for (Program& p : programs) paths.push_back(std::make_unique<channel::PathTable>(p.mapped, machine.line_bytes));
+    for (Program& p : programs) paths.push_back(std::make_unique<channel::PathTable>(p.mapped, model.line_bytes()));
     for (uint32_t i = 0; i < threads.size(); ++i) threads[i].bases = {0x7f00'1230 + i * 0x1238, 0x55'0000 + i * 64};
   }
   Model model;
@@ -159,6 +161,7 @@ std::function<void(channel::MemoryNames&)> random_change(std::mt19937_64& random
 }
 
 using Slices = Side<sim::SlicedModel, SlicesSink>;
+using Sweep = Side<sim::ModelSweep, SweepSink>;
 
 template <class Model, class Sink>
 std::optional<End> take_together(Side<Model, Sink>& side, uint32_t process, uint32_t thread,
@@ -176,7 +179,8 @@ std::optional<End> take_together(Side<Model, Sink>& side, uint32_t process, uint
 }
 
 // As Merge does with such a sink.
-End take_later(Slices& side, uint32_t process, uint32_t thread, const std::vector<uint64_t>& words, uint64_t turn) {
+template <class Model, class Sink>
+End take_later(Side<Model, Sink>& side, uint32_t process, uint32_t thread, const std::vector<uint64_t>& words, uint64_t turn) {
   channel::ReplayState& state = side.threads[thread];
   const channel::ReplayState before = state;
   channel::CountingSink counting;
@@ -216,6 +220,21 @@ End take_one_by_one(Side<Model, Sink>& side, uint32_t process, uint32_t thread, 
   return {at - begin, state.statistics.instructions - before, state.last_line};
 }
 
+// As many lines, of another size.
+void widen_lines(sim::MachineConfig& machine, uint32_t line_bytes) {
+  for (sim::LevelConfig& level : machine.levels)
+    for (sim::CacheShape* shape : {&level.unified, &level.instruction, &level.data})
+      shape->size_bytes = shape->size_bytes / machine.line_bytes * line_bytes;
+  machine.line_bytes = line_bytes;
+}
+
+// The machine twice, beside another.
+std::vector<sim::MachineConfig> swept(const sim::MachineConfig& machine) {
+  sim::MachineConfig other = sim::small_machine(machine.cores);
+  widen_lines(other, machine.line_bytes);
+  return {machine, other, machine};
+}
+
 template <class Sink = BasicModelSink<sim::Hierarchy>>
 void compare(const sim::MachineConfig& machine, std::mt19937_64& random, std::deque<Program>& programs, uint32_t turns,
              uint64_t longest_turn, Memory memory = Memory::kOfEachProcess,
@@ -228,6 +247,11 @@ void compare(const sim::MachineConfig& machine, std::mt19937_64& random, std::de
     sliced.emplace(machine, programs, memory, slices, 2 + random() % (random() % 2 == 0 ? 1000 : 50'000));
     sliced->sink.set_room_for_code(room);
   }
+  std::optional<Sweep> sweep;
+  if (random() % 3 == 0) {
+    sweep.emplace(swept(machine), programs, memory, 2u, size_t{1} << random() % 16);
+    sweep->sink.set_room_for_code(room);
+  }
   bool has_child = memory == Memory::kOfEachProcess;
   for (uint32_t turn = 0; turn < turns; ++turn) {
     if (memory == Memory::kNamed && random() % 4 == 0 && turn > turns / 4) {
@@ -235,6 +259,7 @@ void compare(const sim::MachineConfig& machine, std::mt19937_64& random, std::de
       has_child = true;
       change(coded.names), coded.sink.look_at_names();
       change(plain.names), plain.sink.look_at_names();
+      if (sweep) change(sweep->names);
     }
     const auto process = static_cast<uint32_t>(has_child ? random() % programs.size() : 0);
     channel::ThreadReport report;
@@ -256,9 +281,15 @@ void compare(const sim::MachineConfig& machine, std::mt19937_64& random, std::de
     }
     if (sliced) {
       begin(*sliced);
-      const auto take = random() % 8 != 0 ? &take_later : &take_one_by_one<sim::SlicedModel, SlicesSink>;
+      const auto take = random() % 8 != 0 ? &take_later<sim::SlicedModel, SlicesSink> : &take_one_by_one<sim::SlicedModel, SlicesSink>;
       ASSERT_EQ(take(*sliced, process, thread, words, turn_ends), end);
       if (random() % 50 == 0) sliced->sink.lose_paths(process);
+    }
+    if (sweep) {
+      begin(*sweep);
+      const auto take = random() % 8 != 0 ? &take_later<sim::ModelSweep, SweepSink> : &take_one_by_one<sim::ModelSweep, SweepSink>;
+      ASSERT_EQ(take(*sweep, process, thread, words, turn_ends), end);
+      if (random() % 50 == 0) sweep->sink.lose_paths(process);
     }
     if (random() % 50 == 0) coded.sink.forget_process(process);
   }
@@ -268,9 +299,15 @@ void compare(const sim::MachineConfig& machine, std::mt19937_64& random, std::de
   if (sliced) {
     ASSERT_TRUE(sliced->model.statistics() == plain.model.statistics());
   }
+  if (sweep) {
+    const std::vector<sim::Statistics> of_sweep = sweep->model.statistics();
+    ASSERT_TRUE(of_sweep[0] == plain.model.statistics());
+    ASSERT_TRUE(of_sweep[2] == plain.model.statistics());
+  }
   for (uint32_t i = 0; i < 5; ++i) {
     channel::expect_same_counts(coded.threads[i].statistics, plain.threads[i].statistics);
     if (sliced) channel::expect_same_counts(sliced->threads[i].statistics, plain.threads[i].statistics);
+    if (sweep) channel::expect_same_counts(sweep->threads[i].statistics, plain.threads[i].statistics);
   }
 }
 
@@ -281,14 +318,6 @@ void compare_any(const sim::MachineConfig& machine, std::mt19937_64& random, std
     compare<PcModelSink<sim::Hierarchy>>(machine, random, programs, turns, 200, memory);
   else
     compare(machine, random, programs, turns, 200, memory);
-}
-
-// As many lines, of another size.
-void widen_lines(sim::MachineConfig& machine, uint32_t line_bytes) {
-  for (sim::LevelConfig& level : machine.levels)
-    for (sim::CacheShape* shape : {&level.unified, &level.instruction, &level.data})
-      shape->size_bytes = shape->size_bytes / machine.line_bytes * line_bytes;
-  machine.line_bytes = line_bytes;
 }
 
 TEST(CompiledPaths, CountWhatReferencesOneByOneCount) {

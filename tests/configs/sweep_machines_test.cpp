@@ -7,9 +7,9 @@
 namespace simrun::configs {
 namespace {
 
-std::string sweep_error(const std::vector<std::string>& sweeps) {
+std::string error_of(const std::vector<std::string>& configs, const std::vector<std::string>& sweeps) {
   try {
-    sweep_machines("l3_4core", sweeps);
+    sweep_machines(configs, sweeps);
   } catch (const UserError& error) {
     EXPECT_EQ(error.exit_status, 2);
     return error.what();
@@ -17,8 +17,10 @@ std::string sweep_error(const std::vector<std::string>& sweeps) {
   return "(accepted)";
 }
 
+std::string sweep_error(const std::vector<std::string>& sweeps) { return error_of({"l3_4core"}, sweeps); }
+
 TEST(SweepMachines, EveryCombination) {
-  const auto machines = sweep_machines("l3_4core", {"L2.size=256KiB,512KiB,1MiB", "coherence=mesi,moesi"});
+  const auto machines = sweep_machines({"l3_4core"}, {"L2.size=256KiB,512KiB,1MiB", "coherence=mesi,moesi"});
   ASSERT_EQ(machines.size(), 6u);
   EXPECT_EQ(machines[0].machine.levels[1].unified.size_bytes, 256u << 10);
   EXPECT_EQ(machines[5].machine.levels[1].unified.size_bytes, 1u << 20);
@@ -29,7 +31,7 @@ TEST(SweepMachines, EveryCombination) {
 }
 
 TEST(SweepMachines, KeysWithinKeys) {
-  const auto machines = sweep_machines("l3_4core", {"L1.data.ways=2,4,16", "core.cpi=0.25", "memory.latency=100"});
+  const auto machines = sweep_machines({"l3_4core"}, {"L1.data.ways=2,4,16", "core.cpi=0.25", "memory.latency=100"});
   ASSERT_EQ(machines.size(), 3u);
   EXPECT_EQ(machines[2].machine.levels[0].data.ways, 16u);
   EXPECT_EQ(machines[2].machine.levels[0].instruction.ways, 8u);
@@ -48,6 +50,18 @@ TEST(SweepMachines, Mistakes) {
   std::string many = "memory.latency=1";
   for (int i = 2; i <= 2000; ++i) many += "," + std::to_string(i);
   EXPECT_NE(sweep_error({many}).find("2000 machines"), std::string::npos);
+}
+
+TEST(SweepMachines, OfSeveralFiles) {
+  const auto machines = sweep_machines({"l3_4core", "l3_4core.yaml"}, {"L2.size=256KiB,512KiB"});
+  ASSERT_EQ(machines.size(), 4u);
+  using Settings = std::vector<std::pair<std::string, std::string>>;
+  EXPECT_EQ(machines[1].settings, (Settings{{"config", "l3_4core"}, {"L2.size", "512KiB"}}));
+  EXPECT_EQ(machines[2].settings, (Settings{{"config", "l3_4core.yaml"}, {"L2.size", "256KiB"}}));
+  EXPECT_EQ(sweep_machines({"l3_4core", "l3_4core.yaml"}, {})[1].settings, (Settings{{"config", "l3_4core.yaml"}}));
+  EXPECT_NE(error_of({"l3_4core", "l3_8core"}, {}).find("--config 'l3_8core' has 8 cores and lines of 64 bytes, 'l3_4core' 4 and 64"), std::string::npos);
+  EXPECT_NE(error_of({"l3_4core", "l3_4core"}, {}).find("'l3_4core' is given twice"), std::string::npos);
+  EXPECT_NE(error_of({"l3_4core", "l3_4core.yaml"}, {"L7.size=1MiB"}).find("l3_4core has no key 'L7.size'"), std::string::npos);
 }
 
 TEST(SweepMachines, AKeyIsSweptOnce) {

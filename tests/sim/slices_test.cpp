@@ -379,6 +379,44 @@ TEST(Sweep, EachMachineCountsWhatItCountsAlone) {
   EXPECT_THROW(ModelSweep(machines, 2), UserError);
 }
 
+// Words and references by turns, into machines whose threads make the words' references.
+TEST(Sweep, MakesReferencesOfWordsInTheirOrder) {
+  const MachineConfig machine = small_machine(2);
+  struct Loads final : ModelSweep::Maker {
+    void make(size_t machine, Hierarchy& to, std::span<const uint64_t> words) override {
+      if (fails && machine == 1) throw std::runtime_error("made to fail");
+      while (!words.empty()) {
+        for (const uint64_t address : words.subspan(1, words[0])) to.access(1, Access::kLoad, address, 8);
+        words = words.subspan(1 + words[0]);
+      }
+    }
+    bool fails = false;
+  } loads;
+  std::mt19937_64 random(5);
+  for (const size_t batch_words : {1, 50, 100'000}) {
+    ModelSweep sweep({machine, machine, machine}, 2, batch_words);
+    Hierarchy alone(machine);
+    for (int i = 0; i < 3000; ++i) {
+      const uint64_t address = random() % (100 << 10);
+      if (random() % 2 == 0) {
+        sweep.access(0, Access::kStore, address, 4), alone.access(0, Access::kStore, address, 4);
+        continue;
+      }
+      std::vector<uint64_t> words(random() % 20);
+      for (uint64_t& word : words) word = random() % (100 << 10);
+      sweep.make_later(loads, std::array<uint64_t, 1>{words.size()}, words);
+      for (const uint64_t word : words) alone.access(1, Access::kLoad, word, 8);
+    }
+    for (const Statistics& one : sweep.statistics()) EXPECT_TRUE(one == alone.statistics());
+    loads.fails = true;
+    sweep.make_later(loads, std::array<uint64_t, 1>{0}, {});
+    sweep.settle();
+    EXPECT_THROW(sweep.statistics(), std::runtime_error);
+    EXPECT_THROW(sweep.check_invariants(nullptr), std::runtime_error);
+    loads.fails = false;
+  }
+}
+
 TEST(Laws, HoldForEverything) {
   for (uint64_t seed = 1; seed <= 300; ++seed) {
     std::mt19937_64 random(seed * 31);

@@ -1,4 +1,4 @@
-// Paths of a trace in a row, hot ones as code, or made into references by the threads of slices, count what their
+// Paths of a trace in a row, hot ones as code, or made into references by the threads of slices or of a sweep, count what their
 // references count one by one: over random code and streams, from anywhere to anywhere, looked at amid it.
 #include <gtest/gtest.h>
 
@@ -8,8 +8,10 @@
 #include <random>
 
 #include "cli/slices_sink.h"
+#include "cli/sweep_sink.h"
 #include "cli/trace_model_sink.h"
 #include "sim/hierarchy.h"
+#include "sim/parallel/model_sweep.h"
 #include "sim/parallel/sliced_model.h"
 #include "tests/sim/machines.h"
 #include "tests/traces/made_trace.h"
@@ -66,6 +68,14 @@ class CountingRuns : public cli::TraceModelSink<Inner> {
   uint64_t runs = 0;
 };
 
+sim::Statistics statistics_of(auto& model) { return model.statistics(); }
+// Of one machine, several times.
+sim::Statistics statistics_of(sim::ModelSweep& sweep) {
+  const std::vector<sim::Statistics> all = sweep.statistics();
+  for (const sim::Statistics& one : all) EXPECT_TRUE(one == all[0]);
+  return all[0];
+}
+
 template <class Inner, class Model>
 Counted replay(const traces::Reader& trace, Model& model, const Span& span) {
   Counted counted;
@@ -78,11 +88,11 @@ Counted replay(const traces::Reader& trace, Model& model, const Span& span) {
   sink.set_instructions([&](uint32_t thread) { return replay.threads().at(thread).counts.instructions; });
   if (span.look_every != 0)
     replay.set_look(span.look_every, [&](uint64_t instructions) {
-      counted.looks.push_back({instructions, model.statistics()});
+      counted.looks.push_back({instructions, statistics_of(model)});
       return instructions + span.look_every;
     });
   for (size_t i = first; i < trace.chunks().size(); ++i) replay.run(trace.read_chunk(i), span.from, span.to);
-  counted.looks.push_back({replay.replayed(), model.statistics()});
+  counted.looks.push_back({replay.replayed(), statistics_of(model)});
   for (const auto& [index, thread] : replay.threads()) counted.threads[index] = thread.counts;
   counted.runs = sink.runs;
   return counted;
@@ -98,6 +108,8 @@ class PathRuns : public ::testing::Test {
     ASSERT_EQ(expected.runs, 0u);
     sim::Hierarchy together(machine);
     expect_equal(replay<cli::ModelSink>(trace, together, span), expected);
+    sim::ModelSweep sweep({machine, machine, machine}, 2);
+    expect_equal(replay<cli::SweepSink>(trace, sweep, span), expected);
     if (!sim::SlicedModel::find_obstacle(machine, 2).empty()) return;
     sim::SlicedModel sliced(machine, 2);
     expect_equal(replay<cli::SlicesSink>(trace, sliced, span), expected);

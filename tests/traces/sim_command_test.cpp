@@ -194,6 +194,22 @@ TEST_F(SimCommand, MachinesOfASweepEqualTheLiveRun) {
   EXPECT_EQ(sweep["totals"], live["totals"]);
 }
 
+// Machines with and without TLBs and prefetchers, of processes that share memory: each names it for itself.
+TEST_F(SimCommand, MachinesOfSeveralFilesEqualEachAlone) {
+  record(fmt::format("sh -c '{0} 60 > /dev/null & {0} 80; {0} 5; wait; exit 3'", kMarked));
+  for (const char* part : {"", "--warm-up 1500k", "--from 300k --to 5M --warm-up 1M"}) {
+    SCOPED_TRACE(part);
+    const json both = results_of(fmt::format("sim --check -c intel_i9_13900k {}", part), "l3_8core", file("t"));
+    ASSERT_EQ(both["sweep"].size(), 2u);
+    EXPECT_GT(both["processes"].size(), 3u);
+    for (const json& one : both["sweep"]) {
+      const json alone = results_of(fmt::format("sim {}", part), one["settings"]["config"], file("t"));
+      EXPECT_EQ(both["totals"], alone["totals"]);
+      for (const char* key : {"configuration", "levels", "cores", "memory", "transfers", "threads", "processes"}) EXPECT_EQ(one[key], alone[key]) << key;
+    }
+  }
+}
+
 TEST_F(SimCommand, MissCurveEqualsTheLiveRun) {
   const json recorded = record(kMarked + " 30");
   const json live = results_of("run --miss-curve L1D", "l3_8core", "-- " + kMarked + " 30");
