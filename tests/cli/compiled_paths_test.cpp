@@ -228,11 +228,11 @@ void widen_lines(sim::MachineConfig& machine, uint32_t line_bytes) {
   machine.line_bytes = line_bytes;
 }
 
-// The machine twice, beside another.
+// The machine behind another.
 std::vector<sim::MachineConfig> swept(const sim::MachineConfig& machine) {
   sim::MachineConfig other = sim::small_machine(machine.cores);
   widen_lines(other, machine.line_bytes);
-  return {machine, other, machine};
+  return {other, machine};
 }
 
 template <class Sink = BasicModelSink<sim::Hierarchy>>
@@ -248,8 +248,8 @@ void compare(const sim::MachineConfig& machine, std::mt19937_64& random, std::de
     sliced->sink.set_room_for_code(room);
   }
   std::optional<Sweep> sweep;
-  if (random() % 3 == 0) {
-    sweep.emplace(swept(machine), programs, memory, 2u, size_t{1} << random() % 16);
+  if (random() % 4 == 0) {
+    sweep.emplace(swept(machine), programs, memory, 2u, size_t{256} << random() % 8);
     sweep->sink.set_room_for_code(room);
   }
   bool has_child = memory == Memory::kOfEachProcess;
@@ -300,9 +300,7 @@ void compare(const sim::MachineConfig& machine, std::mt19937_64& random, std::de
     ASSERT_TRUE(sliced->model.statistics() == plain.model.statistics());
   }
   if (sweep) {
-    const std::vector<sim::Statistics> of_sweep = sweep->model.statistics();
-    ASSERT_TRUE(of_sweep[0] == plain.model.statistics());
-    ASSERT_TRUE(of_sweep[2] == plain.model.statistics());
+    ASSERT_TRUE(sweep->model.statistics()[1] == plain.model.statistics());
   }
   for (uint32_t i = 0; i < 5; ++i) {
     channel::expect_same_counts(coded.threads[i].statistics, plain.threads[i].statistics);
