@@ -41,6 +41,7 @@ Sweep parse(const std::string& text) {
   for (const std::string& value : sweep.values) complete &= !value.empty();
   if (!complete)
     throw UserError(fmt::format("--sweep '{}': it must be KEY=VALUE,VALUE,... such as L2.size=256KiB,512KiB", text), 2);
+  if (sweep.key == kConfig) throw UserError(fmt::format("--sweep '{}': give --config for each machine instead", text), 2);
   if (sweep.key == "cores" || sweep.key == "line")
     throw UserError(
         fmt::format("--sweep '{}': machines of one sweep have the same cores and the same line size, as the "

@@ -42,6 +42,7 @@ TEST(SweepMachines, KeysWithinKeys) {
 TEST(SweepMachines, Mistakes) {
   EXPECT_NE(sweep_error({"L2.size"}).find("must be KEY=VALUE"), std::string::npos);
   EXPECT_NE(sweep_error({"L2.size=1MiB,,2MiB"}).find("must be KEY=VALUE"), std::string::npos);
+  EXPECT_NE(sweep_error({"config=l3_4core,l3_8core"}).find("give --config for each machine"), std::string::npos);
   EXPECT_NE(sweep_error({"cores=2,4"}).find("same cores"), std::string::npos);
   EXPECT_NE(sweep_error({"L5.size=1MiB"}).find("no key 'L5.size' (levels: L1, L2, L3"), std::string::npos);
   EXPECT_NE(sweep_error({"L2.sise=1MiB"}).find("unknown key 'sise'"), std::string::npos);
