@@ -34,7 +34,7 @@ void add_memory_trace_options(CLI::App& app, MemoryTraceOptions& o) {
 void check_memory_trace_options(const CommandLine& line, const MemoryTraceOptions& o, bool in_one_thread) {
   if (o.file.empty() && line.has("--memory-format")) line.usage_error("--memory-format goes with --memory-trace");
   if (!o.file.empty() && !in_one_thread)
-    line.usage_error("--memory-trace is of one machine in one thread: without --sweep, --miss-curve, --sim-threads and --details");
+    line.usage_error("--memory-trace is of one machine in one thread: without several --config, --sweep, --miss-curve, --sim-threads and --details");
 }
 
 }  // namespace simrun::cli

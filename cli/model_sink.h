@@ -80,6 +80,7 @@ class BasicModelSink {
     names_ = memory_.names();
   }
   bool has_names() const { return names_ != nullptr; }
+  channel::MemoryNames* names() const { return names_; }  // null: none are needed
   void set_room_for_code(const CompiledPaths::Room& room) { room_for_code_ = room; }
 
   uint32_t start_thread(const channel::ThreadReport& thread) {

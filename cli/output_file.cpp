@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <string_view>
 
 #include "base/user_error.h"
 
@@ -25,7 +26,8 @@ void refuse_same_file(const std::vector<NamedFile>& files) {
   for (size_t i = 0; i < files.size(); ++i)
     for (size_t j = i + 1; j < files.size(); ++j)
       if (!files[i].path.empty() && !files[j].path.empty() && is_same_file(files[i].path, files[j].path))
-        throw UserError(fmt::format("{} and {} are the same file: {}", files[i].option, files[j].option, files[j].path), 2);
+        throw UserError(std::string_view(files[i].option) == files[j].option ? fmt::format("{} {} is given twice", files[i].option, files[j].path)
+                                                                            : fmt::format("{} and {} are the same file: {}", files[i].option, files[j].option, files[j].path), 2);
 }
 
 }  // namespace simrun::cli

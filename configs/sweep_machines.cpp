@@ -73,9 +73,9 @@ nlohmann::json& place_of(nlohmann::json& machine, const std::string& config, con
   for (size_t i = 0; i < parts.size(); ++i) {
     const bool is_there = at->contains(parts[i]);
     if (is_optional && !is_there && i + 1 < parts.size())
-      throw UserError(fmt::format("--sweep '{}': the machine has no '{}'; a sweep changes what there is, so write one into a machine "
+      throw UserError(fmt::format("--sweep '{}': {} has no '{}'; a sweep changes what there is, so write one into a machine "
                                   "file first",
-                                  sweep, fmt::join(parts.begin(), parts.begin() + static_cast<ptrdiff_t>(i) + 1, ".")),
+                                  sweep, config, fmt::join(parts.begin(), parts.begin() + static_cast<ptrdiff_t>(i) + 1, ".")),
                       2);
     if (parts[i].empty() || (i + 1 < parts.size() && (!is_there || !(*at)[parts[i]].is_object())))
       throw UserError(
@@ -103,7 +103,7 @@ void refuse_again(const Sweep& sweep, const SweptMachine& machine, const std::st
 }
 
 void refuse_too_many(size_t machines) {
-  if (machines > kMostMachines) throw UserError(fmt::format("--sweep: {} machines; at most {} are possible", machines, kMostMachines), 2);
+  if (machines > kMostMachines) throw UserError(fmt::format("{} machines; at most {} are possible in one run", machines, kMostMachines), 2);
 }
 
 // `name`:line:column: of a text that only we have seen.

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <string>
+#include <system_error>
+#include <utility>
 
 #include "base/check.h"
 #include "base/user_error.h"
@@ -17,11 +20,16 @@ ModelSweep::ModelSweep(const std::vector<MachineConfig>& machines, uint32_t thre
     wants_pc_ |= machines_.back()->wants_pc();
   }
   line_shift_ = static_cast<uint32_t>(std::countr_zero(line_bytes()));
-  begin_batch();
+  unused_.reserve(kMostUnused);
+  filling_ = new_batch();
   const size_t lanes = std::min<size_t>(threads, machines.size());
   batch_words_ = std::min(batch_words * ((machines.size() + lanes - 1) / lanes), kMostBatchWords);
-  for (size_t lane = 0; lane < lanes; ++lane)
-    lanes_.push_back(std::make_unique<Lane<Batch>>([this, lane](const Batch& batch) { work(batch, lane); }));
+  try {
+    for (size_t lane = 0; lane < lanes; ++lane)
+      lanes_.push_back(std::make_unique<Lane<Batch>>([this, lane](const Batch& batch) { work(batch, lane); }));
+  } catch (const std::system_error& error) {
+    throw UserError(std::string("no more threads for the machines of a sweep; --sim-threads says how many there are to be: ") + error.what());
+  }
 }
 
 void ModelSweep::work(const Batch& batch, size_t lane) const {
@@ -67,7 +75,7 @@ void ModelSweep::make_later(Maker& maker, std::span<const uint64_t> head, std::s
 }
 
 // Fresh memory for each, which the kernel clears, would be a tenth of the time.
-void ModelSweep::begin_batch() {
+std::shared_ptr<ModelSweep::Batch> ModelSweep::new_batch() {
   std::unique_ptr<Batch> batch;
   {
     const std::lock_guard lock(mutex_);
@@ -75,11 +83,11 @@ void ModelSweep::begin_batch() {
   }
   if (batch == nullptr) batch = std::make_unique<Batch>();
   batch->references.clear(), batch->words.clear(), batch->pieces.clear();
-  filling_ = {batch.release(), [this](Batch* done) {
-                const std::lock_guard lock(mutex_);
-                unused_.emplace_back(done);
-              }};
-  pieced_ = 0;
+  return {batch.release(), [this](Batch* done) {
+            std::unique_ptr<Batch> own(done);
+            const std::lock_guard lock(mutex_);
+            if (unused_.size() < unused_.capacity()) unused_.push_back(std::move(own));
+          }};
 }
 
 void ModelSweep::end_references() {
@@ -90,14 +98,15 @@ void ModelSweep::end_references() {
 
 void ModelSweep::send() {
   end_references();
-  const std::shared_ptr<const Batch> batch = std::move(filling_);
-  begin_batch();
+  std::shared_ptr<Batch> next = new_batch();
+  const std::shared_ptr<const Batch> batch = std::exchange(filling_, std::move(next));
+  pieced_ = 0;
   for (const auto& lane : lanes_) lane->put(batch);
 }
 
 void ModelSweep::settle() {
-  end_references();
   try {
+    end_references();
     if (!filling_->pieces.empty()) send();
   } catch (...) {  // a lane keeps it
   }

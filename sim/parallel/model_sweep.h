@@ -76,14 +76,14 @@ class ModelSweep {
     std::vector<uint64_t> words;
     std::vector<Piece> pieces;
   };
-  static constexpr size_t kBatchReferences = 8192, kMostBatchWords = size_t{1} << 20;
+  static constexpr size_t kBatchReferences = 8192, kMostBatchWords = size_t{1} << 20, kMostUnused = 64;
 
   void put(const Reference& reference) {
     filling_->references.push_back(reference);
     if (filling_->references.size() == kBatchReferences) [[unlikely]]
       send();
   }
-  void begin_batch();
+  std::shared_ptr<Batch> new_batch();
   void end_references();
   void send();
   void finish();

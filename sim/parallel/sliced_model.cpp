@@ -131,8 +131,8 @@ class SlicedModel::Listing final : public BatchTaker {
 Batch& SlicedModel::next_batch(uint64_t number, uint32_t thread) {
   Stretch& s = stretch(number);
   std::unique_lock lock(mutex_);
+  notify();  // of the one before
   if (!has_room(number)) {
-    notify();
     while (!has_room(number) && failure_ == nullptr && !ends_)
       if (replay_one(lock, thread))
         notify();
@@ -249,7 +249,35 @@ bool SlicedModel::list_one(std::unique_lock<std::mutex>& lock, uint32_t thread) 
   return true;
 }
 
+ReferenceLister& SlicedModel::list_from_here() {
+  if (own_listing_ == nullptr) settle(), begin_own_listing();
+  return *listers_[0];
+}
+
+// A stretch that is sent before anything is in it, so that slices take its batches while it grows.
+void SlicedModel::begin_own_listing() {
+  std::unique_lock lock(mutex_);
+  help_until(lock, [&] { return sent_ - all_done() < stretches_.size(); });
+  begin_stretch();
+  const uint64_t number = sent_++;
+  CHECK(taken_ == number);
+  ++taken_;
+  lock.unlock();
+  own_listing_ = std::make_unique<Listing>(*this, number, 0);
+  listers_[0]->begin(*own_listing_);
+}
+
+void SlicedModel::end_own_listing() {
+  listers_[0]->end();
+  own_listing_.reset();
+  const std::lock_guard lock(mutex_);
+  stretch(sent_ - 1).is_listed = true;
+  ++listed_;
+  notify();
+}
+
 void SlicedModel::settle() {
+  if (own_listing_ != nullptr) return;
   const auto all_listed = [&] { return listed_ == sent_; };
   try {
     send();
@@ -260,9 +288,15 @@ void SlicedModel::settle() {
 }
 
 void SlicedModel::wait() {
-  send();
+  const bool lists = own_listing_ != nullptr;
+  if (lists)
+    end_own_listing();
+  else
+    send();
   std::unique_lock lock(mutex_);
   help_until(lock, [&] { return all_done() == sent_; });
+  lock.unlock();
+  if (lists) begin_own_listing();
   if (failure_ != nullptr) std::rethrow_exception(failure_);
 }
 

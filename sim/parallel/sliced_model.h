@@ -74,6 +74,10 @@ class SlicedModel {
   // they mean must stay until settle().
   void make_later(uint32_t core, Maker& maker, std::span<const uint64_t> head, std::span<const uint64_t> words);
 
+  // For who cannot give references to others to make: from here on it lists all of them, run_thread() among them, in what this
+  // returns, by itself. Slices take them as ever.
+  ReferenceLister& list_from_here();
+
   // All references are made; not all of them are simulated. Throws nothing.
   void settle();
   // Of everything so far: waits for the threads. Like all that gives references, throws what went wrong in them.
@@ -131,6 +135,8 @@ class SlicedModel {
   void notify() {
     if (waiting_ != 0) changed_.notify_all();
   }
+  void begin_own_listing();
+  void end_own_listing();
   void wait();
   template <class IsDone>
   void help_until(std::unique_lock<std::mutex>& lock, IsDone is_done);
@@ -149,6 +155,8 @@ class SlicedModel {
   // Of the one who has the references: the stretch under way, number `sent_`.
   Piece piece_;
   uint64_t *next_ = nullptr, *end_ = nullptr;
+
+  std::unique_ptr<Listing> own_listing_;  // of stretch sent_ - 1, which is under way then, by the first of the listers
 
   std::vector<Stretch> stretches_;                          // number i in [i % size]
   std::vector<std::unique_ptr<ReferenceLister>> listers_;  // of each thread

@@ -243,7 +243,7 @@ void compare(const sim::MachineConfig& machine, std::mt19937_64& random, std::de
   coded.sink.set_room_for_code(room);
   const uint32_t slices = 2 << random() % 2;
   std::optional<Slices> sliced;  // some turns so, some so
-  if (memory == Memory::kOfEachProcess && sim::SlicedModel::find_obstacle(machine, slices).empty()) {
+  if (sim::SlicedModel::find_obstacle(machine, slices).empty()) {
     sliced.emplace(machine, programs, memory, slices, 2 + random() % (random() % 2 == 0 ? 1000 : 50'000));
     sliced->sink.set_room_for_code(room);
   }
@@ -259,6 +259,7 @@ void compare(const sim::MachineConfig& machine, std::mt19937_64& random, std::de
       has_child = true;
       change(coded.names), coded.sink.look_at_names();
       change(plain.names), plain.sink.look_at_names();
+      if (sliced) change(sliced->names), sliced->sink.look_at_names();
       if (sweep) change(sweep->names);
     }
     const auto process = static_cast<uint32_t>(has_child ? random() % programs.size() : 0);
@@ -281,8 +282,20 @@ void compare(const sim::MachineConfig& machine, std::mt19937_64& random, std::de
     }
     if (sliced) {
       begin(*sliced);
-      const auto take = random() % 8 != 0 ? &take_later<sim::SlicedModel, SlicesSink> : &take_one_by_one<sim::SlicedModel, SlicesSink>;
-      ASSERT_EQ(take(*sliced, process, thread, words, turn_ends), end);
+      const bool one_by_one = random() % 8 == 0;
+      ASSERT_EQ(sliced->sink.makes_later(sliced->threads[thread].handle), !sliced->sink.has_names());
+      if (!one_by_one && sliced->sink.has_names()) {
+        const std::optional<End> together = take_together(*sliced, process, thread, words, turn_ends);
+        if (together) {
+          ASSERT_EQ(*together, end);
+        } else {  // nothing is left out of level 1
+          ASSERT_EQ(take_one_by_one(*sliced, process, thread, words, turn_ends), end);
+        }
+      } else {
+        const auto take = one_by_one ? &take_one_by_one<sim::SlicedModel, SlicesSink> : &take_later<sim::SlicedModel, SlicesSink>;
+        ASSERT_EQ(take(*sliced, process, thread, words, turn_ends), end);
+      }
+      if (random() % 50 == 0) sliced->model.statistics();
       if (random() % 50 == 0) sliced->sink.lose_paths(process);
     }
     if (sweep) {

@@ -73,7 +73,7 @@ TEST(SweepMachines, ListsAreNoValues) {
   for (const char* sweep : {"L2.prefetch=[{kind: stride}]", "L2.prefetch=[{kind: stride, degree: 2}]", "L1.data.prefetch=stride",
                             "tlb={walk_latency: 3}", "levels=1", "core=1,2"})
     EXPECT_NE(sweep_error({sweep}).find("only keys with a single value can be swept"), std::string::npos) << sweep_error({sweep});
-  EXPECT_NE(sweep_error({"tlb.data.entries=32,64"}).find("the machine has no 'tlb'; a sweep changes what there is"), std::string::npos);
+  EXPECT_NE(sweep_error({"tlb.data.entries=32,64"}).find("l3_4core has no 'tlb'; a sweep changes what there is"), std::string::npos);
 }
 
 }  // namespace

@@ -207,6 +207,8 @@ TEST_F(SimCommand, MachinesOfSeveralFilesEqualEachAlone) {
       EXPECT_EQ(both["totals"], alone["totals"]);
       for (const char* key : {"configuration", "levels", "cores", "memory", "transfers", "threads", "processes"}) EXPECT_EQ(one[key], alone[key]) << key;
     }
+    const json alone = sim(part);
+    for (const char* slices : {"--sim-threads 2 ", "--check --sim-threads 4 "}) EXPECT_EQ(json::diff(sim(slices + std::string(part)), alone), json::array()) << slices;
   }
 }
 
