@@ -86,7 +86,7 @@ void add_model_options(CLI::App& run, RunOptions& o) {
       ->capture_default_str()
       ->group("Model");
   add_memory_trace_options(run, o.memory_trace);
-  run.add_flag("--check", o.check, "Check the model's state and balances now and then (slow)")->group("Model");
+  run.add_flag("--check", o.check, "Check the model's state and balances now and then (slow); of several machines at the end")->group("Model");
 }
 
 void check_model_options(const CommandLine& line, const RunOptions& o) {
