@@ -41,7 +41,7 @@ class SweepSink final : private sim::ModelSweep::Maker {
     return model_handle(thread, model_.cores());
   }
   uint32_t run_on(const channel::ThreadReport& thread) {
-    model_.run_thread(core_of_thread(thread.core, model_.cores()), thread.index);
+    put(What::kThread, std::array<uint64_t, 2>{core_of_thread(thread.core, model_.cores()), thread.index}, {});
     return start_thread(thread);
   }
   void event(uint32_t handle, border::Event event, std::span<const uint64_t> payload) {
@@ -68,7 +68,8 @@ class SweepSink final : private sim::ModelSweep::Maker {
 
  private:
   // What words are: the lowest byte of one before them, which has their number above.
-  enum class What : uint8_t { kPaths, kReference, kChange };  // later_paths.h; OneReference; MemoryNames::make_change
+  // later_paths.h; OneReference; core and thread, Hierarchy::run_thread; MemoryNames::make_change
+  enum class What : uint8_t { kPaths, kReference, kThread, kChange };
   struct OneReference {
     uint64_t address, pc;  // of a fetch: the line
     uint32_t handle, bytes;
@@ -121,6 +122,9 @@ class SweepSink final : private sim::ModelSweep::Maker {
           channel::put(*sink, r.handle, r.kind, r.address, r.bytes, r.pc);
           break;
         }
+        case What::kThread:
+          to.run_thread(static_cast<uint32_t>(own[0]), static_cast<uint32_t>(own[1]));
+          break;
         case What::kChange:
           names.make_change(own);
           sink->look_at_names();

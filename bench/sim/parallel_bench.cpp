@@ -11,7 +11,6 @@
 
 #include "bench/sim/streams.h"
 #include "sim/curves/curve_model.h"
-#include "sim/parallel/model_sweep.h"
 #include "sim/parallel/sliced_model.h"
 
 namespace simrun::sim {
@@ -129,18 +128,6 @@ void step_of_slices(benchmark::State& state) {
 }
 BENCHMARK(step_of_slices<&Steps::filter>)->ArgName("stream")->DenseRange(0, 4);
 BENCHMARK(step_of_slices<&Steps::replay>)->ArgName("stream")->DenseRange(0, 4);
-
-void sweep(benchmark::State& state) {
-  const std::vector<Reference> stream = stream_of(0);
-  std::vector<MachineConfig> machines(static_cast<size_t>(state.range(0)), machine(1));
-  ModelSweep model(machines, static_cast<uint32_t>(state.range(1)));
-  run(state, model, stream);
-}
-BENCHMARK(sweep)
-    ->ArgNames({"machines", "threads"})
-    ->ArgsProduct({{1, 2, 4, 8}, {1, 2}})
-    ->MeasureProcessCPUTime()
-    ->UseRealTime();
 
 void miss_curve(benchmark::State& state) {
   const std::vector<Reference> stream = stream_of(state.range(0));

@@ -1,7 +1,6 @@
 #include "sim/parallel/model_sweep.h"
 
 #include <algorithm>
-#include <bit>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -17,9 +16,7 @@ ModelSweep::ModelSweep(const std::vector<MachineConfig>& machines, uint32_t thre
     if (machine.cores != machines[0].cores || machine.line_bytes != machines[0].line_bytes)
       throw UserError("machines of one sweep need the same number of cores and the same line size", 2);
     machines_.push_back(std::make_unique<Hierarchy>(machine));
-    wants_pc_ |= machines_.back()->wants_pc();
   }
-  line_shift_ = static_cast<uint32_t>(std::countr_zero(line_bytes()));
   unused_.reserve(kMostUnused);
   filling_ = new_batch();
   const size_t lanes = std::min<size_t>(threads, machines.size());
@@ -34,35 +31,15 @@ ModelSweep::ModelSweep(const std::vector<MachineConfig>& machines, uint32_t thre
 
 void ModelSweep::work(const Batch& batch, size_t lane) const {
   for (size_t i = lane; i < machines_.size(); i += lanes_.size()) {
-    size_t references = 0, words = 0;
+    size_t at = 0;
     for (const Piece& piece : batch.pieces) {
-      size_t& at = piece.maker == nullptr ? references : words;
-      if (piece.maker == nullptr)
-        take(*machines_[i], {batch.references.data() + at, piece.end - at});
-      else
-        piece.maker->make(i, *machines_[i], {batch.words.data() + at, piece.end - at});
+      piece.maker->make(i, *machines_[i], {batch.words.data() + at, piece.end - at});
       at = piece.end;
     }
   }
 }
 
-void ModelSweep::take(Hierarchy& machine, std::span<const Reference> references) {
-  const bool wants_pc = machine.wants_pc();
-  for (const Reference& r : references) {
-    if (r.what == What::kThread) [[unlikely]] {
-      machine.run_thread(r.core, static_cast<uint32_t>(r.address));
-      continue;
-    }
-    if (wants_pc) machine.set_pc(r.pc);
-    if (r.what == What::kReference) [[likely]]
-      machine.access(r.core, r.kind, r.address, r.bytes);
-    else
-      machine.access_further_line(r.core, r.kind, r.address);
-  }
-}
-
 void ModelSweep::make_later(Maker& maker, std::span<const uint64_t> head, std::span<const uint64_t> words) {
-  end_references();
   std::vector<uint64_t>& to = filling_->words;
   to.insert(to.end(), head.begin(), head.end());
   to.insert(to.end(), words.begin(), words.end());
@@ -82,7 +59,7 @@ std::shared_ptr<ModelSweep::Batch> ModelSweep::new_batch() {
     if (!unused_.empty()) batch = std::move(unused_.back()), unused_.pop_back();
   }
   if (batch == nullptr) batch = std::make_unique<Batch>();
-  batch->references.clear(), batch->words.clear(), batch->pieces.clear();
+  batch->words.clear(), batch->pieces.clear();
   return {batch.release(), [this](Batch* done) {
             std::unique_ptr<Batch> own(done);
             const std::lock_guard lock(mutex_);
@@ -90,25 +67,18 @@ std::shared_ptr<ModelSweep::Batch> ModelSweep::new_batch() {
           }};
 }
 
-void ModelSweep::end_references() {
-  const size_t end = filling_->references.size();
-  if (end != pieced_) filling_->pieces.push_back({nullptr, end});
-  pieced_ = end;
-}
-
 void ModelSweep::send() {
-  end_references();
   std::shared_ptr<Batch> next = new_batch();
   const std::shared_ptr<const Batch> batch = std::exchange(filling_, std::move(next));
-  pieced_ = 0;
   for (const auto& lane : lanes_) lane->put(batch);
 }
 
 void ModelSweep::settle() {
   try {
-    end_references();
     if (!filling_->pieces.empty()) send();
-  } catch (...) {  // a lane keeps it
+  } catch (...) {
+    failure_ = std::current_exception();
+    filling_->words.clear(), filling_->pieces.clear();
   }
   for (const auto& lane : lanes_) lane->wait();
 }
@@ -116,6 +86,7 @@ void ModelSweep::settle() {
 void ModelSweep::finish() {
   settle();
   for (const auto& lane : lanes_) lane->throw_failure();
+  if (failure_ != nullptr) std::rethrow_exception(failure_);
 }
 
 std::vector<Statistics> ModelSweep::statistics() {

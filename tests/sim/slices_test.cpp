@@ -288,12 +288,38 @@ TEST(Slices, LinesThatAreTakenAway) {
   }
 }
 
+// References into a sweep, as words.
+class SweptReferences final : public ModelSweep::Maker {
+ public:
+  explicit SweptReferences(ModelSweep& sweep) : sweep_(sweep) {}
+  void set_pc(uint64_t pc) { pc_ = pc; }
+  void access(uint32_t core, Access kind, uint64_t address, uint32_t bytes) { put({core, index(kind), address, bytes, pc_}); }
+  void run_thread(uint32_t core, uint32_t thread) { put({core, kAccessKinds, thread, 0, 0}); }
+  void make(size_t, Hierarchy& to, std::span<const uint64_t> words) override {
+    for (; !words.empty(); words = words.subspan(5)) {
+      const auto core = static_cast<uint32_t>(words[0]);
+      if (words[1] == kAccessKinds) {
+        to.run_thread(core, static_cast<uint32_t>(words[2]));
+        continue;
+      }
+      to.set_pc(words[4]);
+      to.access(core, static_cast<Access>(words[1]), words[2], static_cast<uint32_t>(words[3]));
+    }
+  }
+
+ private:
+  void put(const std::array<uint64_t, 5>& words) { sweep_.make_later(*this, words, {}); }
+  ModelSweep& sweep_;
+  uint64_t pc_ = 0;
+};
+
 // Threads move between cores: what each did, serially, in slices, in a sweep, and their sum is that of the cores.
 TEST(Threads, CountsFollowThemFromCoreToCore) {
   const MachineConfig machine = small_machine(4);
   Hierarchy serial(machine);
   SlicedModel sliced(machine, 4);
-  ModelSweep sweep({machine, machine}, 2);
+  ModelSweep model_sweep({machine, machine}, 2);
+  SweptReferences sweep(model_sweep);
   std::vector<CoreStatistics> expected(6);
   std::mt19937_64 random(4);
   uint32_t runs_on[6] = {0, 1, 2, 3, 4, 4};  // core 4: none
@@ -327,7 +353,7 @@ TEST(Threads, CountsFollowThemFromCoreToCore) {
   for (const CoreStatistics& core : s.cores) cores += core;
   EXPECT_TRUE(threads == cores);
   EXPECT_TRUE(s == sliced.statistics());
-  for (const Statistics& one : sweep.statistics()) EXPECT_TRUE(s == one);
+  for (const Statistics& one : model_sweep.statistics()) EXPECT_TRUE(s == one);
 }
 
 TEST(Slices, SaysWhatCannotBeCut) {
@@ -362,7 +388,8 @@ TEST(Sweep, EachMachineCountsWhatItCountsAlone) {
     m.cores = 4, m.line_bytes = 64;
     if (!find_problem(m)) machines.push_back(m);
   }
-  ModelSweep sweep(machines, 3);
+  ModelSweep model_sweep(machines, 3);
+  SweptReferences sweep(model_sweep);
   std::vector<std::unique_ptr<Hierarchy>> alone;
   for (const MachineConfig& m : machines) alone.push_back(std::make_unique<Hierarchy>(m));
   for (const Reference& r : random_stream(random, machines[0], 30'000)) {
@@ -370,16 +397,16 @@ TEST(Sweep, EachMachineCountsWhatItCountsAlone) {
     sweep.access(r.core, r.kind, r.address, r.bytes);
     for (auto& model : alone) model->set_pc(r.address % 5), model->access(r.core, r.kind, r.address, r.bytes);
   }
-  const std::vector<Statistics> all = sweep.statistics();
+  const std::vector<Statistics> all = model_sweep.statistics();
   ASSERT_EQ(all.size(), machines.size());
   for (size_t i = 0; i < all.size(); ++i) EXPECT_TRUE(all[i] == alone[i]->statistics()) << describe(machines[i]);
   std::string why;
-  EXPECT_TRUE(sweep.check_invariants(&why)) << why;
+  EXPECT_TRUE(model_sweep.check_invariants(&why)) << why;
   machines[1].line_bytes = 128;
   EXPECT_THROW(ModelSweep(machines, 2), UserError);
 }
 
-// Words and references by turns, into machines whose threads make the words' references.
+// Words of two makers by turns.
 TEST(Sweep, MakesReferencesOfWordsInTheirOrder) {
   const MachineConfig machine = small_machine(2);
   struct Loads final : ModelSweep::Maker {
@@ -395,11 +422,12 @@ TEST(Sweep, MakesReferencesOfWordsInTheirOrder) {
   std::mt19937_64 random(5);
   for (const size_t batch_words : {1, 50, 100'000}) {
     ModelSweep sweep({machine, machine, machine}, 2, batch_words);
+    SweptReferences stores(sweep);
     Hierarchy alone(machine);
     for (int i = 0; i < 3000; ++i) {
       const uint64_t address = random() % (100 << 10);
       if (random() % 2 == 0) {
-        sweep.access(0, Access::kStore, address, 4), alone.access(0, Access::kStore, address, 4);
+        stores.access(0, Access::kStore, address, 4), alone.access(0, Access::kStore, address, 4);
         continue;
       }
       std::vector<uint64_t> words(random() % 20);
