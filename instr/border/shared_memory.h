@@ -41,6 +41,7 @@ enum class ThreadState : uint32_t {
   kWaitingForSpace,   // its ring is full: runnable, the consumer has data
   kWaitingInEngine,   // safe point, flush
   kDead,              // the stream is complete; the consumer frees the slot when it has read it
+  kInVfork,           // until its child has executed a program or ended, which is mostly soon: waited for, but not for long
 };
 
 // Engine statistics, process-wide; plain counters, relaxed.

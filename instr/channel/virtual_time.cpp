@@ -42,13 +42,14 @@ uint32_t VirtualTime::add_process(const MappedProcess& mapped, const Origin& ori
   return index;
 }
 
-// Its first thread is one that waits in the kernel: runnable when it has words.
+// Its first thread is runnable at once, so that its words are waited for: when it would be only with its words, how soon
+// the host starts a process would be in the order.
 void VirtualTime::begin(uint32_t index, uint64_t clock) {
   Process& process = *processes_[index];
   process.held = false;
   MergeThread& root = know(index, process.origin.root_slot);
   name(root, clock);
-  set_stage(root, Stage::kBlocked);
+  start(root);
 }
 
 // Of one that is not, threads are looked for at once: as long as others are runnable, nobody else does (look_for_threads).
@@ -227,8 +228,9 @@ uint64_t VirtualTime::smallest_clock_of_others(const MergeThread& thread) const 
 
 namespace {
 
-// The thread runs, or would if the host had a processor for it.
+// The thread runs, or would if the host had a processor for it. 0: it has not got to say its number yet.
 bool wants_processor(uint32_t tid) {
+  if (tid == 0) return true;
   std::ifstream file(fmt::format("/proc/{}/stat", tid));
   std::string text;
   std::getline(file, text);
@@ -259,7 +261,8 @@ bool VirtualTime::step_back(MergeThread& thread) {
 }
 
 bool VirtualTime::stalled(MergeThread& thread) {
-  constexpr int kMostExcuses = 100;
+  const bool forks = thread.ring.slot().ring.state.load(std::memory_order_acquire) == static_cast<uint32_t>(ThreadState::kInVfork);
+  const int most_excuses = forks ? 20 : 100;
   const auto now = Clock::now();
   if (thread.waited_since == Clock::time_point{}) {
     thread.waited_since = now;
@@ -268,7 +271,7 @@ bool VirtualTime::stalled(MergeThread& thread) {
   }
   if (now - thread.waited_since < options_.stall_time_out * (1 + thread.excuses)) return false;
   // A full machine must not change the order.
-  if (thread.excuses < kMostExcuses && wants_processor(thread.ring.slot().ring.tid.load(std::memory_order_relaxed))) {
+  if (thread.excuses < most_excuses && (forks || wants_processor(thread.ring.slot().ring.tid.load(std::memory_order_relaxed)))) {
     ++thread.excuses;
     return false;
   }
@@ -279,8 +282,8 @@ bool VirtualTime::stalled(MergeThread& thread) {
     start_roots();  // attached: the others may be there by now, and nobody has looked for them yet
     if (std::none_of(known_.begin(), known_.end(), waits)) return false;
   }
-  ++thread.replay.statistics.stalls;
-  set_stage(thread, Stage::kAside);
+  if (!forks) ++thread.replay.statistics.stalls;
+  set_stage(thread, forks ? Stage::kBlocked : Stage::kAside);
   return true;
 }
 

@@ -173,8 +173,9 @@ uint32_t threads_to_begin(const Target& target) {
   const border::ProcessHeader& h = target.header();
   uint32_t count = 0;
   for (uint32_t k = 0; k < h.attached_threads && k < h.slots_used; ++k) {
-    const auto& ring = target.slot(k).ring;   // that another thread had before has its number
-    if (ring.state.load() == static_cast<uint32_t>(border::ThreadState::kStarting) && ring.tid.load() == 0) ++count;
+    const auto& ring = target.slot(k).ring;
+    const bool is_first = ring.generation.load() == 1;   // no later thread in its slot
+    if (is_first && ring.state.load() == static_cast<uint32_t>(border::ThreadState::kStarting) && ring.tid.load() == 0) ++count;
   }
   return count;
 }

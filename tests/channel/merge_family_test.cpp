@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -64,6 +65,101 @@ TEST_F(FamilyTest, ChildStartsAtItsParentsClock) {
   EXPECT_EQ(report(1).process, 1u);
   EXPECT_EQ(report(1).start_clock, 20u);
   EXPECT_EQ(merge().events().forks, 0u);
+}
+
+// It runs, or will as soon as the host has a processor for it: how soon that is must not be in the order.
+TEST_F(FamilyTest, TheFirstWordsOfAChildAreWaitedFor) {
+  Producer a(target_, 0, 41);
+  a.start();
+  a.event(Event::kProcessFork, {99, 7});
+  for (int k = 0; k < 5; ++k) step(a, 0);
+  merge().add_process(child_process_, forked(7));
+  const auto until = std::chrono::steady_clock::now() + 5 * options_.stall_time_out;
+  while (std::chrono::steady_clock::now() < until) settle(true);
+  EXPECT_EQ(order(), "A");
+  Producer e(child_target_, 0, 99);
+  e.start();
+  child_step(e), child_step(e);
+  settle(true);
+  EXPECT_EQ(order(), "AEAEA");
+  EXPECT_EQ(report(1).statistics.stalls, 0u);
+}
+
+TEST_F(FamilyTest, TheFirstWordsOfAnImageAreWaitedFor) {
+  Producer a(target_, 0, 41), b(target_, 1, 42);
+  a.start();
+  a.event(Event::kThreadCreate, {1});
+  b.start(0);
+  step(a, 0);
+  for (int k = 0; k < 5; ++k) step(b, 1);
+  a.event(Event::kExec, {1});
+  settle(true);
+  EXPECT_EQ(order(), "AB");
+  merge().add_process(child_process_, {Origin::Kind::kExec, 0, 0, 0});
+  settle(true);
+  EXPECT_EQ(order(), "ABB");
+  Producer e(child_target_, 0, 41);
+  e.start();
+  child_step(e), child_step(e);
+  settle(true);
+  EXPECT_EQ(order(), "ABBEBEB");
+}
+
+// When its parent goes on, which a vfork keeps from saying that there is a child, is the host's, too.
+TEST_F(FamilyTest, AParentInVforkIsWaitedFor) {
+  Producer a(target_, 0, 41), b(target_, 1, 42);
+  a.start();
+  a.event(Event::kThreadCreate, {1});
+  b.start(0);
+  step(a, 0);
+  for (int k = 0; k < 5; ++k) step(b, 1);
+  a.state(border::ThreadState::kInVfork);
+  const auto until = std::chrono::steady_clock::now() + 5 * options_.stall_time_out;
+  while (std::chrono::steady_clock::now() < until) settle(true);
+  EXPECT_EQ(order(), "AB");
+  a.event(Event::kProcessFork, {99, 7});
+  a.state(border::ThreadState::kRunning);
+  step(a, 0);
+  merge().add_process(child_process_, forked(7));
+  Producer e(child_target_, 0, 99);
+  e.start();
+  child_step(e);
+  settle(true);
+  EXPECT_EQ(order(), "ABABE");
+  EXPECT_EQ(report(2).start_clock, 10u);
+}
+
+// Its child does something else first, maybe something that needs the others.
+TEST_F(FamilyTest, AParentInVforkIsNotWaitedForForEver) {
+  options_.stall_time_out = std::chrono::milliseconds(2);
+  Producer a(target_, 0, 41), b(target_, 1, 42);
+  a.start();
+  a.event(Event::kThreadCreate, {1});
+  b.start(0);
+  step(a, 0);
+  for (int k = 0; k < 5; ++k) step(b, 1);
+  a.state(border::ThreadState::kInVfork);
+  while (order().size() < 6) settle(true);
+  EXPECT_EQ(order(), "ABBBBB");
+  b.state(border::ThreadState::kInKernel);
+  step(a, 0);
+  settle(true);
+  EXPECT_EQ(order(), "ABBBBBA");
+  EXPECT_EQ(report(0).statistics.stalls, 0u);
+}
+
+// One that dies before it has said anything keeps nobody waiting.
+TEST_F(FamilyTest, AChildWithoutWordsEnds) {
+  Producer a(target_, 0, 41);
+  a.start();
+  a.event(Event::kProcessFork, {99, 7});
+  for (int k = 0; k < 5; ++k) step(a, 0);
+  merge().add_process(child_process_, forked(7));
+  settle(true);
+  merge().set_alive(1, false);
+  settle(true);
+  EXPECT_EQ(order(), "AAAAA");
+  EXPECT_TRUE(merge().is_done(1));
 }
 
 // Whoever computes all the time must not keep all children that ever were.

@@ -108,6 +108,7 @@ bool simulator_is_gone() { return is_gone(static_cast<uint64_t>(simulator())); }
 uint32_t most_unchecked_words() { return std::min(g_process.header->ring_chunk_bytes / 8 / 16, 512u); }
 
 void start_ring(ThreadContext* c) {
+  c->ring.tid = 0;   // until it runs
   c->published = 0;
   start_budget(c);
   if (!g_process.has_streams()) {

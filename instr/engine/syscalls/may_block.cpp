@@ -1,7 +1,5 @@
 #include <linux/futex.h>
-#include <linux/sched.h>
 
-#include "instr/engine/context/app_memory.h"
 #include "instr/engine/context/raw_syscall.h"
 #include "instr/engine/syscalls/syscalls.h"
 
@@ -23,14 +21,9 @@ bool may_block(const ThreadContext* c, uint64_t number) {
     case SYS_wait4: case SYS_waitid: case SYS_flock: case SYS_fcntl: case SYS_open: case SYS_openat: case SYS_sched_yield:
     case SYS_msgrcv: case SYS_msgsnd: case SYS_semop: case SYS_semtimedop: case SYS_mq_timedreceive: case SYS_mq_timedsend:
     case SYS_io_uring_enter: case SYS_io_getevents: case SYS_io_pgetevents: case SYS_splice: case SYS_tee: case SYS_vmsplice: case SYS_sendfile:
-    case SYS_futex_waitv: case kFutexWait: case SYS_vfork: case SYS_fsync: case SYS_fdatasync: case SYS_sync:
+    case SYS_futex_waitv: case kFutexWait: case SYS_fsync: case SYS_fdatasync: case SYS_sync:
     case SYS_ptrace: case SYS_userfaultfd: case SYS_restart_syscall:
       return true;
-    case SYS_clone: return (c->app.gpr[kRdi] & CLONE_VFORK) != 0;
-    case SYS_clone3: {
-      uint64_t flags = 0;
-      return read_app(&flags, c->app.gpr[kRdi], sizeof flags) && (flags & CLONE_VFORK) != 0;
-    }
     default:
       return false;
   }
