@@ -95,7 +95,7 @@ enum class Event : uint32_t {
   kThreadCreate = 3,
   kThreadCreateFailed = 4,
   kSyscallEnter = 5,  // number, 1 if it may block; of futex operation, address, value, too
-  kSyscallExit = 6,   // number, result; -512 (ERESTARTSYS): not done, a signal came first
+  kSyscallExit = 6,   // number, result; -512 (ERESTARTSYS): not done, a signal came first. Then the child whose end it told of, if it did
   kFsBase = 7,
   kGsBase = 8,
   kSignal = 9,  // number, address of the instruction before which it came (not in older and some imported traces)

@@ -41,7 +41,7 @@ enum class ThreadState : uint32_t {
   kWaitingForSpace,   // its ring is full: runnable, the consumer has data
   kWaitingInEngine,   // safe point, flush
   kDead,              // the stream is complete; the consumer frees the slot when it has read it
-  kInVfork,           // until its child has executed a program or ended, which is mostly soon: waited for, but not for long
+  kInShortCall,       // in a call that mostly comes back soon (vfork, a file): waited for, but not for long
 };
 
 // Engine statistics, process-wide; plain counters, relaxed.
@@ -199,6 +199,7 @@ struct ProcessHeader {
   uint32_t attached_threads;           // 0: launched
   uint64_t app_robust_list, app_robust_list_bytes, app_tid_address;
   uint32_t follow_children;            // 0: children, and programs executed, go on natively
+  uint32_t has_company;                // 1: of other processes from its start on
   int32_t simulator_pid;               // of who empties the rings; who takes over from one that was killed writes its own; 0: nobody any more
   uint64_t app_pc, app_sp;             // the application's first instruction (its dynamic loader, if it has one) and stack pointer
   uint64_t app_flags;                  // rflags at start

@@ -13,7 +13,8 @@ enum class Event : uint32_t {
   kThreadCreate,       // slot of the child: emitted by the parent before its clone; the child's stream starts after this point
   kThreadCreateFailed, // slot of the child
   kSyscallEnter,       // number, 1 if it may block for long; of futex its operation, address and value, too
-  kSyscallExit,        // number, result (-ERESTARTSYS, which is -512: not done, a signal comes first and the call behind it)
+  kSyscallExit,        // number, result (-ERESTARTSYS, which is -512: not done, a signal comes first and the call behind it); the child, too, whose
+                       // end a wait4 or waitid told, or a signal that interrupted the call
   kFsBase,             // new FS base
   kGsBase,             // new GS base of the application
   kSignal,             // signal number, the address that it interrupted: of the instruction that would have come next. A handler starts

@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <limits>
-#include <string>
 
 #include "instr/border/stream.h"
 #include "instr/channel/stream_error.h"
@@ -36,16 +34,18 @@ uint32_t VirtualTime::add_process(const MappedProcess& mapped, const Origin& ori
     return e.kind == origin.kind && e.thread->process == origin.parent && e.token == origin.token;
   });
   if (announced == expected_.end()) return index;
-  const uint64_t clock = announced->clock;
+  const Expected e = *announced;
   expected_.erase(announced);
-  begin(index, clock);
+  begin(index, e.clock, e.pid);
   return index;
 }
 
 // Its first thread is runnable at once, so that its words are waited for: when it would be only with its words, how soon
 // the host starts a process would be in the order.
-void VirtualTime::begin(uint32_t index, uint64_t clock) {
+void VirtualTime::begin(uint32_t index, uint64_t clock, uint64_t pid) {
   Process& process = *processes_[index];
+  if (process.origin.kind == Origin::Kind::kExec) tree_.replace(process.origin.parent, index);
+  if (pid != 0) tree_.add(process.origin.parent, pid, index);
   process.held = false;
   MergeThread& root = know(index, process.origin.root_slot);
   name(root, clock);
@@ -69,6 +69,7 @@ bool VirtualTime::is_done(uint32_t index) const {
 
 void VirtualTime::forget(uint32_t process) {
   if (options_.sampler != nullptr) options_.sampler->remove(process);
+  tree_.forget(process);
   processes_[process].reset();
 }
 
@@ -94,7 +95,7 @@ void VirtualTime::fork(MergeThread& thread, uint64_t pid, uint64_t token) {
     const auto& p = processes_[k];
     if (p && p->held && p->origin.kind == Origin::Kind::kFork && p->origin.parent == thread.process &&
         p->origin.token == token)
-      return begin(k, thread.clock);
+      return begin(k, thread.clock, pid);
   }
   expected_.push_back({Origin::Kind::kFork, &thread, token, pid, thread.clock});
 }
@@ -158,7 +159,10 @@ MergeThread* VirtualTime::next() {
     current_ = thread;
     if (has_words(*thread)) {
       thread->waited_since = {};
-      return thread;
+      if (!thread->wait.is_woken() || may_leave_wait(*thread)) return thread;
+      thread->wait.ended = WaitCall::kNobody;  // it was another child's end
+      set_stage(*thread, Stage::kBlocked);
+      continue;
     }
     if (step_back(*thread)) continue;
     waits_for_runnable_ = true;
@@ -226,105 +230,6 @@ uint64_t VirtualTime::smallest_clock_of_others(const MergeThread& thread) const 
   return smallest;
 }
 
-namespace {
-
-// The thread runs, or would if the host had a processor for it. 0: it has not got to say its number yet.
-bool wants_processor(uint32_t tid) {
-  if (tid == 0) return true;
-  std::ifstream file(fmt::format("/proc/{}/stat", tid));
-  std::string text;
-  std::getline(file, text);
-  const size_t name_end = text.rfind(')');
-  return name_end != std::string::npos && text.size() > name_end + 2 && text[name_end + 2] == 'R';
-}
-
-}  // namespace
-
-// A runnable thread has no words. True: it is not runnable after all (or words have come): choose again.
-bool VirtualTime::step_back(MergeThread& thread) {
-  const auto state = static_cast<ThreadState>(thread.ring.slot().ring.state.load(std::memory_order_acquire));
-  if (has_words(thread)) return true;  // written before the state that we just read
-  if (!alive(thread) || state == ThreadState::kDead) {
-    end(thread);
-    return true;
-  }
-  // Who has been woken, too, is in the kernel until the host gives it a processor. If it does not want one it was another that was woken.
-  if (state == ThreadState::kInKernel && thread.futex.is_woken && wants_processor(thread.ring.slot().ring.tid.load(std::memory_order_relaxed)))
-    return stalled(thread);
-  if (state == ThreadState::kInKernel || state == ThreadState::kWaitingInEngine) {
-    thread.futex.is_woken = false;
-    if (has_words(thread)) return true;
-    set_stage(thread, Stage::kBlocked);
-    return true;
-  }
-  return stalled(thread);
-}
-
-bool VirtualTime::stalled(MergeThread& thread) {
-  const bool forks = thread.ring.slot().ring.state.load(std::memory_order_acquire) == static_cast<uint32_t>(ThreadState::kInVfork);
-  const int most_excuses = forks ? 20 : 100;
-  const auto now = Clock::now();
-  if (thread.waited_since == Clock::time_point{}) {
-    thread.waited_since = now;
-    thread.excuses = 0;
-    return false;
-  }
-  if (now - thread.waited_since < options_.stall_time_out * (1 + thread.excuses)) return false;
-  // A full machine must not change the order.
-  if (thread.excuses < most_excuses && (forks || wants_processor(thread.ring.slot().ring.tid.load(std::memory_order_relaxed)))) {
-    ++thread.excuses;
-    return false;
-  }
-  const auto waits = [&](MergeThread* t) {
-    return t != &thread && (t->stage == Stage::kRunnable || t->stage == Stage::kReady) && has_words(*t);
-  };
-  if (std::none_of(known_.begin(), known_.end(), waits)) {
-    start_roots();  // attached: the others may be there by now, and nobody has looked for them yet
-    if (std::none_of(known_.begin(), known_.end(), waits)) return false;
-  }
-  if (!forks) ++thread.replay.statistics.stalls;
-  set_stage(thread, forks ? Stage::kBlocked : Stage::kAside);
-  return true;
-}
-
-void VirtualTime::poll_all() {
-  for (size_t i = 0; i < known_.size();) {
-    MergeThread* thread = known_[i];
-    if (thread->stage != Stage::kRunnable) poll(*thread);
-    if (i < known_.size() && known_[i] == thread) ++i;  // else it was released
-  }
-  if (MergeThread* const held = first_held(known_)) {
-    processes_[held->process]->wakes.let_go(*held);
-    rejoin(*held);
-  }
-}
-
-void VirtualTime::poll(MergeThread& thread) {
-  const auto state = static_cast<ThreadState>(thread.ring.slot().ring.state.load(std::memory_order_acquire));
-  switch (thread.stage) {
-    case Stage::kHeld:
-      if (thread.created && has_words(thread))
-        start(thread);
-      else if (thread.created && !alive(thread))
-        end(thread);
-      return;
-    case Stage::kBlocked:
-    case Stage::kAside:
-      if (has_words(thread)) {
-        if (options_.sampler != nullptr || processes_[thread.process]->wakes.may_go_on(thread, known_)) rejoin(thread);
-      } else if (!alive(thread) || state == ThreadState::kDead) {
-        end(thread);
-      }
-      return;
-    case Stage::kEnding:
-      if (!alive(thread) || state == ThreadState::kDead) release(thread);
-      return;
-    case Stage::kRunnable:
-    case Stage::kReady:
-      return;
-  }
-}
-
 void VirtualTime::look_for_attached() {
   for (const uint32_t k : without_origin_)
     if (processes_[k] != nullptr) start_roots(k);
@@ -342,6 +247,9 @@ void VirtualTime::look_for_threads() {
   release_held_orphans();
   poll_all();
   if (smallest_clock() != nullptr) return;
+  // What a parent waits for the end of has no words left, and will be seen to have ended.
+  for (MergeThread* t : known_)
+    if (t->stage == Stage::kBlocked && has_words(*t) && !may_leave_wait(*t)) return rejoin(*t);
   // Nothing else is left: children whose kThreadCreate was lost with their process.
   MergeThread* const orphan = first_orphan();
   if (orphan == nullptr) return;
@@ -467,12 +375,6 @@ void VirtualTime::rotate(MergeThread& thread) {
   run(*next);
 }
 
-void VirtualTime::rejoin(MergeThread& thread) {
-  const uint64_t others = smallest_clock_of_others(thread);
-  thread.clock = std::max(thread.clock, others == std::numeric_limits<uint64_t>::max() ? left_at_ : others);
-  set_stage(thread, Stage::kRunnable);
-}
-
 void VirtualTime::create_child(MergeThread& thread, uint64_t slot) {
   if (slot >= border::kMaxThreads) throw StreamError(fmt::format("creates a thread in slot {}", slot));
   MergeThread& child = know(thread.process, static_cast<uint32_t>(slot));
@@ -501,27 +403,6 @@ void VirtualTime::release_children(MergeThread& thread) {
       start(*child);
   thread.unborn.clear();
 }
-
-// Runnable again when it is back, whatever the delay was: so the order does not depend on how soon we look.
-// Of its time slice, in instructions, what a call that does not block takes natively: one that polls would keep its core for a hundred
-// thousand calls of the host.
-constexpr uint64_t kSliceOfCall = 1000;
-
-void VirtualTime::enter_call(MergeThread& thread, std::span<const uint64_t> payload) {
-  processes_[thread.process]->wakes.enter(thread, payload);
-  if (payload.size() > 1 && payload[1] != 0)
-    leave(thread);
-  else
-    thread.slice_end -= std::min(thread.slice_end, kSliceOfCall);
-}
-
-void VirtualTime::exit_call(MergeThread& thread, std::span<const uint64_t> payload) {
-  const std::vector<MergeThread*> woken = processes_[thread.process]->wakes.exit(thread, payload, known_);
-  if (options_.sampler != nullptr) return;
-  for (MergeThread* t : woken) rejoin(*t);
-}
-
-void VirtualTime::leave(MergeThread& thread) { set_stage(thread, Stage::kBlocked); }
 
 // Count mode: what it retired after its last report, as far as it could say; the process ended in its midst.
 void VirtualTime::take_last_count(MergeThread& thread) {
@@ -555,6 +436,7 @@ void VirtualTime::end(MergeThread& thread) {
   --processes_[thread.process]->live;
   set_stage(thread, Stage::kEnding);
   schedule_.forget(thread);
+  if (processes_[thread.process]->live == 0) wake_parent(thread.process);
 }
 
 // Its slot is free again when the thread has ended. A process that we merely read no longer goes on writing there: that slot stays

@@ -13,6 +13,7 @@
 
 #include "instr/channel/core_schedule.h"
 #include "instr/channel/mapped_process.h"
+#include "instr/channel/process_tree.h"
 #include "instr/channel/progress_sampler.h"
 #include "instr/channel/replay.h"
 #include "instr/channel/ring_reader.h"
@@ -31,6 +32,14 @@ struct MergeOptions {
   ProgressSampler* sampler = nullptr;
   std::chrono::milliseconds stall_time_out{
       50};  // a runnable thread without progress while others have words is then set aside
+};
+
+// The call, by which it may wait for a child's end, that a thread is in.
+struct WaitCall {
+  static constexpr uint32_t kNobody = ~uint32_t{0};
+  bool is_in = false;
+  uint32_t ended = kNobody;  // a child, read to its end, so that the thread comes back soon: runnable without words
+  bool is_woken() const { return ended != kNobody; }
 };
 
 struct MergeThread {
@@ -65,6 +74,7 @@ struct MergeThread {
   uint64_t placed_at = 0;                                // its instructions when it got the core
   uint64_t counted = 0;                                  // count mode: instructions that it has reported
   FutexCall futex;
+  WaitCall wait;
   std::vector<uint32_t> unborn;                          // slots of children created and not yet made eligible
   std::chrono::steady_clock::time_point waited_since{};  // 0: nobody waits for it
   int excuses = 0;                                       // times meanwhile that it wanted a processor and had none
@@ -165,7 +175,11 @@ class VirtualTime {
   MergeThread* first_orphan(Process& process);
   bool waits_for_children();
   bool is_settled(const Expected& expected);
-  void begin(uint32_t process, uint64_t clock);
+  void begin(uint32_t process, uint64_t clock, uint64_t pid = 0);
+  bool has_been_read(uint32_t process) const;
+  bool may_leave_wait(MergeThread& thread) const;
+  void wake_parent(uint32_t process);
+  bool its_child_still_ends(const MergeThread& thread) const;
   void release_held_orphans();
   MergeThread* smallest_clock();
   MergeThread* next_recorded();
@@ -187,6 +201,7 @@ class VirtualTime {
   RunOn run_on_;
   FindChild find_child_;
   CoreSchedule schedule_;
+  ProcessTree tree_;
   std::vector<std::unique_ptr<Process>> processes_;  // by index; null when forgotten
   std::vector<uint32_t> without_origin_;             // of these, those that were launched or attached to
   std::vector<Expected> expected_;

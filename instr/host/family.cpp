@@ -124,6 +124,7 @@ Family::Family(LaunchOptions options) : options_(std::move(options)) {
 
 Family::Family(LaunchOptions options, const std::vector<pid_t>& processes, Guardian* guardian) : options_(std::move(options)), attached_(true) {
   for (const pid_t pid : processes) check_process(pid);
+  options_.has_company = processes.size() > 1;
   try {
     for (const pid_t pid : processes) {
       FileDescriptor process = open_process(pid);
@@ -167,6 +168,11 @@ void Family::leave_unread() {
 uint32_t Family::missing_threads(Member& m) {
   const bool was_there = m.target != nullptr && m.birth.kind == Birth::Kind::kLaunched;
   return was_there && m.target->running() ? threads_to_begin(*m.target) : 0;
+}
+
+bool Family::several_run() {
+  int running = 0;
+  return std::any_of(members_.rbegin(), members_.rend(), [&](const Member& m) { return m.target != nullptr && m.target->running() && ++running > 1; });
 }
 
 bool Family::all_have_begun() {
@@ -466,6 +472,7 @@ bool Family::take_image(Watched& w) {
     try {
       LaunchOptions options = options_;
       options.mode_switches.clear();  // they are for the image that was launched
+      options.has_company = several_run();
       if (members_.size() > 1 && options.count_interval_threads != 0) options.count_interval = options.count_interval_threads;
       if (before != nullptr) options.count_done = begun_interval(*before, options.count_interval);
       if (birth.kind == Birth::Kind::kForked && !w.through && executor != nullptr) take_room_back(pid, executor->header());

@@ -90,6 +90,7 @@ class Family {
   uint64_t native_images() const { return native_images_; }
 
  private:
+  bool several_run();   // of the processes
   struct Member {
     std::unique_ptr<Target> target;
     Birth birth;

@@ -44,6 +44,7 @@ struct LaunchOptions {
   // Mode::kCount: where the process goes on in another mode (border::ModeSwitch); at most border::kMaxModeSwitches.
   std::vector<border::ModeSwitch> mode_switches;
   std::string follow_children = "";   // which programs that the program executes are followed, as fnmatch(3) has it; empty: none
+  bool has_company = false;           // ProcessHeader::has_company
   std::string engine_path;            // empty: `simrun-engine` beside the simrun executable or in ../lib/simrun
 };
 

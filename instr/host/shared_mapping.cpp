@@ -87,6 +87,7 @@ void lay_out(ProcessHeader& h, const LaunchOptions& o) {
   h.count_paths = o.count_paths;
   h.mode_switches = static_cast<uint32_t>(o.mode_switches.size());
   h.follow_children = !o.follow_children.empty();
+  h.has_company = o.has_company;
 
   Layout layout;
   layout.take(sizeof(ProcessHeader));

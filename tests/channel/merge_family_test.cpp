@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
 
 #include <algorithm>
 #include <chrono>
@@ -113,7 +114,7 @@ TEST_F(FamilyTest, AParentInVforkIsWaitedFor) {
   b.start(0);
   step(a, 0);
   for (int k = 0; k < 5; ++k) step(b, 1);
-  a.state(border::ThreadState::kInVfork);
+  a.state(border::ThreadState::kInShortCall);
   const auto until = std::chrono::steady_clock::now() + 5 * options_.stall_time_out;
   while (std::chrono::steady_clock::now() < until) settle(true);
   EXPECT_EQ(order(), "AB");
@@ -138,7 +139,7 @@ TEST_F(FamilyTest, AParentInVforkIsNotWaitedForForEver) {
   b.start(0);
   step(a, 0);
   for (int k = 0; k < 5; ++k) step(b, 1);
-  a.state(border::ThreadState::kInVfork);
+  a.state(border::ThreadState::kInShortCall);
   while (order().size() < 6) settle(true);
   EXPECT_EQ(order(), "ABBBBB");
   b.state(border::ThreadState::kInKernel);
@@ -160,6 +161,90 @@ TEST_F(FamilyTest, AChildWithoutWordsEnds) {
   settle(true);
   EXPECT_EQ(order(), "AAAAA");
   EXPECT_TRUE(merge().is_done(1));
+}
+
+// Host threads run ahead of the reader: what the child did comes before what its parent does behind its wait.
+TEST_F(FamilyTest, AParentGoesOnBehindTheEndOfTheChildThatItWaitedFor) {
+  Producer a(target_, 0, 41), e(child_target_, 0, 99);
+  a.start();
+  a.event(Event::kProcessFork, {99, 7});
+  a.event(Event::kSyscallEnter, {SYS_wait4, 1});
+  merge().add_process(child_process_, forked(7));
+  e.start();
+  for (int k = 0; k < 4; ++k) child_step(e);
+  e.end();
+  a.event(Event::kSyscallExit, {SYS_wait4, 99, 99});
+  step(a, 0);
+  settle(true);
+  EXPECT_EQ(order(), "EEEEA");
+  EXPECT_EQ(report(0).end_clock, 50u);
+}
+
+// So it does when the wait says that a child has stopped, or of a child that is not known.
+TEST_F(FamilyTest, AParentIsNotHeldByOtherChildren) {
+  Producer a(target_, 0, 41), e(child_target_, 0, 99);
+  a.start();
+  a.event(Event::kProcessFork, {99, 7});
+  a.event(Event::kSyscallEnter, {SYS_wait4, 1});
+  merge().add_process(child_process_, forked(7));
+  e.start();
+  child_step(e), child_step(e);
+  a.event(Event::kSyscallExit, {SYS_wait4, 99});
+  step(a, 0);
+  a.event(Event::kSyscallEnter, {SYS_waitid, 1});
+  a.event(Event::kSyscallExit, {SYS_waitid, 0, 98});
+  step(a, 0);
+  settle(true);
+  EXPECT_EQ(order().size(), 4u);
+}
+
+TEST_F(FamilyTest, AChildThatExecutesAProgramIsWaitedForToo) {
+  FakeTarget image_target(8192, 16);
+  std::vector<FakeInstruction> ten(10);
+  ten[0].operands.push_back(address_operand(OperandKind::kLoad, 1, 8));
+  const uint32_t path = image_target.add_path(0x600000, ten, 1);
+  MappedProcess image(image_target.mapping());
+  Producer a(target_, 0, 41), e(child_target_, 0, 99), f(image_target, 0, 99);
+  a.start();
+  a.event(Event::kProcessFork, {99, 7});
+  a.event(Event::kSyscallEnter, {SYS_wait4, 1});
+  a.event(Event::kSyscallExit, {SYS_wait4, 99, 99});
+  step(a, 0);
+  merge().add_process(child_process_, forked(7));
+  e.start();
+  child_step(e);
+  e.event(Event::kExec, {1});
+  merge().add_process(image, {Origin::Kind::kExec, 1, 0, 0});
+  merge().set_alive(1, false);
+  f.start();
+  for (int k = 0; k < 3; ++k) f.put({path, 0x6000});
+  f.end();
+  settle(true);
+  EXPECT_EQ(order(), "EFFFA");
+}
+
+// The host does away with a process after its last words.
+TEST_F(FamilyTest, AParentIsRunnableFromTheEndOfItsChild) {
+  Producer a(target_, 0, 41), b(target_, 1, 42), e(child_target_, 0, 99);
+  a.start();
+  a.event(Event::kThreadCreate, {1});
+  b.start(0);
+  for (int k = 0; k < 8; ++k) step(b, 1);
+  a.event(Event::kProcessFork, {99, 7});
+  a.event(Event::kSyscallEnter, {SYS_wait4, 1});
+  a.state(border::ThreadState::kInKernel);
+  merge().add_process(child_process_, forked(7));
+  e.start();
+  child_step(e), child_step(e);
+  e.end();
+  const auto until = std::chrono::steady_clock::now() + 5 * options_.stall_time_out;
+  while (std::chrono::steady_clock::now() < until) settle(true);
+  EXPECT_EQ(order(), "BEBEB");  // the child's end comes in a turn of its own
+  a.event(Event::kSyscallExit, {SYS_wait4, 99, 99});
+  step(a, 0), step(a, 0);
+  settle(true);
+  EXPECT_EQ(order(), "BEBEBABABBBB");
+  EXPECT_EQ(report(0).statistics.stalls, 0u);
 }
 
 // Whoever computes all the time must not keep all children that ever were.

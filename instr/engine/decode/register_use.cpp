@@ -129,6 +129,11 @@ void correct(const ZydisView& view, Instruction& out) {
     case ZYDIS_MNEMONIC_CPUID:
       out.gpr_read |= bit(kRax) | bit(kRcx);
       return;
+    case ZYDIS_MNEMONIC_CLUI:  // without user interrupts the processor ignores f3 and executes rdpkru
+    case ZYDIS_MNEMONIC_STUI:  // and wrpkru
+      out.gpr_read |= bit(kRax) | bit(kRcx) | bit(kRdx);
+      out.gpr_written |= bit(kRax) | bit(kRdx);
+      return;
     default:
       return;
   }

@@ -35,7 +35,7 @@ class Text {
 
 const char* name_of(border::ThreadState state) {
   static constexpr const char* kNames[] = {
-      "free", "starting", "running", "in the kernel", "waiting for ring space", "waiting in the engine", "ended", "in vfork"};
+      "free", "starting", "running", "in the kernel", "waiting for ring space", "waiting in the engine", "ended", "in a short call"};
   return static_cast<size_t>(state) < std::size(kNames) ? kNames[static_cast<size_t>(state)] : "unknown";
 }
 

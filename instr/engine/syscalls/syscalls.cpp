@@ -26,6 +26,7 @@
 #include "instr/engine/instrument/log.h"
 #include "instr/engine/instrument/ring_writer.h"
 #include "instr/engine/signals/signals.h"
+#include "instr/engine/syscalls/call_events.h"
 #include "instr/engine/syscalls/exec.h"
 #include "instr/engine/syscalls/halt_sharer.h"
 #include "instr/engine/syscalls/mapping_calls.h"
@@ -299,18 +300,16 @@ void do_syscall(ThreadContext* c) {
   const bool is_ours = verdict == Verdict::kAllowed || verdict == Verdict::kAsked;
   if (is_ours && leave_engine(c, number)) return;
   if (number == SYS_exit_group) prepare_end_of_process(c);
-  const bool blocks = may_block(c, number);
+  const Blocking blocking = may_block(c, number);
+  const bool blocks = blocking == Blocking::kLong;
   if (blocks) report_before_waiting(c);
-  if (number == SYS_futex)
-    append_event(c, border::Event::kSyscallEnter, {number, blocks ? 1ull : 0ull, g[kRsi], g[kRdi], g[kRdx]});
-  else
-    append_event(c, border::Event::kSyscallEnter, {number, blocks ? 1ull : 0ull});
-  if (blocks) set_thread_state(c, border::ThreadState::kInKernel);
+  append_call_enter(c, number, blocks);
+  if (blocking != Blocking::kNo) set_thread_state(c, blocks ? border::ThreadState::kInKernel : border::ThreadState::kInShortCall);
   const bool done = is_ours ? perform(c, number) : pass_through(c);
   if (number != SYS_futex) c->has_called = 1;
   if (number == SYS_exit_group) survives_end_of_process(c, done);
-  if (blocks) set_thread_state(c, border::ThreadState::kRunning);
-  append_event(c, border::Event::kSyscallExit, {number, done ? g[kRax] : kNotDone});
+  if (blocking != Blocking::kNo) set_thread_state(c, border::ThreadState::kRunning);
+  append_call_exit(c, number, done);
   if (keeps_log()) log_line(done ? "system call %lu = %#lx" : "system call %lu: a signal comes first (%#lx)", number, g[kRax]);
   const uint64_t restarted = std::exchange(c->call_to_restart, 0);
   if (!done) {

@@ -30,7 +30,8 @@ void prepare_end_of_process(ThreadContext* context);
 // Behind it, if it came back: `done`, for a filter refused it; else a signal comes first. Returns `done`.
 bool survives_end_of_process(ThreadContext* context, bool done);
 
-// Whether a call may block for long, so that the simulator must not wait for the thread (docs/order.md).
-bool may_block(const ThreadContext* context, uint64_t number);
+// Whether a call may block for long, so that the simulator must not wait for the thread, or for as long as a disk takes (docs/order.md).
+enum class Blocking : uint8_t { kNo, kBriefly, kLong };
+Blocking may_block(const ThreadContext* context, uint64_t number);
 
 }  // namespace simrun::engine

@@ -21,7 +21,7 @@ std::atomic<uint32_t> g_last_ticket{0};
 
 void wait_for_simulator(ThreadContext* c, uint32_t ticket) {
   std::atomic<uint32_t>& read = g_process.header->mappings_read;
-  set_thread_state(c, border::ThreadState::kWaitingInEngine);
+  set_thread_state(c, border::ThreadState::kInShortCall);   // it is the reader of these words who lets it go
   call_consumer();
   for (;;) {
     const uint32_t seen = read.load(std::memory_order_acquire);

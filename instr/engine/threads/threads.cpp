@@ -225,7 +225,7 @@ bool finish_clone(ThreadContext* c, CloneRequest& request) {
   const uint64_t mask = block_signals(kFaultsToo);
   if (c->pending.number.load(std::memory_order_relaxed) != 0) return false;
   const bool waits = (request.flags & CLONE_VFORK) != 0;
-  if (waits) set_thread_state(c, stays ? border::ThreadState::kInKernel : border::ThreadState::kInVfork);
+  if (waits) set_thread_state(c, stays ? border::ThreadState::kInKernel : border::ThreadState::kInShortCall);
   const int64_t result = stays ? clone_thread(c, request, mask) : clone_process(c, request, mask);
   if (waits) set_thread_state(c, border::ThreadState::kRunning);
   c->app.gpr[kRax] = static_cast<uint64_t>(result);

@@ -1,0 +1,198 @@
+// Who is not runnable, and when it is again (docs/order.md, "Who is runnable").
+#include <fmt/format.h>
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <fstream>
+#include <limits>
+#include <string>
+
+#include "instr/border/stream.h"
+#include "instr/channel/virtual_time.h"
+
+namespace simrun::channel {
+
+using border::ThreadState;
+using Stage = MergeThread::Stage;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+ThreadState state_of(const MergeThread& thread) {
+  return static_cast<ThreadState>(thread.ring.slot().ring.state.load(std::memory_order_acquire));
+}
+
+// The thread runs, or would if the host had a processor for it.
+bool wants_processor(const MergeThread& thread) {
+  const uint32_t tid = thread.ring.slot().ring.tid.load(std::memory_order_relaxed);
+  if (tid == 0) return true;  // it has not got to say its number yet
+  std::ifstream file(fmt::format("/proc/{}/stat", tid));
+  std::string text;
+  std::getline(file, text);
+  const size_t name_end = text.rfind(')');
+  return name_end != std::string::npos && text.size() > name_end + 2 && text[name_end + 2] == 'R';
+}
+
+}  // namespace
+
+// A runnable thread has no words. True: it is not runnable after all (or words have come): choose again.
+bool VirtualTime::step_back(MergeThread& thread) {
+  const ThreadState state = state_of(thread);
+  if (has_words(thread)) return true;  // written before the state that we just read
+  if (!alive(thread) || state == ThreadState::kDead) {
+    end(thread);
+    return true;
+  }
+  // Who has been woken, too, is in the kernel until the host gives it a processor. If it does not want one it was another that was woken.
+  const bool is_woken = thread.futex.is_woken || thread.wait.is_woken();
+  if (state == ThreadState::kInKernel && is_woken && (its_child_still_ends(thread) || wants_processor(thread))) return stalled(thread);
+  if (state == ThreadState::kInKernel || state == ThreadState::kWaitingInEngine) {
+    thread.futex.is_woken = false;
+    thread.wait.ended = WaitCall::kNobody;
+    if (has_words(thread)) return true;
+    set_stage(thread, Stage::kBlocked);
+    return true;
+  }
+  return stalled(thread);
+}
+
+bool VirtualTime::stalled(MergeThread& thread) {
+  // A call that mostly is short may wait for something that another thread is to do.
+  const bool is_in_call = state_of(thread) == ThreadState::kInShortCall || its_child_still_ends(thread);
+  constexpr int kMostInCall = 10, kMost = 100;
+  const auto now = Clock::now();
+  if (thread.waited_since == Clock::time_point{}) {
+    thread.waited_since = now;
+    thread.excuses = 0;
+    return false;
+  }
+  if (now - thread.waited_since < options_.stall_time_out * (1 + thread.excuses)) return false;
+  // A full machine must not change the order.
+  if ((is_in_call && thread.excuses < kMostInCall) || (thread.excuses < kMost && wants_processor(thread))) {
+    ++thread.excuses;
+    return false;
+  }
+  const auto waits = [&](MergeThread* t) {
+    return t != &thread && (t->stage == Stage::kRunnable || t->stage == Stage::kReady) && has_words(*t);
+  };
+  if (std::none_of(known_.begin(), known_.end(), waits)) {
+    start_roots();  // attached: the others may be there by now, and nobody has looked for them yet
+    if (std::none_of(known_.begin(), known_.end(), waits)) return false;
+  }
+  thread.wait.ended = WaitCall::kNobody;
+  if (!is_in_call) ++thread.replay.statistics.stalls;
+  set_stage(thread, is_in_call ? Stage::kBlocked : Stage::kAside);
+  return true;
+}
+
+void VirtualTime::poll_all() {
+  for (size_t i = 0; i < known_.size();) {
+    MergeThread* thread = known_[i];
+    if (thread->stage != Stage::kRunnable) poll(*thread);
+    if (i < known_.size() && known_[i] == thread) ++i;  // else it was released
+  }
+  if (MergeThread* const held = first_held(known_)) {
+    processes_[held->process]->wakes.let_go(*held);
+    rejoin(*held);
+  }
+}
+
+void VirtualTime::poll(MergeThread& thread) {
+  const auto state = static_cast<ThreadState>(thread.ring.slot().ring.state.load(std::memory_order_acquire));
+  switch (thread.stage) {
+    case Stage::kHeld:
+      if (thread.created && has_words(thread))
+        start(thread);
+      else if (thread.created && !alive(thread))
+        end(thread);
+      return;
+    case Stage::kBlocked:
+    case Stage::kAside:
+      if (has_words(thread)) {
+        if (options_.sampler != nullptr || (processes_[thread.process]->wakes.may_go_on(thread, known_) && may_leave_wait(thread))) rejoin(thread);
+      } else if (!alive(thread) || state == ThreadState::kDead) {
+        end(thread);
+      }
+      return;
+    case Stage::kEnding:
+      if (!alive(thread) || state == ThreadState::kDead) release(thread);
+      return;
+    case Stage::kRunnable:
+    case Stage::kReady:
+      return;
+  }
+}
+
+void VirtualTime::rejoin(MergeThread& thread) {
+  const uint64_t others = smallest_clock_of_others(thread);
+  thread.clock = std::max(thread.clock, others == std::numeric_limits<uint64_t>::max() ? left_at_ : others);
+  set_stage(thread, Stage::kRunnable);
+}
+
+// Runnable again when it is back, whatever the delay was: so the order does not depend on how soon we look.
+// Of its time slice, in instructions, what a call that does not block takes natively: one that polls would keep its core for a hundred
+// thousand calls of the host.
+constexpr uint64_t kSliceOfCall = 1000;
+
+namespace {
+
+// Shells wait by sigsuspend, too.
+bool may_be_told_of_children(uint64_t call) {
+  return call == SYS_wait4 || call == SYS_waitid || call == SYS_rt_sigsuspend || call == SYS_pause;
+}
+
+}  // namespace
+
+void VirtualTime::enter_call(MergeThread& thread, std::span<const uint64_t> payload) {
+  processes_[thread.process]->wakes.enter(thread, payload);
+  thread.wait.is_in = !payload.empty() && may_be_told_of_children(payload[0]);
+  if (payload.size() > 1 && payload[1] != 0)
+    leave(thread);
+  else
+    thread.slice_end -= std::min(thread.slice_end, kSliceOfCall);
+}
+
+void VirtualTime::exit_call(MergeThread& thread, std::span<const uint64_t> payload) {
+  const std::vector<MergeThread*> woken = processes_[thread.process]->wakes.exit(thread, payload, known_);
+  if (payload.size() > 2 && (payload[0] == SYS_wait4 || payload[0] == SYS_waitid)) tree_.reap(thread.process, payload[2]);
+  thread.wait = {};
+  if (options_.sampler != nullptr) return;
+  for (MergeThread* t : woken) rejoin(*t);
+}
+
+void VirtualTime::leave(MergeThread& thread) { set_stage(thread, Stage::kBlocked); }
+
+// All that the process and what it executed wrote.
+bool VirtualTime::has_been_read(uint32_t process) const {
+  const auto& p = processes_[process];
+  return p == nullptr || (p->live == 0 && !p->held);
+}
+
+// Host threads run ahead of the reader: a child whose end its parent has been told of may have words left.
+bool VirtualTime::may_leave_wait(MergeThread& thread) const {
+  const std::span<const uint64_t> words = thread.ring.words();
+  if (words.size() < 4 || words[0] != border::event_word(border::Event::kSyscallExit, 3)) return true;
+  const std::optional<uint32_t> child = tree_.child(thread.process, words[3]);
+  return !child || has_been_read(*child);
+}
+
+// The last thread of a process has been read. Its parent comes back from its wait when the host has done away with the process.
+void VirtualTime::wake_parent(uint32_t process) {
+  const std::optional<uint32_t> parent = tree_.parent(process);
+  if (!parent || options_.sampler != nullptr) return;
+  MergeThread* waiting = nullptr;
+  for (MergeThread* t : known_) {
+    if (t->process != *parent || t->stage != Stage::kBlocked || !t->wait.is_in) continue;
+    if (waiting != nullptr) return;  // which of them it is is not known
+    waiting = t;
+  }
+  if (waiting == nullptr) return;
+  waiting->wait.ended = process;
+  rejoin(*waiting);
+}
+
+bool VirtualTime::its_child_still_ends(const MergeThread& thread) const {
+  return thread.wait.is_woken() && processes_[thread.wait.ended] != nullptr && processes_[thread.wait.ended]->alive;
+}
+
+}  // namespace simrun::channel

@@ -1,0 +1,58 @@
+#include "instr/engine/syscalls/call_events.h"
+
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "instr/border/stream.h"
+#include "instr/engine/context/app_memory.h"
+#include "instr/engine/instrument/ring_writer.h"
+#include "instr/engine/syscalls/syscalls.h"
+
+namespace simrun::engine {
+namespace {
+
+// The child that a wait4 which found one says has ended; 0: it has not.
+uint64_t child_of_wait4(const uint64_t* g) {
+  int status = 0;
+  if (g[kRsi] == 0) return (g[kRdx] & (WUNTRACED | WCONTINUED)) == 0 ? g[kRax] : 0;
+  return read_app(&status, g[kRsi], sizeof status) && (WIFEXITED(status) || WIFSIGNALED(status)) ? g[kRax] : 0;
+}
+
+uint64_t child_of(const siginfo_t& info) {
+  const bool has_ended = info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED;
+  return info.si_signo == SIGCHLD && has_ended ? static_cast<uint64_t>(info.si_pid) : 0;
+}
+
+uint64_t child_of_waitid(const uint64_t* g) {
+  siginfo_t info{};
+  return g[kRax] == 0 && g[kRdx] != 0 && read_app(&info, g[kRdx], sizeof info) ? child_of(info) : 0;
+}
+
+// The child whose end the call was told of, or the signal that interrupted it.
+uint64_t ended_child(const ThreadContext* c, uint64_t number, bool done) {
+  if (done && number == SYS_wait4 && static_cast<int64_t>(c->app.gpr[kRax]) > 0) return child_of_wait4(c->app.gpr);
+  if (done && number == SYS_waitid) return child_of_waitid(c->app.gpr);
+  return c->pending.number.load(std::memory_order_relaxed) == SIGCHLD ? child_of(c->pending.info) : 0;
+}
+
+}  // namespace
+
+void append_call_enter(ThreadContext* c, uint64_t number, bool blocks) {
+  const uint64_t* g = c->app.gpr;
+  const uint64_t waits = blocks ? 1 : 0;
+  if (number == SYS_futex)
+    append_event(c, border::Event::kSyscallEnter, {number, waits, g[kRsi], g[kRdi], g[kRdx]});
+  else
+    append_event(c, border::Event::kSyscallEnter, {number, waits});
+}
+
+void append_call_exit(ThreadContext* c, uint64_t number, bool done) {
+  const uint64_t result = done ? c->app.gpr[kRax] : kNotDone;
+  if (const uint64_t child = ended_child(c, number, done); child != 0)
+    append_event(c, border::Event::kSyscallExit, {number, result, child});
+  else
+    append_event(c, border::Event::kSyscallExit, {number, result});
+}
+
+}  // namespace simrun::engine
