@@ -22,7 +22,7 @@ ThreadState state_of(const MergeThread& thread) {
   return static_cast<ThreadState>(thread.ring.slot().ring.state.load(std::memory_order_acquire));
 }
 
-// The thread runs, or would if the host had a processor for it.
+// The thread runs, or would if the host had a processor for it or were done with its disk.
 bool wants_processor(const MergeThread& thread) {
   const uint32_t tid = thread.ring.slot().ring.tid.load(std::memory_order_relaxed);
   if (tid == 0) return true;  // it has not got to say its number yet
@@ -30,7 +30,8 @@ bool wants_processor(const MergeThread& thread) {
   std::string text;
   std::getline(file, text);
   const size_t name_end = text.rfind(')');
-  return name_end != std::string::npos && text.size() > name_end + 2 && text[name_end + 2] == 'R';
+  if (name_end == std::string::npos || text.size() <= name_end + 2) return false;
+  return text[name_end + 2] == 'R' || text[name_end + 2] == 'D';
 }
 
 }  // namespace

@@ -224,6 +224,7 @@ bool finish_clone(ThreadContext* c, CloneRequest& request) {
   // No signal may come to a child that has no context, or to a helper thread. One that came just before has the application's mask.
   const uint64_t mask = block_signals(kFaultsToo);
   if (c->pending.number.load(std::memory_order_relaxed) != 0) return false;
+  // A thread (`stays`) is in the streams, and may need others until it ends; a process executes a program, mostly soon.
   const bool waits = (request.flags & CLONE_VFORK) != 0;
   if (waits) set_thread_state(c, stays ? border::ThreadState::kInKernel : border::ThreadState::kInShortCall);
   const int64_t result = stays ? clone_thread(c, request, mask) : clone_process(c, request, mask);
