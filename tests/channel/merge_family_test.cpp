@@ -28,6 +28,13 @@ class FamilyTest : public MergeTest {
     b.start(0);
     for (int k = 0; k < 5; ++k) step(b, 1);
   }
+  // It makes the child 99 and waits for it.
+  void fork_and_wait(Producer& a) {
+    a.start();
+    a.event(Event::kProcessFork, {99, 7});
+    a.event(Event::kSyscallEnter, {SYS_wait4, 1});
+    merge().add_process(child_process_, forked(7));
+  }
   static Origin forked(uint64_t token) { return {Origin::Kind::kFork, 0, token, 0}; }
 
   FakeTarget child_target_{8192, 16};
@@ -164,10 +171,7 @@ TEST_F(FamilyTest, AChildWithoutWordsEnds) {
 // Host threads run ahead of the reader: what the child did comes before what its parent does behind its wait.
 TEST_F(FamilyTest, AParentGoesOnBehindTheEndOfTheChildThatItWaitedFor) {
   Producer a(target_, 0, 41), e(child_target_, 0, 99);
-  a.start();
-  a.event(Event::kProcessFork, {99, 7});
-  a.event(Event::kSyscallEnter, {SYS_wait4, 1});
-  merge().add_process(child_process_, forked(7));
+  fork_and_wait(a);
   e.start();
   for (int k = 0; k < 4; ++k) child_step(e);
   e.end();
@@ -178,13 +182,10 @@ TEST_F(FamilyTest, AParentGoesOnBehindTheEndOfTheChildThatItWaitedFor) {
   EXPECT_EQ(report(0).end_clock, 50u);
 }
 
-// So it does when the wait says that a child has stopped, or of a child that is not known.
+// It goes on at once when the wait says that the child has stopped, and behind the end of one that is not known.
 TEST_F(FamilyTest, AParentIsNotHeldByOtherChildren) {
   Producer a(target_, 0, 41), e(child_target_, 0, 99);
-  a.start();
-  a.event(Event::kProcessFork, {99, 7});
-  a.event(Event::kSyscallEnter, {SYS_wait4, 1});
-  merge().add_process(child_process_, forked(7));
+  fork_and_wait(a);
   e.start();
   child_step(e), child_step(e);
   a.event(Event::kSyscallExit, {SYS_wait4, 99});
@@ -203,12 +204,9 @@ TEST_F(FamilyTest, AChildThatExecutesAProgramIsWaitedForToo) {
   const uint32_t path = image_target.add_path(0x600000, ten, 1);
   MappedProcess image(image_target.mapping());
   Producer a(target_, 0, 41), e(child_target_, 0, 99), f(image_target, 0, 99);
-  a.start();
-  a.event(Event::kProcessFork, {99, 7});
-  a.event(Event::kSyscallEnter, {SYS_wait4, 1});
+  fork_and_wait(a);
   a.event(Event::kSyscallExit, {SYS_wait4, 99, 99});
   step(a, 0);
-  merge().add_process(child_process_, forked(7));
   e.start();
   child_step(e);
   e.event(Event::kExec, {1});

@@ -4,6 +4,8 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include <cerrno>
+
 #include "instr/border/stream.h"
 #include "instr/engine/context/app_memory.h"
 #include "instr/engine/instrument/ring_writer.h"
@@ -33,7 +35,8 @@ uint64_t child_of_waitid(const uint64_t* g) {
 uint64_t ended_child(const ThreadContext* c, uint64_t number, bool done) {
   if (done && number == SYS_wait4 && static_cast<int64_t>(c->app.gpr[kRax]) > 0) return child_of_wait4(c->app.gpr);
   if (done && number == SYS_waitid) return child_of_waitid(c->app.gpr);
-  return c->pending.number.load(std::memory_order_relaxed) == SIGCHLD ? child_of(c->pending.info) : 0;
+  const bool is_interrupted = !done || c->app.gpr[kRax] == static_cast<uint64_t>(-EINTR);
+  return is_interrupted && c->pending.number.load(std::memory_order_relaxed) == SIGCHLD ? child_of(c->pending.info) : 0;
 }
 
 }  // namespace

@@ -45,9 +45,11 @@ Blocking may_block(const ThreadContext* c, uint64_t number) {
       return g[kRsi] == F_SETLKW || g[kRsi] == F_OFD_SETLKW ? Blocking::kLong : Blocking::kNo;
     case SYS_read: case SYS_readv: case SYS_write: case SYS_writev:
       return transfer(g[kRdi]);
-    case SYS_pread64: case SYS_preadv: case SYS_preadv2: case SYS_pwrite64: case SYS_pwritev: case SYS_pwritev2:
-    case SYS_open: case SYS_openat: case SYS_openat2: case SYS_creat:   // long of a FIFO that nobody else has open
+    case SYS_pread64: case SYS_preadv: case SYS_preadv2:
+    case SYS_open: case SYS_openat:   // long of a FIFO that nobody else has open
       return is_only_one() ? Blocking::kLong : Blocking::kBriefly;
+    case SYS_pwrite64: case SYS_pwritev: case SYS_pwritev2: case SYS_openat2: case SYS_creat:
+      return is_only_one() ? Blocking::kNo : Blocking::kBriefly;
     case SYS_poll: case SYS_ppoll: case SYS_select: case SYS_pselect6: case SYS_epoll_wait: case SYS_epoll_pwait: case SYS_epoll_pwait2:
     case SYS_recvfrom: case SYS_recvmsg: case SYS_recvmmsg: case SYS_sendto: case SYS_sendmsg: case SYS_sendmmsg:
     case SYS_accept: case SYS_accept4: case SYS_connect:
