@@ -73,8 +73,30 @@ inline void Hierarchy::count_answer(Port& port, uint32_t core, Access kind, Cohe
     count_transfer(port, core, kind);
 }
 
+// Of a machine with TLBs or prefetchers, whatever lies behind level 2: the commonest miss as the usual machine has it. Level 1 is not
+// searched here either.
+template <uint32_t kWays2, bool kHasParent>
+bool Hierarchy::take_observed(Hierarchy& hierarchy, Port& port, uint32_t core, Access kind, uint64_t line) {
+  constexpr uint32_t kAnyWays3 = kHasParent ? 8 : 0;  // level 3 is not looked at
+  const CoherentTree::LruStep &one = port.lru.steps[0], &two = port.lru.steps[1];
+  const uint64_t set = line & two.set_mask, tag = line >> two.set_shift;
+  const auto block = SetBlock<kWays2, true, kHasParent>::of_set(two.blocks, set);
+  const uint32_t mask = block.matches(static_cast<uint32_t>(tag));
+  if (mask == 0 || tag >= *two.narrow_tags) return false;
+  const size_t found = lowest(mask);
+  if ((block.sharers(found) & one.child_bit) != 0) return false;  // level 1 has it
+  if (const uint8_t* marked = port.lru.marked_in_level2; marked != nullptr && marked[set * kWays2 + found] != 0) return false;
+  if (port.unit != nullptr) hierarchy.show_miss(port, core, kind, line);
+  hierarchy.count_answer(port, core, kind, hierarchy.tree_.take_lru<kWays2, kAnyWays3>(port.lru, kind, line, found));
+  if (port.unit != nullptr) {
+    port.unit->forget_mark(port.lru.guesses[Cache::place_of(line, port.lru.guess_mask)]);
+    hierarchy.prefetch();
+  }
+  return true;
+}
+
 void Hierarchy::count_answered(const Port& port) {
-  if (port.access_lru == nullptr) return;
+  if (port.access_lru == nullptr && port.take_observed == nullptr) return;
   CoherentTree::count_write_backs(port.lru);
   for (uint32_t level = 1; level < std::size(port.answered); ++level)
     for (size_t kind = 0; kind < kAccessKinds; ++kind) {
@@ -88,7 +110,13 @@ void Hierarchy::choose_lru() {
   for (uint32_t i = 0; i < ports_.size(); ++i) {
     Port& port = ports_[i];
     count_answered(port);
-    port.access_lru = nullptr;
+    port.access_lru = nullptr, port.take_observed = nullptr;
+    if (port.way == Way::kThrough && tree_.nobody_watches()) {
+      port.lru = tree_.lru_way_to_level2(i / 2, tree_.node(port.node).side);
+      const bool has_parent = port.lru.level2_has_parent;
+      if (port.lru.ways_of_level2 == 8) port.take_observed = has_parent ? &take_observed<8, true> : &take_observed<8, false>;
+      if (port.lru.ways_of_level2 == 16) port.take_observed = has_parent ? &take_observed<16, true> : &take_observed<16, false>;
+    }
     if (port.way != Way::kLru8 || port.plain == nullptr || prefetches_ || !tree_.nobody_watches()) continue;
     port.lru = tree_.lru_way(i / 2, tree_.node(port.node).side);
     const auto choose = [&]<uint32_t kWays2>() {

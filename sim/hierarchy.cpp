@@ -74,10 +74,12 @@ void Hierarchy::send_ports_through() {
     if (tlbs_.empty() && !frames_ && unit == nullptr) continue;
     port.way = Way::kThrough;
     port.shortcut = {&never, &first, 0, &no_clock};
+    port.unit = unit;
     if (unit == nullptr) continue;
     const std::vector<prefetch::Stride*> strides = unit->predictor.strides();
     if (!strides.empty()) port.stride = strides[0];
     port.several_strides = strides.size() > 1;
+    port.only_stride = strides.size() == 1 && unit->predictor.size() == 1;
   }
 }
 
@@ -140,14 +142,22 @@ void Hierarchy::access_behind_tlb(Port& port, uint32_t core, Access kind, uint64
   access_observed(port, core, kind, line);
 }
 
+// To the prefetchers of level 1, which need the clock if they want something.
+void Hierarchy::show_miss(Port& port, uint32_t core, Access kind, uint64_t line) {
+  if (port.only_stride && kind != Access::kPrefetch && port.stride->notes(line, tree_.pc())) return;
+  tree_.set_clock(clock_of(core));
+  tree_.observe_level1(port.node, core, kind, line, kNoSlot);
+}
+
 // A line that a prefetcher brought is closed until its first use, so that comes here.
 void Hierarchy::access_observed(Port& port, uint32_t core, Access kind, uint64_t line) {
+  if (port.take_observed != nullptr && port.take_observed(*this, port, core, kind, line)) return;
   const bool observed = tree_.node(port.node).prefetches;
   if (observed) {
     const Slot slot = port.cache->find_guessed(line);
     if (slot == kNoSlot) {
       tree_.set_clock(clock_of(core));
-      tree_.observe_level1(port.node, core, kind, line, slot);
+      show_miss(port, core, kind, line);
       miss_in_level1(port, core, kind, line);
       return prefetch();
     }
@@ -185,11 +195,8 @@ void Hierarchy::set_state(std::vector<uint8_t> bytes) {
 }
 
 // Accesses of the core so far, the one under way included.
-uint64_t Hierarchy::clock_of(uint32_t core) const {
-  uint64_t sum = -ahead_;
-  for (const Port* port : {&ports_[2 * core], &ports_[2 * core + 1]})
-    for (const uint64_t count : port->counts.accesses) sum += count;
-  return sum;
+CoherentTree::Clock Hierarchy::clock_of(uint32_t core) const {
+  return {ports_[2 * core].counts.accesses, ports_[2 * core + 1].counts.accesses, ahead_};
 }
 
 void Hierarchy::prefetch() {

@@ -203,6 +203,8 @@ class Hierarchy {
     Cache::Shortcut lines = {};                // of the cache, always
     prefetch::Stride* stride = nullptr;  // a prefetcher of level 1: wants to see an access, unless it knows it
     bool several_strides = false;        // then it is one of them, and all is shown to them
+    bool only_stride = false;            // level 1 has no other prefetcher
+    PrefetchUnit* unit = nullptr;        // of level 1; null: no prefetchers
     bool is_known(uint64_t line, uint64_t pc) const {
       return stride == nullptr || (!several_strides && stride->knows(line, pc));
     }
@@ -216,8 +218,11 @@ class Hierarchy {
     const CoherentTree::Way* plain = nullptr;  // CoherentTree::miss_plain() may be asked
     // Null: not this machine.
     void (*access_lru)(Hierarchy&, Port&, uint32_t core, Access kind, uint64_t line) = nullptr;
-    CoherentTree::LruWay lru;
-    // Misses that access_lru() made, by who answered; what else they count is added by count_answered().
+    // With kThrough, of an access that the shortcut does not answer: true if it was a miss that level 2 answers, and is done. Null: not
+    // this machine.
+    bool (*take_observed)(Hierarchy&, Port&, uint32_t core, Access kind, uint64_t line) = nullptr;
+    CoherentTree::LruWay lru;  // of either
+    // Misses that access_lru() or take_observed() made, by who answered; what else they count is added by count_answered().
     mutable uint64_t answered[4][kAccessKinds] = {};
     mutable RequestCounters counts;
     mutable uint64_t served[kMaxLevels + 1][kAccessKinds] = {};  // misses, by the level that answered; the last: memory
@@ -233,8 +238,9 @@ class Hierarchy {
   void access_through(Port& port, uint32_t core, Access kind, uint64_t line);
   void access_behind_tlb(Port& port, uint32_t core, Access kind, uint64_t line);
   void access_observed(Port& port, uint32_t core, Access kind, uint64_t line);
+  void show_miss(Port& port, uint32_t core, Access kind, uint64_t line);
   void send_ports_through();
-  uint64_t clock_of(uint32_t core) const;
+  CoherentTree::Clock clock_of(uint32_t core) const;
   void prefetch();
   void access_by_policy(Port& port, uint32_t core, Access kind, uint64_t line);
   template <uint32_t kPadded>
@@ -252,6 +258,8 @@ class Hierarchy {
   static void take_lru(Hierarchy& hierarchy, Port& port, uint32_t core, Access kind, uint64_t line, size_t found);
   template <uint32_t kWays2, uint32_t kWays3>
   static void fetch_lru(Hierarchy& hierarchy, Port& port, uint32_t core, Access kind, uint64_t line);
+  template <uint32_t kWays2, bool kHasParent>
+  static bool take_observed(Hierarchy& hierarchy, Port& port, uint32_t core, Access kind, uint64_t line);
   void count_answer(Port& port, uint32_t core, Access kind, CoherentTree::Answer answer);
   void choose_lru();
   static void count_answered(const Port& port);

@@ -81,7 +81,7 @@ Cache::Cache(const Options& options)
 Cache::Rows Cache::rows() {
   const bool fits = set_mask_ != kNoLine && (order_ == Order::kAges || order_ == Order::kTimes) && ways_ == padded_ways_ &&
                     has_bytes_ == (sharer_words_ != 0);
-  return {fits ? blocks_ : nullptr, set_mask_, set_shift_, &narrow_tags_, upper_tags_.data()};
+  return {fits ? blocks_ : nullptr, set_mask_, set_shift_, &narrow_tags_, upper_tags_.data(), has_parent_};
 }
 
 uint32_t Cache::verify(uint64_t set, uint64_t tag, uint32_t matches) const {
@@ -100,8 +100,7 @@ void Cache::touch_by_policy(Slot slot) {
 Slot Cache::victim_by_policy(uint64_t line) {
   const uint64_t set = set_of(line);
   const Slot first = static_cast<Slot>(set << way_shift_);
-  for (uint32_t way = 0; way < ways_; ++way)
-    if (!holds_line(first + way)) return first + way;
+  if (const uint32_t empty = lowest_with(block(set).states, ways_, kStateMask, 0); empty != ways_) return first + empty;
   return first + with_policy(replacement_, [&](auto policy) { return policy.victim(set_view(set)); });
 }
 
@@ -110,26 +109,28 @@ Slot Cache::victim_by_policy(uint64_t line) {
 // and 2i + 1; 0 without ways. All ways have been used.
 template <uint32_t kLeaves>
 uint32_t Cache::oldest_of_tree(const Recent* set) const {
-  uint64_t used[2 * kLeaves];
+  // The times of padding are 0; a tree for any number of ways may have more leaves than there is padding.
+  const auto leaf = [&](uint32_t way) { return kLeaves <= 16 || way < ways_ ? set[way].used : 0; };
+  uint64_t used[kLeaves];  // of nodes above the leaves
 #pragma GCC unroll 16
-  for (uint32_t way = 0; way < kLeaves; ++way) used[kLeaves + way] = way < ways_ ? set[way].used : 0;
+  for (uint32_t node = kLeaves / 2; node < kLeaves; ++node) used[node] = std::max(leaf(2 * node - kLeaves), leaf(2 * node + 1 - kLeaves));
 #pragma GCC unroll 16
-  for (uint32_t node = kLeaves - 1; node != 0; --node) used[node] = std::max(used[2 * node], used[2 * node + 1]);
+  for (uint32_t node = kLeaves / 2 - 1; node != 0; --node) used[node] = std::max(used[2 * node], used[2 * node + 1]);
   uint32_t node = 1;
 #pragma GCC unroll 4
-  while (node < kLeaves) {
+  while (node < kLeaves / 2) {
     const uint64_t left = used[2 * node], right = used[2 * node + 1];
     node = 2 * node + (right - 1 < left - 1);  // right < left, and not 0
   }
-  return node - kLeaves;
+  const uint64_t left = leaf(2 * node - kLeaves), right = leaf(2 * node + 1 - kLeaves);
+  return 2 * node + (right - 1 < left - 1) - kLeaves;
 }
 
 // Each node of the tree points away from the half that was used last: the one with the later time, for a line's time
 // stays when it leaves. As replacement::TreePlru, whose bytes a hit would have to change.
 Slot Cache::victim_by_tree(Slot first) const {
-  const uint8_t* const states = block(first >> way_shift_).states;
-  if (const void* empty = std::memchr(states, 0, ways_))  // no children: a state has no other bits
-    return first + static_cast<Slot>(static_cast<const uint8_t*>(empty) - states);
+  const uint32_t empty = lowest_with(block(first >> way_shift_).states, ways_, kStateMask, 0);
+  if (empty != ways_) return first + empty;
   if (padded_ways_ == 8) return first + oldest_of_tree<8>(&recent_[first]);
   if (padded_ways_ == 16) return first + oldest_of_tree<16>(&recent_[first]);
   return first + oldest_of_tree<std::bit_ceil(kMaxWays)>(&recent_[first]);

@@ -165,6 +165,7 @@ class Cache {
     uint32_t set_shift;
     const uint64_t* narrow_tags;  // tags below that have no upper half to look at
     uint32_t* upper_tags;
+    bool has_parent;
   };
   // Null blocks: the number of sets is no power of two, or the order is another, or too many children.
   Rows rows();
@@ -341,6 +342,7 @@ class Cache {
 
  private:
   static constexpr uint32_t kMostChildrenInBytes = 8;
+  static constexpr uint32_t kWayBits = 7;
   struct Block {
     uint32_t* tags;
     uint8_t* ages;
@@ -361,20 +363,34 @@ class Cache {
   Slot victim_by_tree(Slot first) const;
   template <uint32_t kLeaves>
   uint32_t oldest_of_tree(const Recent* set) const;
-  // Empty slots have the time 0, so the lowest of them goes first. Minima of numbers: no branch.
+  // Empty slots have the time 0, so the lowest of them goes first. Minima of numbers: no branch. Those of SSE2 are of doubles, whose order is
+  // that of their bits; 2^52 + n has n in the lower bits (a TLB of 64 entries: 190 instructions instead of 840).
   Slot victim_by_time(Slot first) const {
     const Recent* const set = &recent_[first];
-    const auto dated = [&](uint32_t way) { return set[way].used << 7 | way; };
-    static_assert(kMaxWays < 1 << 7);
-    uint64_t oldest;
-    if (ways_ == 8) {
-      const auto older = [&](uint32_t way) { return std::min(dated(way), dated(way + 1)); };
-      oldest = std::min(std::min(older(0), older(2)), std::min(older(4), older(6)));
-    } else {
-      oldest = dated(0);
-      for (uint32_t way = 1; way < ways_; ++way) oldest = std::min(oldest, dated(way));
-    }
-    return first + static_cast<Slot>(oldest & 127);
+    static_assert(kMaxWays < 1 << kWayBits);
+    const auto dated = [&](uint32_t way) { return set[way].used << kWayBits | way; };
+    uint64_t oldest = dated(ways_ - 1);
+#if defined(__SSE2__)
+    constexpr int64_t k2To52 = 0x433ll << 52;
+    __m128i ways = _mm_set_epi64x(k2To52 | 1, k2To52);
+    const auto two_dated = [&](uint32_t way) {
+      const auto* const low = reinterpret_cast<const double*>(&set[way].used);
+      const auto* const high = reinterpret_cast<const double*>(&set[way + 1].used);
+      const __m128i used = _mm_castpd_si128(_mm_loadh_pd(_mm_load_sd(low), high));
+      const __m128i both = _mm_or_si128(_mm_slli_epi64(used, kWayBits), ways);
+      ways = _mm_add_epi64(ways, _mm_set1_epi64x(2));
+      return _mm_castsi128_pd(both);
+    };
+    __m128d even = _mm_set1_pd(std::bit_cast<double>(k2To52 | static_cast<int64_t>(oldest))), odd = even;
+    uint32_t way = 0;
+    for (; way + 4 <= ways_; way += 4) even = _mm_min_pd(even, two_dated(way)), odd = _mm_min_pd(odd, two_dated(way + 2));
+    if (way + 2 <= ways_) even = _mm_min_pd(even, two_dated(way));
+    even = _mm_min_pd(even, odd);
+    oldest = static_cast<uint64_t>(_mm_cvtsi128_si64(_mm_castpd_si128(_mm_min_sd(even, _mm_unpackhi_pd(even, even)))));
+#else
+    for (uint32_t way = 0; way + 1 < ways_; ++way) oldest = std::min(oldest, dated(way));
+#endif
+    return first + static_cast<Slot>(oldest & ((1 << kWayBits) - 1));
   }
   SetView set_view(uint64_t set) {
     return {block(set).ages, ways_, padded_ways_, policy_words_.data() + set, set * slices_ + slice_, &shared_policy_};

@@ -24,7 +24,8 @@ Slot CoherentTree::take_from_parent(NodeId node, const Request& request) {
   const Node& n = nodes_[node];
   if (n.parent == kMemory || coherence_ == Coherence::kNone || !nobody_watches()) return kNoSlot;
   const Node& p = nodes_[n.parent];
-  if (!p.holds_directory() || p.children.size() > 64) return kNoSlot;
+  if (!p.holds_directory()) return take_from_tracked(node, request);
+  if (p.children.size() > 64) return kNoSlot;
   Cache &cache = caches_[node], &parent = caches_[n.parent];
   const Slot above = parent.find(request.line);
   if (above == kNoSlot) return kNoSlot;
@@ -48,7 +49,36 @@ Slot CoherentTree::take_from_parent(NodeId node, const Request& request) {
     parent.events.write_backs_in += dirty;
     parent.leave_child(left, n.child_number, dirty);
   });
-  if (n.prefetches) forget_mark(node, slot);  // of what was there
+  if (n.prefetches) prefetch_units_[node]->forget_mark(slot);  // of what was there
+  return slot;
+}
+
+// The same of a parent that does not include this cache, if its array has the line and no other child does.
+Slot CoherentTree::take_from_tracked(NodeId node, const Request& request) {
+  const Node& n = nodes_[node];
+  const Node& p = nodes_[n.parent];
+  if (p.inclusion != Inclusion::kNonInclusive) return kNoSlot;
+  Cache &cache = caches_[node], &parent = caches_[n.parent];
+  LineDirectory& directory = directories_[n.parent];
+  const Slot entry = directory.find(request.line);
+  if (entry == kNoSlot || directory.data(entry) == kNoSlot || has_sharers(directory, entry) || directory.dirty_child(entry)) return kNoSlot;
+  const Slot data = directory.data(entry);
+  const bool write = is_write(request.kind), alone = directory.exclusive(entry);
+  if (write && !alone) return kNoSlot;
+  if (p.prefetches && (is_marked(n.parent, data) || prefetch_units_[n.parent]->predictor.sees_hits())) return kNoSlot;
+  ++parent.requests[request.core - p.first_core].accesses[index(request.kind)];
+  service_ = {p.level, kMemory};
+  parent.touch(data);
+  const bool exclusive = write || (alone && gives_exclusive(node));
+  directory.add_sharer(entry, n.child_number);
+  directory.set_owned_by_child(entry, exclusive);
+  const State state = make_state(exclusive, write);
+  if (!cache.hits_by_time()) return place(node, request.line, state, entry);
+  const Slot slot = cache.replace_least_recent(request.line, state, entry, [&](bool dirty, Slot left) {
+    ++cache.events.evictions;
+    leave_to_tracked(node, left, directory.line(left), dirty);
+  });
+  if (n.prefetches) prefetch_units_[node]->forget_mark(slot);  // of what was there
   return slot;
 }
 

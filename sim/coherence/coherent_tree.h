@@ -117,6 +117,9 @@ class CoherentTree {
     uint64_t guess_mask = 0;
     uint64_t* clock = nullptr;
     uint32_t* upper_tags = nullptr;  // of level 1
+    // Of lru_way_to_level2(): the lines of level 2 that prefetchers see when they are used; null: none.
+    const uint8_t* marked_in_level2 = nullptr;
+    bool level2_has_parent = true;
     // The bytes of the states of a line that all levels missed, by is_write().
     struct Fresh {
       uint8_t level1, level2, level3;
@@ -155,6 +158,8 @@ class CoherentTree {
   template <uint32_t kWays2, uint32_t kWays3>
   Answer fetch_lru(const LruWay& way, Access access, uint64_t line);
   LruWay lru_way(uint32_t core, Side side);
+  // Of its first two levels alone, for take_lru(): level 2 includes level 1, whatever lies behind and whoever prefetches.
+  LruWay lru_way_to_level2(uint32_t core, Side side);
   static void count_answered(const LruWay& way, Access access, uint32_t level, uint64_t misses);
   static void count_write_backs(const LruWay& way);
   const Way& way(uint32_t core, Side side) const { return ways_[2 * core + (side != Side::kInstruction)]; }
@@ -162,11 +167,17 @@ class CoherentTree {
   const Service& service() const { return service_; }
   // The level that had the permission which the last upgrade asked for; size of the machine's levels: memory.
   uint32_t permission_level() const { return permission_level_; }
-  // Prefetching: the address of the instruction that makes the next references, and the clock of its core (accesses of
-  // level 1 so far).
+  // The clock of a core: the accesses of level 1 so far, counted here by kind, less those that come later. Added up only
+  // when somebody asks, until the end of an access.
+  struct Clock {
+    const uint64_t* fetches = nullptr;
+    const uint64_t* data = nullptr;
+    uint64_t ahead = 0;
+  };
+  // Prefetching: the address of the instruction that makes the next references, and the clock of its core.
   void set_pc(uint64_t pc) { pc_ = pc; }
   uint64_t pc() const { return pc_; }
-  void set_clock(uint64_t clock) { clock_ = clock; }
+  void set_clock(const Clock& clock) { clock_ = clock; }
   // Level 1: a reference arrives and finds the line in `slot` or not. Further levels see theirs by themselves.
   void observe_level1(NodeId node, uint32_t core, Access kind, uint64_t line, Slot slot) {
     observe(node, {core, kind, line}, slot);
@@ -252,6 +263,7 @@ class CoherentTree {
   // Of miss_plain().
   Slot put_plain(const Step& step, Cache* parent, uint64_t line, State state, Slot parent_slot);
   // Of miss_lru().
+  bool add_lru_step(LruWay& way, uint32_t level, const Step& step);
   template <class Block>
   bool share(const LruStep& step, const LruStep& parent, Block block, size_t way, Slot slot, bool write,
              Answer& answer);
@@ -264,9 +276,10 @@ class CoherentTree {
   void put_lru(const LruStep& step, Block block, size_t way, Slot slot, uint64_t tag, uint8_t state, uint8_t child);
   template <uint32_t kWays2, uint32_t kWays3>
   void put_in_level1(const LruWay& way, Access access, uint64_t line, Slot above, uint8_t state, size_t victim);
-  // A miss that the next level answers, which includes this cache, while nobody watches that and its prefetchers do not
-  // want to see it. kNoSlot: it is another one, and nothing has changed.
+  // A miss that the array of the next level answers, while nobody watches that and its prefetchers do not want to see
+  // it. kNoSlot: it is another one, and nothing has changed.
   Slot take_from_parent(NodeId node, const Request& request);
+  Slot take_from_tracked(NodeId node, const Request& request);
   void prefetch_for_miss(NodeId node, uint64_t line);
   // Puts a line into the array of `node`; evicts what is in the way. Returns its slot.
   Slot place(NodeId node, uint64_t line, State state, Slot parent_slot);
@@ -293,7 +306,7 @@ class CoherentTree {
   };
   void build_prefetchers(const MachineConfig& config);
   void observe(NodeId node, const Request& request, Slot slot);
-  void forget_mark(NodeId node, Slot slot);
+  uint64_t clock() const;
   void prefetch_line(const Wanted& wanted);
   void show_request(NodeId node, const Request& r) {
     if (request_observer_ != nullptr) [[unlikely]]
@@ -371,7 +384,8 @@ class CoherentTree {
   std::vector<uint32_t> latency_[2];                           // by level, then memory; of fetches, of data
   std::vector<Wanted> wanted_;
   bool prefetching_ = false;
-  uint64_t pc_ = 0, clock_ = 0;
+  uint64_t pc_ = 0;
+  Clock clock_;
   Details* details_ = nullptr;
   RequestObserver* request_observer_ = nullptr;
   MemoryObserver* memory_observer_ = nullptr;
@@ -392,7 +406,7 @@ void for_each_sharer(const Directory& directory, Slot slot, uint32_t skip, Visit
 }
 
 template <typename Directory>
-bool has_sharers(const Directory& directory, Slot slot) {
+[[gnu::always_inline]] inline bool has_sharers(const Directory& directory, Slot slot) {
   for (uint32_t word = 0; word < directory.sharer_words(); ++word)
     if (directory.sharers(slot, word) != 0) return true;
   return false;

@@ -27,7 +27,7 @@ void CoherentTree::count_loss(NodeId node, Loss reason, bool exclusive, bool dir
 // The line in `slot` leaves the array of `node`.
 void CoherentTree::forget_array_line(NodeId node, Slot slot, Loss reason) {
   Cache& cache = caches_[node];
-  if (nodes_[node].prefetches) forget_mark(node, slot);
+  if (nodes_[node].prefetches) prefetch_units_[node]->forget_mark(slot);
   if (details_ != nullptr) details_->removed(node, cache.line(slot), reason);
   if (cache.counts_visitors()) cache.count_visitors(slot);
   cache.remove(slot);

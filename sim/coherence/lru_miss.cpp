@@ -6,33 +6,56 @@
 
 namespace simrun::sim {
 
+// False: the cache is of another shape.
+bool CoherentTree::add_lru_step(LruWay& way, uint32_t level, const Step& step) {
+  Cache& cache = *step.cache;
+  const Cache::Rows rows = cache.rows();
+  const bool fits = level == 0 ? cache.orders_by_time() && cache.ways() == 8 : cache.ways() == 8 || cache.ways() == 16;
+  if (rows.blocks == nullptr || !fits) return false;
+  way.steps[level] = {.blocks = rows.blocks,
+                      .set_mask = rows.set_mask,
+                      .narrow_tags = rows.narrow_tags,
+                      .cache = &cache,
+                      .set_shift = rows.set_shift,
+                      .child_bit = static_cast<uint8_t>(1u << step.child_number),
+                      .gives_exclusive = step.gives_exclusive,
+                      .child_number = step.child_number,
+                      .node = step.node,
+                      .requests = step.requests,
+                      .sharing_degrees = cache.counts_visitors() ? cache.sharing_degrees.data() : nullptr};
+  if (level != 0) return true;
+  const Cache::Shortcut shortcut = cache.shortcut();
+  way.recent = shortcut.slots, way.guesses = shortcut.guesses;
+  way.guess_mask = shortcut.guess_mask, way.clock = shortcut.clock;
+  way.upper_tags = rows.upper_tags;
+  return true;
+}
+
+CoherentTree::LruWay CoherentTree::lru_way_to_level2(uint32_t core, Side side) {
+  const Way& all = way(core, side);
+  if (all.levels < 2 || coherence_ == Coherence::kNone) return {};
+  const NodeId id = all.steps[1].node;
+  const Node &one = nodes_[all.steps[0].node], &two = nodes_[id];
+  if (one.write_through || !one.write_allocate || !two.holds_directory()) return {};
+  LruWay result;
+  if (two.prefetches) {
+    if (prefetch_units_[id]->predictor.sees_hits()) return {};
+    result.marked_in_level2 = prefetch_units_[id]->marked.data();
+  }
+  for (uint32_t level = 0; level < 2; ++level)
+    if (!add_lru_step(result, level, all.steps[level])) return {};
+  all.steps[0].cache->keep_upper();
+  result.ways_of_level2 = all.steps[1].cache->ways();
+  result.level2_has_parent = all.steps[1].cache->rows().has_parent;
+  return result;
+}
+
 CoherentTree::LruWay CoherentTree::lru_way(uint32_t core, Side side) {
   const Way& plain = way(core, side);
   LruWay result;
   if (plain.levels < 2 || plain.levels >= result.steps.size()) return result;
-  for (uint32_t level = 0; level < plain.levels; ++level) {
-    const Step& step = plain.steps[level];
-    Cache& cache = *step.cache;
-    const Cache::Rows rows = cache.rows();
-    const bool fits =
-        level == 0 ? cache.orders_by_time() && cache.ways() == 8 : cache.ways() == 8 || cache.ways() == 16;
-    if (rows.blocks == nullptr || !fits || !step.plain) return {};
-    result.steps[level] = {.blocks = rows.blocks,
-                           .set_mask = rows.set_mask,
-                           .narrow_tags = rows.narrow_tags,
-                           .cache = &cache,
-                           .set_shift = rows.set_shift,
-                           .child_bit = static_cast<uint8_t>(1u << step.child_number),
-                           .gives_exclusive = step.gives_exclusive,
-                           .child_number = step.child_number,
-                           .node = step.node,
-                           .requests = step.requests,
-                           .sharing_degrees = cache.counts_visitors() ? cache.sharing_degrees.data() : nullptr};
-    if (level == 0) result.upper_tags = rows.upper_tags;
-  }
-  const Cache::Shortcut shortcut = plain.steps[0].cache->shortcut();
-  result.recent = shortcut.slots, result.guesses = shortcut.guesses;
-  result.guess_mask = shortcut.guess_mask, result.clock = shortcut.clock;
+  for (uint32_t level = 0; level < plain.levels; ++level)
+    if (!plain.steps[level].plain || !add_lru_step(result, level, plain.steps[level])) return {};
   result.ways_of_level2 = plain.steps[1].cache->ways();
   if (plain.levels > 2) result.ways_of_level3 = plain.steps[2].cache->ways();
   plain.steps[0].cache->keep_upper();

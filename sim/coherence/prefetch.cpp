@@ -23,6 +23,13 @@ void CoherentTree::build_prefetchers(const MachineConfig& config) {
   }
 }
 
+uint64_t CoherentTree::clock() const {
+  uint64_t sum = -clock_.ahead;
+  for (const uint64_t* counts : {clock_.fetches, clock_.data})
+    for (size_t kind = 0; kind < kAccessKinds; ++kind) sum += counts[kind];
+  return sum;
+}
+
 void CoherentTree::observe(NodeId node, const Request& request, Slot slot) {
   if (request.kind == Access::kPrefetch) return;
   PrefetchUnit& unit = *prefetch_units_[node];
@@ -33,17 +40,11 @@ void CoherentTree::observe(NodeId node, const Request& request, Slot slot) {
     unit.marked[slot] = 0;
     if (nodes_[node].level == 0) caches_[node].see(slot);
     ++unit.useful;
-    unit.late += mark.core == request.core && clock_ < mark.ready;
+    unit.late += mark.core == request.core && clock() < mark.ready;
   }
   if (!is_new && !unit.predictor.sees_hits()) return;
   for (const uint64_t line : unit.predictor.observe(request.line, pc_, is_new))
     wanted_.push_back({node, request.core, line});
-}
-
-void CoherentTree::forget_mark(NodeId node, Slot slot) {
-  PrefetchUnit& unit = *prefetch_units_[node];
-  unit.unused += unit.marked[slot];
-  unit.marked[slot] = 0;
 }
 
 void CoherentTree::prefetch_wanted() {
@@ -64,14 +65,15 @@ void CoherentTree::prefetch_line(const Wanted& wanted) {
   const Request request{wanted.core, Access::kPrefetch, wanted.line};
   Slot slot = kNoSlot;
   if (nodes_[node].holds_directory()) {
-    slot = allocate(node, request);
+    slot = take_from_parent(node, request);
+    if (slot == kNoSlot) slot = allocate(node, request);
   } else {
     Slot entry = kNoSlot;
     fetch_tracked(node, request, entry);
     slot = directories_[node].data(entry);
   }
   unit.marked[slot] = 1;
-  unit.marks[slot] = {wanted.core, clock_ + latency_[nodes_[node].side != Side::kInstruction][service_.level]};
+  unit.marks[slot] = {wanted.core, clock() + latency_[nodes_[node].side != Side::kInstruction][service_.level]};
   if (nodes_[node].level == 0) caches_[node].close(slot);
 }
 

@@ -35,12 +35,13 @@ class PrefetchPredictor {
   }
   // One of them sees hits that are not new.
   bool sees_hits() const { return sees_hits_; }
+  size_t size() const { return prefetchers_.size(); }
   // A demand access arrived. `is_new`: it missed, or is the first use of a prefetched line. The lines to fetch; none
   // beyond the 4 KiB page of `line`, as the hardware does not know what lies there.
   const std::vector<uint64_t>& observe(uint64_t line, uint64_t pc, bool is_new) {
     wanted_.clear();
     for (auto& p : prefetchers_) std::visit([&](auto& kind) { kind.observe(line, pc, is_new, wanted_); }, p);
-    std::erase_if(wanted_, [&](uint64_t l) { return l == line || l / page_lines_ != line / page_lines_; });
+    if (!wanted_.empty()) std::erase_if(wanted_, [&](uint64_t l) { return l == line || l / page_lines_ != line / page_lines_; });
     return wanted_;
   }
 
@@ -62,6 +63,11 @@ struct PrefetchUnit {
     uint32_t core = 0;
     uint64_t ready = 0;  // on the clock of `core`: when the data would be here
   };
+  // Something else comes into the slot, or nothing.
+  void forget_mark(size_t slot) {
+    unused += marked[slot];
+    marked[slot] = 0;
+  }
   // What is under way has come when the state is used: clocks start anew then.
   void archive(StateArchive& a) {
     for (auto& p : predictor.prefetchers_) std::visit([&](auto& kind) { a.value(kind); }, p);

@@ -17,6 +17,8 @@ struct TreePlru {
   static void reset(SetView s) { std::memset(s.row, 0, s.padded_ways); }
   static void hit(SetView s, uint32_t way) {
     const uint32_t leaves = std::bit_ceil(s.ways);
+    if (leaves == 8) return point_away<8>(s.row, way);
+    if (leaves == 16) return point_away<16>(s.row, way);
     for (uint32_t node = leaves + way; node > 1; node /= 2) s.row[node / 2] = node % 2 == 0;
   }
   static void fill(SetView s, uint32_t way, uint64_t) { hit(s, way); }
@@ -31,6 +33,33 @@ struct TreePlru {
     return first_way;
   }
   static void remove(SetView, uint32_t) {}
+
+ private:
+  // The whole row at once: what the nodes on the way to a leaf become, and which they are.
+  template <uint32_t kLeaves>
+  struct Paths {
+    static constexpr uint32_t kWords = kLeaves / 8;
+    uint64_t nodes[kLeaves][kWords] = {}, left[kLeaves][kWords] = {};
+    constexpr Paths() {
+      for (uint32_t way = 0; way < kLeaves; ++way)
+        for (uint32_t node = kLeaves + way; node > 1; node /= 2) {
+          const uint32_t word = node / 2 / 8, shift = node / 2 % 8 * 8;
+          nodes[way][word] |= uint64_t{0xff} << shift;
+          left[way][word] |= uint64_t{node % 2 == 0} << shift;
+        }
+    }
+  };
+  template <uint32_t kLeaves>
+  static void point_away(uint8_t* row, uint32_t way) {
+    static_assert(std::endian::native == std::endian::little);
+    static constexpr Paths<kLeaves> kPaths;
+    for (uint32_t word = 0; word < kPaths.kWords; ++word) {
+      uint64_t eight;
+      std::memcpy(&eight, row + 8 * word, 8);
+      eight = (eight & ~kPaths.nodes[way][word]) | kPaths.left[way][word];
+      std::memcpy(row + 8 * word, &eight, 8);
+    }
+  }
 };
 
 // A bit for each way, set when used; when all would be set, the others are cleared (MRU bits). The victim is the lowest

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "sim/cache/tag_search.h"
 #include "sim/replacement/set_view.h"
 
 namespace simrun::sim::replacement {
@@ -17,6 +18,7 @@ struct Srrip {
   static void hit(SetView s, uint32_t way) { s.row[way] = 0; }
   static void fill(SetView s, uint32_t way, uint64_t) { s.row[way] = kLong; }
   static uint32_t victim(SetView s) {
+    if (const uint32_t way = lowest_with(s.row, s.ways, 0xff, kDistant); way != s.ways) return way;
     const uint8_t oldest = *std::max_element(s.row, s.row + s.ways);
     uint32_t victim = s.ways;
     for (uint32_t way = s.ways; way-- > 0;) {

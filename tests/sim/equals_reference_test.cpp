@@ -122,6 +122,7 @@ TEST(EqualsReference, RandomPoliciesAndProtocols) { compare(random_machine_with_
 
 TEST(EqualsReference, RandomUsualMachines) { compare(random_usual_machine); }
 TEST(EqualsReference, RandomPrefetchersAndTlbs) { compare(random_machine_with_everything); }
+TEST(EqualsReference, RandomRealMachines) { compare(random_real_machine); }
 
 // Tags are kept as 32 bits until a line comes that needs more (sim/cache/cache.h): all lines have small tags, or those
 // of one cache pass the largest that fits, or some belong to other address spaces, with the same lower bits.
@@ -140,6 +141,7 @@ void move_near_and_far(std::mt19937_64& random, const MachineConfig& machine, st
 
 TEST(EqualsReference, LinesNearAndFar) { compare(random_machine, move_near_and_far); }
 TEST(EqualsReference, LinesNearAndFarInUsualMachines) { compare(random_usual_machine, move_near_and_far); }
+TEST(EqualsReference, LinesNearAndFarInRealMachines) { compare(random_real_machine, move_near_and_far); }
 TEST(EqualsReference, LinesNearAndFarByAnyPolicy) { compare(random_machine_with_policies, move_near_and_far); }
 
 // The machine that people use, on streams long enough to fill its levels.

@@ -129,26 +129,66 @@ MachineConfig random_machine_with_policies(std::mt19937_64& random) {
   }
 }
 
-MachineConfig random_machine_with_everything(std::mt19937_64& random) {
-  MachineConfig m = random_machine_with_policies(random);
+namespace {
+
+void add_tlbs(std::mt19937_64& random, MachineConfig& m) {
   const auto tlb_shape = [&] {
-    const uint32_t ways = one_of<uint32_t>(random, {1, 2, 4, 12});
+    const uint32_t ways = one_of<uint32_t>(random, {1, 2, 4, 7, 12});
     return TlbShape{ways * one_of<uint32_t>(random, {1, 2, 3, 8}), ways};
   };
   m.page_bytes = std::max<uint64_t>(one_of<uint64_t>(random, {512, 4096, 16384}), m.line_bytes);
   if (below(random, 3) == 0) m.addresses = Addresses::kFirstTouch;
   if (below(random, 2) == 0) m.tlb = TlbConfig{tlb_shape(), tlb_shape(), {}, 7, 30};
   if (m.tlb && below(random, 2) == 0) m.tlb->second = tlb_shape();
+}
+
+PrefetchConfig random_prefetcher(std::mt19937_64& random, PrefetchKind kind) {
+  return {kind, one_of<uint32_t>(random, {1, 1, 2, 4}), one_of<uint32_t>(random, {1, 1, 2, 3})};
+}
+
+}  // namespace
+
+MachineConfig random_machine_with_everything(std::mt19937_64& random) {
+  MachineConfig m = random_machine_with_policies(random);
+  add_tlbs(random, m);
   for (LevelConfig& level : m.levels)
     for (CacheShape* shape : {&level.unified, &level.instruction, &level.data}) {
       shape->latency = static_cast<uint32_t>(below(random, 50));
       if (level.inclusion == Inclusion::kExclusive) continue;
       for (uint64_t n = below(random, 3); n > 0; --n)
-        shape->prefetch.push_back({static_cast<PrefetchKind>(below(random, 3)), one_of<uint32_t>(random, {1, 1, 2, 4}),
-                                   one_of<uint32_t>(random, {1, 1, 2, 3})});
+        shape->prefetch.push_back(random_prefetcher(random, static_cast<PrefetchKind>(below(random, 3))));
     }
   m.memory_latency = 100;
   return m;
+}
+
+MachineConfig random_real_machine(std::mt19937_64& random) {
+  for (;;) {
+    MachineConfig m = random_usual_machine(random);
+    add_tlbs(random, m);
+    m.memory_latency = 100;
+    LevelConfig &one = m.levels[0], &two = m.levels[1];
+    if (below(random, 3) == 0) one.replacement = Replacement::kTreePlru;
+    if (below(random, 3) == 0) two.inclusion = Inclusion::kNonInclusive, two.replacement = Replacement::kTreePlru;
+    if (m.levels.size() > 2) {
+      m.levels[2].inclusion = static_cast<Inclusion>(below(random, 3));
+      m.levels[2].replacement = one_of(random, {Replacement::kLru, Replacement::kSrrip});
+      if (two.cores_per_cache != m.cores && below(random, 2) == 0) m.levels[2].cores_per_cache = two.cores_per_cache;
+    }
+    if (below(random, 4) != 0)
+      for (CacheShape* shape : {&one.unified, &one.data}) shape->prefetch = {random_prefetcher(random, PrefetchKind::kStride)};
+    if (below(random, 4) == 0) one.data.prefetch.push_back(random_prefetcher(random, static_cast<PrefetchKind>(below(random, 3))));
+    if (below(random, 2) == 0)
+      two.unified.prefetch = {random_prefetcher(random, one_of(random, {PrefetchKind::kStream, PrefetchKind::kStream, PrefetchKind::kStride}))};
+    if (below(random, 8) == 0) one.write_policy = WritePolicy::kWriteThrough;
+    if (below(random, 8) == 0) one.write_miss = WriteMiss::kNoAllocate;
+    for (LevelConfig& level : m.levels)
+      for (CacheShape* shape : {&level.unified, &level.instruction, &level.data}) {
+        if ((shape == &level.unified) == level.split) shape->prefetch.clear();
+        shape->latency = static_cast<uint32_t>(below(random, 50));
+      }
+    if (!find_problem(m)) return m;
+  }
 }
 
 std::vector<Reference> random_stream(std::mt19937_64& random, const MachineConfig& machine, size_t length) {

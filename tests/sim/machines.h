@@ -59,6 +59,9 @@ MachineConfig random_machine(std::mt19937_64& random);
 // The same with every policy, protocol and inclusion that is allowed together.
 // LRU, 8 or 16 ways behind level 1, two or three levels: its misses go the way of sim/coherence/lru_miss.h, mostly.
 MachineConfig random_usual_machine(std::mt19937_64& random);
+// The same as processors are built, more or less: TLBs, prefetchers (a stride prefetcher in level 1, a stream prefetcher in level 2, mostly), a
+// level 2 that includes level 1 or does not, by tree-PLRU then, any level 3.
+MachineConfig random_real_machine(std::mt19937_64& random);
 MachineConfig random_machine_with_policies(std::mt19937_64& random);
 // The same with prefetchers, TLBs, pages, latencies.
 MachineConfig random_machine_with_everything(std::mt19937_64& random);
