@@ -126,8 +126,8 @@ class Cache {
   void fill(Slot slot, uint64_t line, State state, Slot parent_slot);
   // Empties a slot.
   void remove(Slot slot);
-  // Level 1 with LRU: victim(), remove() if the slot is in use, and fill() at once. Before that, leave(dirty, parent
-  // slot) is called with what is in use there.
+  // Level 1 with LRU: victim(), remove() if the slot is in use, and fill() at once. Before that, leave(slot, dirty,
+  // parent slot) is called with what is in use there.
   bool orders_by_time() const { return order_ == Order::kTimes; }
   template <class Leave>
   [[gnu::always_inline]] Slot replace_least_recent(uint64_t line, State state, Slot parent_slot, Leave leave) {
@@ -138,7 +138,7 @@ class Cache {
     uint8_t *const block = base(set), *const byte = block + 5 * padded_ways_ + way;
     Slot* const parent = has_parent_ ? reinterpret_cast<Slot*>(block + parents_at_) + way : nullptr;
     if ((*byte & kStateMask) != 0) [[likely]]
-      leave(is_dirty(static_cast<State>(*byte & kStateMask)), parent != nullptr ? *parent : kNoSlot);
+      leave(slot, is_dirty(static_cast<State>(*byte & kStateMask)), parent != nullptr ? *parent : kNoSlot);
     recent_[slot] = {line << 1 | uint64_t{state == State::kModified}, ++clock_};
     guesses_[place_of(line)] = static_cast<Guess>(slot);
     if (parent != nullptr) *parent = parent_slot;
@@ -147,8 +147,9 @@ class Cache {
     return slot;
   }
   // Further levels with LRU, at most 64 children: the same, into the oldest slot of the set of `line`. What is in use
-  // there goes before: take_from_children(slot) when a child holds it, then leave(dirty, parent slot).
+  // there goes before: take_from_children(slot) when a child holds it, then leave(slot, dirty, parent slot).
   bool orders_by_age() const { return order_ == Order::kAges; }
+  bool orders_by_policy() const { return order_ == Order::kPolicy; }
   template <class TakeFromChildren, class Leave>
   [[gnu::always_inline]] Slot replace_oldest(uint64_t line, State state, Slot parent_slot,
                                              TakeFromChildren take_from_children, Leave leave) {
@@ -528,7 +529,7 @@ template <uint32_t kPadded, class TakeFromChildren, class Leave>
   if ((*byte & kStateMask) != 0) [[likely]] {
     if (has_bytes_ ? byte[padded_ways] != 0 : sharers(slot, 0) != 0) take_from_children(slot);
     if (counts_visitors_) count_visitors(slot);
-    leave(is_dirty(static_cast<State>(*byte & kStateMask)), Cache::parent_slot(slot));
+    leave(slot, is_dirty(static_cast<State>(*byte & kStateMask)), Cache::parent_slot(slot));
   }
   Slot* const parents = has_parent_ ? reinterpret_cast<Slot*>(block + parents_at_) : nullptr;
   if (has_bytes_) [[likely]]

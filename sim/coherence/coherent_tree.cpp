@@ -43,7 +43,7 @@ Slot CoherentTree::take_from_parent(NodeId node, const Request& request) {
     exclusive = add_sharer(parent, n.parent, above, n.child_number, write).exclusive;
   const State state = make_state(exclusive, write);
   if (!cache.hits_by_time()) return place(node, request.line, state, above);
-  const Slot slot = cache.replace_least_recent(request.line, state, above, [&](bool dirty, Slot left) {
+  const Slot slot = cache.replace_least_recent(request.line, state, above, [&](Slot, bool dirty, Slot left) {
     ++cache.events.evictions;
     cache.events.write_backs_out += dirty;
     parent.events.write_backs_in += dirty;
@@ -58,7 +58,7 @@ Slot CoherentTree::take_from_tracked(NodeId node, const Request& request) {
   const Node& n = nodes_[node];
   const Node& p = nodes_[n.parent];
   if (p.inclusion != Inclusion::kNonInclusive) return kNoSlot;
-  Cache &cache = caches_[node], &parent = caches_[n.parent];
+  Cache& parent = caches_[n.parent];
   LineDirectory& directory = directories_[n.parent];
   const Slot entry = directory.find(request.line);
   if (entry == kNoSlot || directory.data(entry) == kNoSlot || has_sharers(directory, entry) || directory.dirty_child(entry)) return kNoSlot;
@@ -72,14 +72,7 @@ Slot CoherentTree::take_from_tracked(NodeId node, const Request& request) {
   const bool exclusive = write || (alone && gives_exclusive(node));
   directory.add_sharer(entry, n.child_number);
   directory.set_owned_by_child(entry, exclusive);
-  const State state = make_state(exclusive, write);
-  if (!cache.hits_by_time()) return place(node, request.line, state, entry);
-  const Slot slot = cache.replace_least_recent(request.line, state, entry, [&](bool dirty, Slot left) {
-    ++cache.events.evictions;
-    leave_to_tracked(node, left, directory.line(left), dirty);
-  });
-  if (n.prefetches) prefetch_units_[node]->forget_mark(slot);  // of what was there
-  return slot;
+  return place(node, request.line, make_state(exclusive, write), entry);
 }
 
 bool CoherentTree::write_hit(NodeId node, Slot slot, uint32_t core, Access kind) {
@@ -146,11 +139,28 @@ void CoherentTree::prefetch_for_miss(NodeId node, uint64_t line) {
 
 Slot CoherentTree::place(NodeId node, uint64_t line, State state, Slot parent_slot) {
   Cache& cache = caches_[node];
+  if (!cache.orders_by_policy() && nodes_[node].children.size() <= 64 && nobody_watches()) return place_by_age(node, line, state, parent_slot);
   const Slot slot = cache.victim(line);
   if (cache.holds_line(slot)) evict(node, slot);
   cache.fill(slot, line, state, parent_slot);
   if (details_ != nullptr) details_->filled(node, line);
   return slot;
+}
+
+// The same at once. What leaves is in its slot until it is replaced: nothing comes back here when it leaves.
+Slot CoherentTree::place_by_age(NodeId node, uint64_t line, State state, Slot parent_slot) {
+  Cache& cache = caches_[node];
+  const auto leave = [&](Slot slot, bool dirty, Slot above) {
+    ++cache.events.evictions;
+    if (nodes_[node].prefetches) prefetch_units_[node]->forget_mark(slot);
+    const uint64_t leaves = cache.line(slot);
+    if (nodes_[node].holds_directory()) return leave_domain(node, above, leaves, dirty);
+    leave_array(node, above, leaves, dirty);
+  };
+  if (!cache.orders_by_age()) return cache.replace_least_recent(line, state, parent_slot, leave);
+  return cache.replace_oldest(
+      line, state, parent_slot,
+      [&](Slot slot) { remove_from_children(cache, node, slot, kNobody, Loss::kBackInvalidation, Data::kMerge); }, leave);
 }
 
 void CoherentTree::place_data(NodeId node, Slot entry, bool dirty) {

@@ -283,6 +283,7 @@ class CoherentTree {
   void prefetch_for_miss(NodeId node, uint64_t line);
   // Puts a line into the array of `node`; evicts what is in the way. Returns its slot.
   Slot place(NodeId node, uint64_t line, State state, Slot parent_slot);
+  Slot place_by_age(NodeId node, uint64_t line, State state, Slot parent_slot);
   void place_data(NodeId node, Slot entry, bool dirty);
   // The domain of `node` holds the line, but not exclusively: takes it from every cache outside.
   void obtain_exclusive(NodeId node, Slot entry);
@@ -333,6 +334,8 @@ class CoherentTree {
   bool downgrade_domain(NodeId node, uint64_t line);
   void evict(NodeId node, Slot slot);
   void evict_tracked(NodeId node, Slot slot);
+  // The array of `node` does not have the line of an entry of its directory any more.
+  void leave_array(NodeId node, Slot entry, uint64_t line, bool dirty);
   // The last copy has left the domain of `node`; `above` is its entry at the parent.
   void leave_domain(NodeId node, Slot above, uint64_t line, bool dirty);
   void leave_to_memory(NodeId node, Slot above, uint64_t line, bool dirty);

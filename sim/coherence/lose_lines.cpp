@@ -93,17 +93,21 @@ void CoherentTree::evict(NodeId node, Slot slot) {
 }
 
 void CoherentTree::evict_tracked(NodeId node, Slot slot) {
-  Cache& cache = caches_[node];
-  LineDirectory& directory = directories_[node];
+  const Cache& cache = caches_[node];
   const uint64_t line = cache.line(slot);
   const Slot entry = cache.parent_slot(slot);
-  directory.prefetch(line);
-  if (nodes_[node].parent == kMemory && directory_at_memory()) memory_directory_.prefetch(line);
-  const Slot above = directory.parent_slot(entry);
   const bool dirty = is_dirty(cache.state(slot));
   forget_array_line(node, slot, Loss::kEvicted);
+  leave_array(node, entry, line, dirty);
+}
+
+void CoherentTree::leave_array(NodeId node, Slot entry, uint64_t line, bool dirty) {
+  LineDirectory& directory = directories_[node];
+  directory.prefetch(line);
+  if (nodes_[node].parent == kMemory && directory_at_memory()) memory_directory_.prefetch(line);
   directory.set_data(entry, kNoSlot);
   if (!has_sharers(directory, entry)) {
+    const Slot above = directory.parent_slot(entry);
     directory.close(entry);
     return leave_domain(node, above, line, dirty);
   }

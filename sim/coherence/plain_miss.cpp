@@ -72,7 +72,7 @@ Slot CoherentTree::miss_plain(const Way& way, uint32_t from, uint32_t core, Acce
 [[gnu::always_inline]] inline Slot CoherentTree::put_plain(const Step& step, Cache* parent, uint64_t line, State state,
                                                            Slot parent_slot) {
   Cache& cache = *step.cache;
-  const auto leave = [&](bool dirty, Slot above) {
+  const auto leave = [&](Slot, bool dirty, Slot above) {
     ++cache.events.evictions;
     cache.events.write_backs_out += dirty;
     if (parent == nullptr) {

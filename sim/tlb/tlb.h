@@ -34,7 +34,7 @@ class Tlb {
   [[gnu::noinline]] void look_up(bool is_fetch, uint64_t page) {
     First& first = first_[!is_fetch];
     if (first.pages.hit_in_level1<0>(page, false).hit == Cache::Hit::kDone) return;
-    first.pages.replace_least_recent(page, State::kShared, kNoSlot, [](bool, Slot) {});
+    first.pages.replace_least_recent(page, State::kShared, kNoSlot, [](Slot, bool, Slot) {});
     ++first.misses;
     if (second_) {
       if (const Slot slot = second_->find(page); slot != kNoSlot) return second_->touch(slot);
