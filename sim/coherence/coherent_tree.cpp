@@ -60,9 +60,11 @@ Slot CoherentTree::take_from_tracked(NodeId node, const Request& request) {
   if (p.inclusion != Inclusion::kNonInclusive) return kNoSlot;
   Cache& parent = caches_[n.parent];
   LineDirectory& directory = directories_[n.parent];
-  const Slot entry = directory.find(request.line);
-  if (entry == kNoSlot || directory.data(entry) == kNoSlot || has_sharers(directory, entry) || directory.dirty_child(entry)) return kNoSlot;
-  const Slot data = directory.data(entry);
+  // By the array: its set names the entry, which the directory would find by one look more in tables that the host used long ago.
+  const Slot data = parent.find(request.line);
+  if (data == kNoSlot) return kNoSlot;
+  const Slot entry = parent.parent_slot(data);
+  if (has_sharers(directory, entry) || directory.dirty_child(entry)) return kNoSlot;
   const bool write = is_write(request.kind), alone = directory.exclusive(entry);
   if (write && !alone) return kNoSlot;
   if (p.prefetches && (is_marked(n.parent, data) || prefetch_units_[n.parent]->predictor.sees_hits())) return kNoSlot;
