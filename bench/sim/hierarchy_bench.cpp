@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bench/sim/streams.h"
+#include "configs/read_machine.h"
 #include "sim/hierarchy.h"
 
 namespace simrun::sim {
@@ -37,6 +38,17 @@ void random_lines(benchmark::State& state) {
   run(state, hierarchy, stream);
 }
 BENCHMARK(random_lines)->ArgName("KiB")->Arg(16)->Arg(256)->Arg(8 << 10)->Arg(64 << 10);
+
+// The same on machines as they are built, with TLBs, prefetchers and other levels 3.
+void random_lines_of(benchmark::State& state, const char* name) {
+  std::mt19937_64 random(1);
+  const std::vector<Reference> stream = random_stream(random, static_cast<uint64_t>(state.range(0)) << 10);
+  Hierarchy hierarchy(configs::read_machine(name));
+  run(state, hierarchy, stream);
+}
+BENCHMARK_CAPTURE(random_lines_of, ryzen, "amd_ryzen_7950x")->ArgName("KiB")->Arg(256)->Arg(8 << 10);
+BENCHMARK_CAPTURE(random_lines_of, i9, "intel_i9_13900k")->ArgName("KiB")->Arg(256)->Arg(8 << 10);
+BENCHMARK_CAPTURE(random_lines_of, a53, "arm_cortex_a53")->ArgName("KiB")->Arg(256)->Arg(8 << 10);
 
 // A program's own pattern: c += a * b over n x n doubles, loops i, k, j, with its fetches (a line of code per inner
 // round).

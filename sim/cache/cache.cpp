@@ -2,7 +2,6 @@
 #include "sim/cache/cache.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "sim/replacement/replacement.h"
 
