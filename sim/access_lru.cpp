@@ -87,9 +87,10 @@ bool Hierarchy::take_observed(Hierarchy& hierarchy, Port& port, uint32_t core, A
   if ((block.sharers(found) & one.child_bit) != 0) return false;  // level 1 has it
   if (const uint8_t* marked = port.lru.marked_in_level2; marked != nullptr && marked[set * kWays2 + found] != 0) return false;
   if (port.unit != nullptr) hierarchy.show_miss(port, core, kind, line);
-  hierarchy.count_answer(port, core, kind, hierarchy.tree_.take_lru<kWays2, kAnyWays3>(port.lru, kind, line, found));
+  const CoherentTree::Answer answer = hierarchy.tree_.take_lru<kWays2, kAnyWays3>(port.lru, kind, line, found);
+  hierarchy.count_answer(port, core, kind, answer);
   if (port.unit != nullptr) {
-    port.unit->forget_mark(port.lru.guesses[Cache::place_of(line, port.lru.guess_mask)]);
+    port.unit->forget_mark(answer.slot);
     hierarchy.prefetch();
   }
   return true;
@@ -113,6 +114,7 @@ void Hierarchy::choose_lru() {
     port.access_lru = nullptr, port.take_observed = nullptr;
     if (port.way == Way::kThrough && tree_.nobody_watches()) {
       port.lru = tree_.lru_way_to_level2(i / 2, tree_.node(port.node).side);
+      tree_.go_near(port.lru);
       const bool has_parent = port.lru.level2_has_parent;
       if (port.lru.ways_of_level2 == 8) port.take_observed = has_parent ? &take_observed<8, true> : &take_observed<8, false>;
       if (port.lru.ways_of_level2 == 16) port.take_observed = has_parent ? &take_observed<16, true> : &take_observed<16, false>;

@@ -151,25 +151,29 @@ void Hierarchy::show_miss(Port& port, uint32_t core, Access kind, uint64_t line)
 
 // A line that a prefetcher brought is closed until its first use, so that comes here.
 void Hierarchy::access_observed(Port& port, uint32_t core, Access kind, uint64_t line) {
-  if (port.take_observed != nullptr && port.take_observed(*this, port, core, kind, line)) return;
-  const bool observed = tree_.node(port.node).prefetches;
-  if (observed) {
-    const Slot slot = port.cache->find_guessed(line);
+  Slot slot = port.unit != nullptr ? port.cache->at_guess(line) : kNoSlot;
+  if (slot == kNoSlot) {
+    if (port.take_observed != nullptr && port.take_observed(*this, port, core, kind, line)) return;
+    if (port.unit == nullptr) {
+      access_array(port, core, kind, line);
+      return prefetch();
+    }
+    slot = port.cache->find(line);
     if (slot == kNoSlot) {
       tree_.set_clock(clock_of(core));
       show_miss(port, core, kind, line);
       miss_in_level1(port, core, kind, line);
       return prefetch();
     }
-    if (tree_.is_marked(port.node, slot) || !port.is_known(line, tree_.pc())) {
-      tree_.set_clock(clock_of(core));
-      tree_.observe_level1(port.node, core, kind, line, slot);
-    }
   }
-  access_array(port, core, kind, line);
-  if (observed && kind == Access::kPrefetch) [[unlikely]]
-    if (const Slot slot = port.cache->find(line); slot != kNoSlot && tree_.is_marked(port.node, slot))
-      port.cache->close(slot);  // a software prefetch is no use
+  if (tree_.is_marked(port.node, slot) || !port.is_known(line, tree_.pc())) {
+    tree_.set_clock(clock_of(core));
+    tree_.observe_level1(port.node, core, kind, line, slot);
+  }
+  use_line(port, core, kind, line, slot);
+  if (kind == Access::kPrefetch) [[unlikely]]
+    if (const Slot there = port.cache->find(line); there != kNoSlot && tree_.is_marked(port.node, there))
+      port.cache->close(there);  // a software prefetch is no use
   prefetch();
 }
 
@@ -204,9 +208,18 @@ void Hierarchy::prefetch() {
 }
 
 void Hierarchy::access_by_policy(Port& port, uint32_t core, Access kind, uint64_t line) {
-  Cache& cache = *port.cache;
-  const Slot slot = cache.find_guessed(line);
+  const Slot slot = port.cache->find_guessed(line);
   if (slot == kNoSlot) return miss_in_level1(port, core, kind, line);
+  use_line(port, core, kind, line, slot);
+}
+
+// It was found in `slot` of level 1.
+void Hierarchy::use_line(Port& port, uint32_t core, Access kind, uint64_t line, Slot slot) {
+  Cache& cache = *port.cache;
+  if (cache.hits_by_time()) {
+    if (cache.hit_at(slot, line, is_write(kind)) == Cache::Hit::kFirstWrite) first_write(port, core, kind, slot);
+    return;
+  }
   cache.touch(slot);
   cache.open(slot);
   if (is_write(kind) && cache.state(slot) != State::kModified) first_write(port, core, kind, slot);

@@ -243,6 +243,7 @@ class Hierarchy {
   CoherentTree::Clock clock_of(uint32_t core) const;
   void prefetch();
   void access_by_policy(Port& port, uint32_t core, Access kind, uint64_t line);
+  void use_line(Port& port, uint32_t core, Access kind, uint64_t line, Slot slot);
   template <uint32_t kPadded>
   void access_ways(Port& port, uint32_t core, Access kind, uint64_t line);
   void access_8_ways(Port& port, uint32_t core, Access kind, uint64_t line);

@@ -103,6 +103,19 @@ Slot Cache::victim_by_policy(uint64_t line) {
   return first + with_policy(replacement_, [&](auto policy) { return policy.victim(set_view(set)); });
 }
 
+// What is there leaves, and `line` comes: remove() and fill() of a cache behind level 1.
+void Cache::refill_by_policy(Slot slot, uint64_t line, State state, Slot parent_slot) {
+  const uint32_t way = slot & way_mask_;
+  const bool was_in_use = holds_line(slot);
+  put(slot, line, state, parent_slot);
+  forget_children(slot);
+  with_policy(replacement_, [&](auto policy) {
+    const SetView set = set_view(slot >> way_shift_);
+    if (was_in_use) policy.remove(set, way);
+    policy.fill(set, way, line);
+  });
+}
+
 // The way that a tree over kLeaves ways comes to, each node pointing away from the half that was used last, of which each has a
 // way. Which half it is cannot be foreseen, so without a branch: used[i] is the last time below node i, whose halves are nodes 2i
 // and 2i + 1; 0 without ways. All ways have been used.
@@ -158,7 +171,7 @@ void Cache::remove(Slot slot) {
   b.tags[way] = kEmptyTag;
   b.states[way] = static_cast<uint8_t>(State::kInvalid);
   if (order_ == Order::kAges) [[likely]]
-    lru::retire(b.ages, ways_, way);
+    lru::retire(b.ages, padded_ways_, ways_, way);
   else if (order_ == Order::kPolicy)
     with_policy(replacement_, [&](auto policy) { policy.remove(set_view(slot >> way_shift_), way); });
 }

@@ -74,10 +74,14 @@ class Cache {
   uint32_t ways() const { return ways_; }
   uint32_t padded_ways() const { return padded_ways_; }
 
-  // Level 1: find(), which looks first where the line was last.
-  Slot find_guessed(uint64_t line) const {
+  // Level 1: find(), which looks first where the line was last. at_guess() looks there only.
+  Slot at_guess(uint64_t line) const {
     const Slot guess = guesses_[place_of(line)];
-    return this->line(guess) == line ? guess : find(line);
+    return this->line(guess) == line ? guess : kNoSlot;
+  }
+  Slot find_guessed(uint64_t line) const {
+    const Slot slot = at_guess(line);
+    return slot != kNoSlot ? slot : find(line);
   }
   // The slot of `line`, or kNoSlot. No effect on recency.
   Slot find(uint64_t line) const {
@@ -104,6 +108,14 @@ class Cache {
   };
   template <uint32_t kPadded>
   HitResult hit_in_level1(uint64_t line, bool write);
+  // The same of a line that was found in `slot`.
+  Hit hit_at(Slot slot, uint64_t line, bool write) {
+    Recent& recent = recent_[slot];
+    recent.used = ++clock_;
+    guesses_[place_of(line)] = static_cast<Guess>(slot);
+    const bool done = recent.answers(line, write) || !write || state(slot) == State::kModified;  // it may be closed
+    return done ? Hit::kDone : Hit::kFirstWrite;
+  }
   // Where `line` will go: an empty way of its set, else the one that the policy chooses.
   Slot victim(uint64_t line) {
     if (order_ == Order::kTimes) return victim_by_time(static_cast<Slot>(set_of(line) << way_shift_));
@@ -131,9 +143,13 @@ class Cache {
   bool orders_by_time() const { return order_ == Order::kTimes; }
   template <class Leave>
   [[gnu::always_inline]] Slot replace_least_recent(uint64_t line, State state, Slot parent_slot, Leave leave) {
+    const auto first = static_cast<Slot>(set_of(line) << way_shift_);
+    return replace(order_ == Order::kTimes ? victim_by_time(first) : victim_by_tree(first), line, state, parent_slot, leave);
+  }
+  // The same of `slot`, which is victim().
+  template <class Leave>
+  [[gnu::always_inline]] Slot replace(Slot slot, uint64_t line, State state, Slot parent_slot, Leave leave) {
     const auto [set, tag] = locate(line);
-    const auto first = static_cast<Slot>(set << way_shift_);
-    const Slot slot = order_ == Order::kTimes ? victim_by_time(first) : victim_by_tree(first);
     const uint32_t way = slot & way_mask_;
     uint8_t *const block = base(set), *const byte = block + 5 * padded_ways_ + way;
     Slot* const parent = has_parent_ ? reinterpret_cast<Slot*>(block + parents_at_) + way : nullptr;
@@ -156,6 +172,20 @@ class Cache {
     if (padded_ways_ == 8) return replace_oldest_in<8>(line, state, parent_slot, take_from_children, leave);
     if (padded_ways_ == 16) return replace_oldest_in<16>(line, state, parent_slot, take_from_children, leave);
     return replace_oldest_in<0>(line, state, parent_slot, take_from_children, leave);
+  }
+
+  // The same whatever the policy is, behind level 1.
+  template <class TakeFromChildren, class Leave>
+  [[gnu::always_inline]] Slot replace_victim(uint64_t line, State state, Slot parent_slot, TakeFromChildren take_from_children, Leave leave) {
+    if (order_ == Order::kAges) return replace_oldest(line, state, parent_slot, take_from_children, leave);
+    const Slot slot = victim_by_policy(line);
+    if (holds_line(slot)) [[likely]] {
+      if (sharer_words_ != 0 && sharers(slot, 0) != 0) take_from_children(slot);
+      if (counts_visitors_) count_visitors(slot);
+      leave(slot, is_dirty(this->state(slot)), Cache::parent_slot(slot));
+    }
+    refill_by_policy(slot, line, state, parent_slot);
+    return slot;
   }
 
   // For who works on the blocks himself (sim/coherence/lru_miss.h): a SetBlock of ways() ways, each in use as the
@@ -361,6 +391,7 @@ class Cache {
   uint64_t key_of(Slot slot) const { return line_of(slot) << 1 | uint64_t{state(slot) == State::kModified}; }
   void touch_by_policy(Slot slot);
   Slot victim_by_policy(uint64_t line);
+  void refill_by_policy(Slot slot, uint64_t line, State state, Slot parent_slot);
   Slot victim_by_tree(Slot first) const;
   template <uint32_t kLeaves>
   uint32_t oldest_of_tree(const Recent* set) const;
@@ -501,7 +532,8 @@ inline Slot Cache::find_in(uint64_t line) const {
   const auto [set, tag] = locate(line);
   const uint32_t padded_ways = kPadded != 0 ? kPadded : padded_ways_;
   const uint32_t* const tags = block(set).tags;
-  for (uint32_t from = 0; from < padded_ways; from += 16) {
+  const uint32_t end = kPadded != 0 ? kPadded : ways_;  // 72 ways are padded to 128
+  for (uint32_t from = 0; from < end; from += 16) {
     uint32_t mask = matches_8(tags + from, static_cast<uint32_t>(tag));
     if (padded_ways > 8) mask |= matches_8(tags + from + 8, static_cast<uint32_t>(tag)) << 8;
     const auto first = static_cast<Slot>((set << way_shift_) + from);
@@ -547,11 +579,7 @@ template <uint32_t kPadded>
 Cache::HitResult Cache::hit_in_level1(uint64_t line, bool write) {
   const Slot slot = find_in<kPadded>(line);
   if (slot == kNoSlot) return {Hit::kMiss, slot};
-  Recent& recent = recent_[slot];
-  recent.used = ++clock_;
-  guesses_[place_of(line)] = static_cast<Guess>(slot);
-  const bool done = recent.answers(line, write) || !write || state(slot) == State::kModified;  // it may be closed
-  return {done ? Hit::kDone : Hit::kFirstWrite, slot};
+  return {hit_at(slot, line, write), slot};
 }
 
 }  // namespace simrun::sim

@@ -27,10 +27,12 @@ CoherentTree::CoherentTree(const MachineConfig& config, Slice slice)
   build_prefetchers(config);
   for (const Node& node : nodes_) directories_.emplace_back(static_cast<uint32_t>(node.children.size()));
   for (Node& node : nodes_) {
+    node.gives_exclusive = node.side != Side::kInstruction && !node.write_through && coherence_ != Coherence::kMsi;
     if (coherence_ == Coherence::kNone) continue;
     node.plain = is_plain(node) && (node.parent == kMemory ? !directory_at_memory() : is_plain(nodes_[node.parent]));
   }
   build_ways();
+  near_ways_.resize(nodes_.size());
   if (config.requests == Requests::kSnooping) snoops_at_memory_ = roots_.size() - 1;
   memory_directory_ = LineDirectory(static_cast<uint32_t>(roots_.size()));
 }

@@ -14,6 +14,7 @@ Slot CoherentTree::miss(NodeId node, uint32_t core, Access kind, uint64_t line) 
     const Slot above = pass_write(node, request, fills);
     return fills ? place(node, line, State::kShared, above) : kNoSlot;
   }
+  if (const LruWay* way = near_ways_[node]; way != nullptr && nobody_watches()) return (this->*way->miss_near)(*way, request);
   if (const Slot slot = take_from_parent(node, request); slot != kNoSlot) return slot;
   const Slot slot = allocate(node, request);
   if (is_write(kind)) caches_[node].set_state(slot, State::kModified);
@@ -38,7 +39,7 @@ Slot CoherentTree::take_from_parent(NodeId node, const Request& request) {
     ++parent.events.upgrades;
     obtain_exclusive(n.parent, above);
   }
-  bool exclusive = write || (gives_exclusive(node) && parent.exclusive(above));
+  bool exclusive = write || (n.gives_exclusive && parent.exclusive(above));
   if (!parent.add_first_sharer(above, n.child_number, exclusive)) [[unlikely]]
     exclusive = add_sharer(parent, n.parent, above, n.child_number, write).exclusive;
   const State state = make_state(exclusive, write);
@@ -72,7 +73,7 @@ Slot CoherentTree::take_from_tracked(NodeId node, const Request& request) {
   ++parent.requests[request.core - p.first_core].accesses[index(request.kind)];
   service_ = {p.level, kMemory};
   parent.touch(data);
-  const bool exclusive = write || (alone && gives_exclusive(node));
+  const bool exclusive = write || (alone && n.gives_exclusive);
   directory.add_sharer(entry, n.child_number);
   directory.set_owned_by_child(entry, exclusive);
   return place(node, request.line, make_state(exclusive, write), entry);
@@ -142,7 +143,8 @@ void CoherentTree::prefetch_for_miss(NodeId node, uint64_t line) {
 
 Slot CoherentTree::place(NodeId node, uint64_t line, State state, Slot parent_slot) {
   Cache& cache = caches_[node];
-  if (!cache.orders_by_policy() && nodes_[node].children.size() <= 64 && nobody_watches()) return place_by_age(node, line, state, parent_slot);
+  if ((nodes_[node].level != 0 || !cache.orders_by_policy()) && nodes_[node].children.size() <= 64 && nobody_watches())
+    return place_at_once(node, line, state, parent_slot);
   const Slot slot = cache.victim(line);
   if (cache.holds_line(slot)) evict(node, slot);
   cache.fill(slot, line, state, parent_slot);
@@ -151,24 +153,37 @@ Slot CoherentTree::place(NodeId node, uint64_t line, State state, Slot parent_sl
 }
 
 // The same at once. What leaves is in its slot until it is replaced: nothing comes back here when it leaves.
-Slot CoherentTree::place_by_age(NodeId node, uint64_t line, State state, Slot parent_slot) {
+Slot CoherentTree::place_at_once(NodeId node, uint64_t line, State state, Slot parent_slot) {
+  if (!nodes_[node].holds_directory()) return place_tracked(node, line, state, parent_slot);
   Cache& cache = caches_[node];
   const auto leave = [&](Slot slot, bool dirty, Slot above) {
     ++cache.events.evictions;
     if (nodes_[node].prefetches) prefetch_units_[node]->forget_mark(slot);
-    const uint64_t leaves = cache.line(slot);
-    if (nodes_[node].holds_directory()) return leave_domain(node, above, leaves, dirty);
-    leave_array(node, above, leaves, dirty);
+    leave_domain(node, above, cache.line(slot), dirty);
   };
-  if (!cache.orders_by_age()) return cache.replace_least_recent(line, state, parent_slot, leave);
-  return cache.replace_oldest(
+  if (nodes_[node].level == 0) return cache.replace_least_recent(line, state, parent_slot, leave);
+  return cache.replace_victim(
       line, state, parent_slot,
       [&](Slot slot) { remove_from_children(cache, node, slot, kNobody, Loss::kBackInvalidation, Data::kMerge); }, leave);
 }
 
+// The same of a cache behind level 1 that does not include its children.
+Slot CoherentTree::place_tracked(NodeId node, uint64_t line, State state, Slot entry) {
+  Cache& cache = caches_[node];
+  return cache.replace_victim(line, state, entry, [](Slot) {}, [&](Slot slot, bool dirty, Slot left) {
+    ++cache.events.evictions;
+    if (nodes_[node].prefetches) prefetch_units_[node]->forget_mark(slot);
+    leave_array(node, left, directories_[node].line(left), dirty);
+  });
+}
+
 void CoherentTree::place_data(NodeId node, Slot entry, bool dirty) {
   LineDirectory& directory = directories_[node];
-  directory.set_data(entry, place(node, directory.line(entry), make_state(false, dirty), entry));
+  const uint64_t line = directory.line(entry);
+  const State state = make_state(false, dirty);
+  const bool at_once = nodes_[node].children.size() <= 64 && nobody_watches();
+  const Slot data = at_once ? place_tracked(node, line, state, entry) : place(node, line, state, entry);
+  directory.set_data(entry, data);
 }
 
 CoherentTree::Grant CoherentTree::serve(NodeId parent, uint32_t child_number, const Request& request) {
@@ -253,6 +268,7 @@ CoherentTree::Grant CoherentTree::serve_tracked(NodeId parent, uint32_t child_nu
       if (!directory.owned_by_child(entry) && !directory.dirty_child(entry))
         ++caches_[service_.supplier].events.clean_supplies;
     } else {
+      if (fetch_fresh(parent, child_number, request, grant)) return grant;
       grant = fetch_tracked(parent, request, entry);
     }
   }
@@ -275,12 +291,36 @@ CoherentTree::Grant CoherentTree::serve_tracked(NodeId parent, uint32_t child_nu
   return {exclusive, grant.dirty, entry};
 }
 
+// The same of a line that is nowhere, at once: with its only sharer. False: memory knows of others, perhaps; nothing has changed.
+[[gnu::always_inline]] inline bool CoherentTree::fetch_fresh(NodeId node, uint32_t child_number, const Request& request,
+                                                             Grant& grant) {
+  const Node& n = nodes_[node];
+  if (n.parent != kMemory || n.write_through || coherence_ == Coherence::kNone) return false;
+  if (directory_at_memory() && memory_directory_.find(request.line) != kNoSlot) return false;
+  const bool write = is_write(request.kind);
+  service_ = {static_cast<uint32_t>(levels_), kMemory};
+  read_memory(request);
+  bool exclusive = true;
+  Slot above = kNoSlot;
+  if (directory_at_memory()) {
+    memory_.snoops_sent += snoops_at_memory_;
+    exclusive = write || n.gives_exclusive;
+    above = memory_directory_.open_new(request.line, n.child_number, exclusive, true, kNoSlot);
+    if (coherence_ == Coherence::kMesif && !write) memory_directory_.set_forwarder(above, n.child_number);
+  }
+  const bool child_exclusive = write || (exclusive && nodes_[n.children[child_number]].gives_exclusive);
+  const Slot entry = directories_[node].open_new(request.line, child_number, child_exclusive, exclusive, above);
+  if (n.inclusion != Inclusion::kExclusive) place_data(node, entry, false);
+  grant = {child_exclusive, false, entry};
+  return true;
+}
+
 // The line is nowhere in the domain of `node` (without coherence: not in its array).
 CoherentTree::Grant CoherentTree::fetch_tracked(NodeId node, const Request& request, Slot& entry) {
   const Node& n = nodes_[node];
   const Grant grant = serve(n.parent, n.child_number, request);
   LineDirectory& directory = directories_[node];
-  entry = directory.open(request.line);
+  entry = coherence_ != Coherence::kNone ? directory.open_new(request.line) : directory.open(request.line);
   directory.set_exclusive(entry, grant.exclusive);
   directory.set_parent_slot(entry, grant.slot);
   if (n.inclusion == Inclusion::kExclusive) return grant;
@@ -337,15 +377,11 @@ CoherentTree::Data CoherentTree::data_of_losers(NodeId parent, Slot slot) {
   return directories_[parent].data(slot) != kNoSlot ? Data::kMerge : Data::kHandOver;
 }
 
+// Others have the line.
 template <class Directory>
-CoherentTree::Sharing CoherentTree::add_sharer(Directory& directory, NodeId parent, Slot slot, uint32_t child,
-                                               bool write) {
+CoherentTree::Sharing CoherentTree::add_sharer_beside(Directory& directory, NodeId parent, Slot slot, uint32_t child,
+                                                      bool write, bool gives) {
   Sharing sharing{write, false};
-  const bool gives = gives_exclusive(children_of(parent)[child]);
-  if (coherence_ == Coherence::kNone) [[unlikely]] {
-    directory.add_sharer(slot, child);
-    return {write || gives, false};
-  }
   if (write) {
     sharing.supplied =
         remove_from_children(directory, parent, slot, kNobody, Loss::kCoherence, data_of_losers(parent, slot));
@@ -365,6 +401,8 @@ CoherentTree::Sharing CoherentTree::add_sharer(Directory& directory, NodeId pare
   directory.set_owned_by_child(slot, sharing.exclusive);
   return sharing;
 }
+
+template CoherentTree::Sharing CoherentTree::add_sharer_beside(Cache&, NodeId, Slot, uint32_t, bool, bool);
 
 // A child holds the line Owned: it answers, and nothing changes.
 template <class Directory>

@@ -71,6 +71,7 @@ class CoherentTree {
     bool write_allocate = true;
     bool prefetches = false;
     bool plain = false;  // its misses can go by miss_plain()
+    bool gives_exclusive = false;  // a line that nobody else has comes to it exclusively, also for a read
 
     bool holds_directory() const { return inclusion == Inclusion::kInclusive; }
   };
@@ -79,6 +80,12 @@ class CoherentTree {
   struct Service {
     uint32_t level;   // from 0; size of the machine's levels: memory
     NodeId supplier;  // a cache that handed over the line instead of that level; kMemory: none did
+  };
+
+  struct Request {
+    uint32_t core;
+    Access kind;
+    uint64_t line;
   };
 
   // The caches that a core's fetches or data meet, from level 1 on.
@@ -120,6 +127,7 @@ class CoherentTree {
     // Of lru_way_to_level2(): the lines of level 2 that prefetchers see when they are used; null: none.
     const uint8_t* marked_in_level2 = nullptr;
     bool level2_has_parent = true;
+    Slot (CoherentTree::*miss_near)(const LruWay& way, const Request& request) = nullptr;
     // The bytes of the states of a line that all levels missed, by is_write().
     struct Fresh {
       uint8_t level1, level2, level3;
@@ -127,10 +135,12 @@ class CoherentTree {
     std::array<Fresh, 2> fresh = {};
     std::array<LruStep, 4> steps;  // the last: memory
   };
-  // Who answered a miss: a level, from 0, or memory; whether a cache handed the line over, which service() names.
+  // Who answered a miss: a level, from 0, or memory; whether a cache handed the line over, which service() names; of
+  // take_lru(), where it is in level 1.
   struct Answer {
     uint32_t level;
     bool handed_over;
+    Slot slot = kNoSlot;
   };
 
   // The level-1 cache of a core; `side` is kInstruction or kData (the same cache when level 1 is unified).
@@ -158,8 +168,10 @@ class CoherentTree {
   template <uint32_t kWays2, uint32_t kWays3>
   Answer fetch_lru(const LruWay& way, Access access, uint64_t line);
   LruWay lru_way(uint32_t core, Side side);
-  // Of its first two levels alone, for take_lru(): level 2 includes level 1, whatever lies behind and whoever prefetches.
+  // Of its first two levels alone, for take_lru() and miss_near(): level 2 includes level 1, whatever lies behind and whoever prefetches.
   LruWay lru_way_to_level2(uint32_t core, Side side);
+  // From now on misses of level 1 that `way` is of, if of any, go by miss_near(). It must outlive this.
+  void go_near(const LruWay& way);
   static void count_answered(const LruWay& way, Access access, uint32_t level, uint64_t misses);
   static void count_write_backs(const LruWay& way);
   const Way& way(uint32_t core, Side side) const { return ways_[2 * core + (side != Side::kInstruction)]; }
@@ -212,11 +224,6 @@ class CoherentTree {
   }
 
  private:
-  struct Request {
-    uint32_t core;
-    Access kind;
-    uint64_t line;
-  };
   struct Grant {
     bool exclusive;
     bool dirty;  // the data is newer than the next level's, and whoever takes it answers for it
@@ -256,6 +263,7 @@ class CoherentTree {
   Grant serve_from_memory(uint32_t child_number, const Request& request);
   Grant serve_tracked(NodeId parent, uint32_t child_number, const Request& request);
   Grant fetch_tracked(NodeId node, const Request& request, Slot& entry);
+  bool fetch_fresh(NodeId node, uint32_t child_number, const Request& request, Grant& grant);
   Grant take_from_exclusive(NodeId node, Slot entry);
   void write_back_and_keep(NodeId node, Slot entry);
   // Fetches the line into `node`, which holds its directory, from its parent. Returns its slot.
@@ -275,15 +283,21 @@ class CoherentTree {
   template <class Block>
   void put_lru(const LruStep& step, Block block, size_t way, Slot slot, uint64_t tag, uint8_t state, uint8_t child);
   template <uint32_t kWays2, uint32_t kWays3>
-  void put_in_level1(const LruWay& way, Access access, uint64_t line, Slot above, uint8_t state, size_t victim);
+  Slot put_in_level1(const LruWay& way, Access access, uint64_t line, Slot above, uint8_t state, size_t victim);
   // A miss that the array of the next level answers, while nobody watches that and its prefetchers do not want to see
   // it. kNoSlot: it is another one, and nothing has changed.
   Slot take_from_parent(NodeId node, const Request& request);
   Slot take_from_tracked(NodeId node, const Request& request);
+  // A miss of level 1 where two levels are as in the usual machine (lru_way_to_level2()), all of it; nobody watches.
+  template <uint32_t kWays2, bool kHasParent>
+  Slot miss_near(const LruWay& way, const Request& request);
+  template <uint32_t kWays2, bool kHasParent>
+  Slot make_room_in_level2(const LruStep& two, uint64_t set);
   void prefetch_for_miss(NodeId node, uint64_t line);
   // Puts a line into the array of `node`; evicts what is in the way. Returns its slot.
   Slot place(NodeId node, uint64_t line, State state, Slot parent_slot);
-  Slot place_by_age(NodeId node, uint64_t line, State state, Slot parent_slot);
+  Slot place_at_once(NodeId node, uint64_t line, State state, Slot parent_slot);
+  Slot place_tracked(NodeId node, uint64_t line, State state, Slot entry);
   void place_data(NodeId node, Slot entry, bool dirty);
   // The domain of `node` holds the line, but not exclusively: takes it from every cache outside.
   void obtain_exclusive(NodeId node, Slot entry);
@@ -291,9 +305,8 @@ class CoherentTree {
   void take_from_siblings(Directory& directory, NodeId parent, Slot slot, uint32_t child);
   template <class Directory>
   Sharing add_sharer(Directory& directory, NodeId parent, Slot slot, uint32_t child, bool write);
-  bool gives_exclusive(NodeId child) const {
-    return nodes_[child].side != Side::kInstruction && !nodes_[child].write_through && coherence_ != Coherence::kMsi;
-  }
+  template <class Directory>
+  Sharing add_sharer_beside(Directory& directory, NodeId parent, Slot slot, uint32_t child, bool write, bool gives);
   // What a write does with the modified data of the children of `parent` that lose the line.
   Data data_of_losers(NodeId parent, Slot slot);
   template <class Directory>
@@ -374,6 +387,7 @@ class CoherentTree {
   std::vector<NodeId> roots_;               // the last level
   std::vector<NodeId> level1_[2];           // by core: instruction, data
   std::vector<Way> ways_;                   // by 2 * core + is data
+  std::vector<const LruWay*> near_ways_;    // by node; null: misses go the general way
   std::vector<LineDirectory> directories_;  // by node; used when it does not hold its directory itself
   LineDirectory memory_directory_{1};
   Coherence coherence_ = Coherence::kMesi;
@@ -410,9 +424,22 @@ void for_each_sharer(const Directory& directory, Slot slot, uint32_t skip, Visit
 
 template <typename Directory>
 [[gnu::always_inline]] inline bool has_sharers(const Directory& directory, Slot slot) {
-  for (uint32_t word = 0; word < directory.sharer_words(); ++word)
+  if (directory.sharers(slot, 0) != 0) return true;
+  for (uint32_t word = 1; word < directory.sharer_words(); ++word)
     if (directory.sharers(slot, word) != 0) return true;
   return false;
+}
+
+template <class Directory>
+[[gnu::always_inline]] inline CoherentTree::Sharing CoherentTree::add_sharer(Directory& directory, NodeId parent, Slot slot,
+                                                                             uint32_t child, bool write) {
+  const bool gives = nodes_[children_of(parent)[child]].gives_exclusive, coherent = coherence_ != Coherence::kNone;
+  if (coherent && (has_sharers(directory, slot) || directory.dirty_child(slot))) [[unlikely]]
+    return add_sharer_beside(directory, parent, slot, child, write, gives);
+  const bool exclusive = write || (gives && (!coherent || directory.exclusive(slot)));
+  directory.add_sharer(slot, child);
+  if (coherent) directory.set_owned_by_child(slot, exclusive);
+  return {exclusive, false};
 }
 
 template <class F>

@@ -18,17 +18,43 @@ class LineDirectory {
   // `children`: number of caches directly nearer the core.
   explicit LineDirectory(uint32_t children) : words_(std::max(1u, (children + 63) / 64)) { CHECK(children < kNoChild); }
 
-  // The entry of `line`, made when there is none: without sharers and data, not exclusive.
-  Slot open(uint64_t line);
   // The entry of `line`, or kNoSlot.
-  Slot find(uint64_t line) const;
+  Slot find(uint64_t line) const {
+    if (open_ == 0) return kNoSlot;
+    Slot slot = heads_[head_of(line)];
+    while (slot != kNoSlot && entries_[slot].line != line) slot = entries_[slot].next;
+    return slot;
+  }
+  // Makes one, without sharers and data, not exclusive. There is none yet.
+  Slot open_new(uint64_t line) { return open_new(Entry{.line = line}); }
+  // The same of a line that `child` has, and no other.
+  Slot open_new(uint64_t line, uint32_t child, bool owned, bool exclusive, Slot parent_slot) {
+    const Slot slot = open_new(Entry{.line = line, .parent_slot = parent_slot, .owned = owned, .exclusive = exclusive});
+    add_sharer(slot, child);
+    return slot;
+  }
+  // find(), or else open_new().
+  Slot open(uint64_t line) {
+    const Slot known = find(line);
+    return known != kNoSlot ? known : open_new(line);
+  }
   // The host will look for them.
   void prefetch(uint64_t line) const {
     if (open_ != 0) __builtin_prefetch(&heads_[head_of(line)]);
   }
   void prefetch_entry(Slot slot) const { __builtin_prefetch(&entries_[slot], 1); }
   // Drops an entry without sharers.
-  void close(Slot slot);
+  void close(Slot slot) {
+    for (uint32_t word = 0; word < words_; ++word) DCHECK(sharers(slot, word) == 0);
+    Entry& entry = entries_[slot];
+    Slot* link = &heads_[head_of(entry.line)];
+    while (*link != slot) link = &entries_[*link].next;
+    *link = entry.next;
+    entry.line = kNoLine;
+    entry.next = first_free_;
+    first_free_ = slot;
+    --open_;
+  }
 
   uint32_t sharer_words() const { return words_; }
   uint64_t line(Slot slot) const { return entries_[slot].line; }
@@ -93,7 +119,23 @@ class LineDirectory {
   static size_t heads_for(size_t entries) {
     return std::max<size_t>(kFewestHeads, std::bit_ceil(kHeadsPerEntry * entries));
   }
+  Slot open_new(Entry entry) {
+    if (kHeadsPerEntry * (open_ + 1) > heads_.size()) [[unlikely]]
+      chain_anew(heads_.empty() ? kFewestHeads : 2 * heads_.size());
+    Slot slot = first_free_;
+    if (slot == kNoSlot) [[unlikely]]
+      slot = add_entry();
+    else
+      first_free_ = entries_[slot].next;
+    Slot& head = heads_[head_of(entry.line)];
+    entry.next = head;
+    entries_[slot] = entry;
+    head = slot;
+    ++open_;
+    return slot;
+  }
   void chain_anew(size_t heads);
+  Slot add_entry();
 
   uint64_t& word_of(Slot slot, uint32_t child) {
     if (child < 64) [[likely]]

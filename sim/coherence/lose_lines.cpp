@@ -109,7 +109,7 @@ void CoherentTree::leave_array(NodeId node, Slot entry, uint64_t line, bool dirt
   if (!has_sharers(directory, entry)) {
     const Slot above = directory.parent_slot(entry);
     directory.close(entry);
-    return leave_domain(node, above, line, dirty);
+    return nodes_[node].parent == kMemory ? leave_to_memory(node, above, line, dirty) : leave_domain(node, above, line, dirty);
   }
   if (dirty) write_back_and_keep(node, entry);
 }

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "sim/coherence/lose_lines.h"
+#include "sim/coherence/lru_miss.h"
 
 namespace simrun::sim {
 
@@ -47,7 +48,75 @@ CoherentTree::LruWay CoherentTree::lru_way_to_level2(uint32_t core, Side side) {
   all.steps[0].cache->keep_upper();
   result.ways_of_level2 = all.steps[1].cache->ways();
   result.level2_has_parent = all.steps[1].cache->rows().has_parent;
+  const bool has_parent = result.level2_has_parent;
+  if (two.plain) return result;
+  if (result.ways_of_level2 == 8)
+    result.miss_near = has_parent ? &CoherentTree::miss_near<8, true> : &CoherentTree::miss_near<8, false>;
+  else
+    result.miss_near = has_parent ? &CoherentTree::miss_near<16, true> : &CoherentTree::miss_near<16, false>;
   return result;
+}
+
+void CoherentTree::go_near(const LruWay& way) {
+  const NodeId node = way.steps[0].node;
+  if (way.miss_near != nullptr && nodes_[node].cores == 1) near_ways_[node] = &way;
+}
+
+template <uint32_t kWays2, bool kHasParent>
+Slot CoherentTree::miss_near(const LruWay& way, const Request& r) {
+  constexpr uint32_t kAnyWays3 = kHasParent ? 8 : 0;  // level 3 is not looked at
+  const LruStep &one = way.steps[0], &two = way.steps[1];
+  const Node& n = nodes_[two.node];
+  const bool write = is_write(r.kind);
+  const uint64_t set = r.line & two.set_mask, tag = r.line >> two.set_shift;
+  const auto block = SetBlock<kWays2, true, kHasParent>::of_set(two.blocks, set);
+  ++two.requests->accesses[index(r.kind)];
+  uint32_t mask = block.matches(static_cast<uint32_t>(tag));
+  if (tag >= *two.narrow_tags) [[unlikely]]
+    mask = two.cache->verify(set, tag, mask);
+  Slot above;
+  bool exclusive;
+  if (mask != 0) {
+    const size_t found = lowest(mask);
+    above = static_cast<Slot>(set * kWays2 + found);
+    if (n.prefetches) observe(two.node, r, above);
+    service_ = {1, kMemory};
+    use(two, block, found, above, write);
+    Answer answer{1, false};
+    exclusive = share(one, two, block, found, above, write, answer);
+  } else {
+    if (n.prefetches) observe(two.node, r, kNoSlot);
+    ++two.requests->misses[index(r.kind)];
+    const Grant grant = serve(n.parent, n.child_number, r);
+    exclusive = write | (one.gives_exclusive & grant.exclusive);
+    above = make_room_in_level2<kWays2, kHasParent>(two, set);
+    const size_t victim = above % kWays2;
+    put_lru(two, block, victim, above, tag, state_byte(grant.exclusive, grant.dirty, exclusive), one.child_bit);
+    if constexpr (kHasParent) block.parent(victim) = grant.slot;
+  }
+  ++one.cache->events.evictions;
+  const Slot slot = put_in_level1<kWays2, kAnyWays3>(way, r.kind, r.line, above, state_byte(exclusive, write, false),
+                                                     least_recent(way.recent + (r.line & one.set_mask) * kLevel1Ways));
+  if (nodes_[one.node].prefetches) prefetch_units_[one.node]->forget_mark(slot);
+  return slot;
+}
+
+// Its oldest way: what is in use there leaves as by evict(), but stays there until it is replaced.
+template <uint32_t kWays2, bool kHasParent>
+[[gnu::always_inline]] inline Slot CoherentTree::make_room_in_level2(const LruStep& two, uint64_t set) {
+  const auto block = SetBlock<kWays2, true, kHasParent>::of_set(two.blocks, set);
+  const size_t victim = block.oldest();
+  const auto slot = static_cast<Slot>(set * kWays2 + victim);
+  if ((block.state(victim) & kStateMask) == 0) return slot;
+  Cache& cache = *two.cache;
+  ++cache.events.evictions;
+  if (block.sharers(victim) != 0) remove_from_children(cache, two.node, slot, kNobody, Loss::kBackInvalidation, Data::kMerge);
+  if (two.sharing_degrees != nullptr) cache.count_visitors(slot);
+  if (nodes_[two.node].prefetches) prefetch_units_[two.node]->forget_mark(slot);
+  Slot above = kNoSlot;
+  if constexpr (kHasParent) above = block.parent(victim);
+  leave_domain(two.node, above, cache.line(slot), block.is_dirty(victim));
+  return slot;
 }
 
 CoherentTree::LruWay CoherentTree::lru_way(uint32_t core, Side side) {

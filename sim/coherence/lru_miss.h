@@ -90,7 +90,7 @@ template <class Block>
 
 // `state`: of the byte there. `victim`: least_recent() of the set.
 template <uint32_t kWays2, uint32_t kWays3>
-[[gnu::always_inline]] inline void CoherentTree::put_in_level1(const LruWay& way, Access access, uint64_t line,
+[[gnu::always_inline]] inline Slot CoherentTree::put_in_level1(const LruWay& way, Access access, uint64_t line,
                                                                Slot above, uint8_t state, size_t victim) {
   using Block2 = SetBlock<kWays2, true, kWays3 != 0>;
   const LruStep &one = way.steps[0], &two = way.steps[1];
@@ -105,13 +105,14 @@ template <uint32_t kWays2, uint32_t kWays3>
   } else {
     --one.cache->events.evictions;
   }
-  const size_t slot = set * kLevel1Ways + victim;
+  const auto slot = static_cast<Slot>(set * kLevel1Ways + victim);
   recent[victim] = {line << 1 | uint64_t{is_write(access)}, ++*way.clock};
   way.guesses[Cache::place_of(line, way.guess_mask)] = static_cast<Cache::Guess>(slot);
   block.parent(victim) = above;
   block.tag(victim) = static_cast<uint32_t>(tag);
   block.state(victim) = state;
   way.upper_tags[slot] = static_cast<uint32_t>(tag >> 32);
+  return slot;
 }
 
 // The rest of a miss of level 2: what level 3 or memory has goes to all levels nearer the core.
@@ -195,8 +196,8 @@ template <uint32_t kWays2, uint32_t kWays3>
   const auto slot = static_cast<Slot>(set * kWays2 + found);
   use(two, block, found, slot, write);
   const bool exclusive = share(one, two, block, found, slot, write, answer);
-  put_in_level1<kWays2, kWays3>(way, access, line, slot, state_byte(exclusive, write, false),
-                                least_recent(way.recent + (line & one.set_mask) * kLevel1Ways));
+  answer.slot = put_in_level1<kWays2, kWays3>(way, access, line, slot, state_byte(exclusive, write, false),
+                                              least_recent(way.recent + (line & one.set_mask) * kLevel1Ways));
   return answer;
 }
 

@@ -15,7 +15,7 @@ void CoherentTree::build_ways() {
                                    id,
                                    nodes_[id].child_number,
                                    nodes_[id].plain,
-                                   gives_exclusive(id)};
+                                   nodes_[id].gives_exclusive};
       ways_.push_back(way);
     }
 }

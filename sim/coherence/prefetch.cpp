@@ -25,8 +25,8 @@ void CoherentTree::build_prefetchers(const MachineConfig& config) {
 
 uint64_t CoherentTree::clock() const {
   uint64_t sum = -clock_.ahead;
-  for (const uint64_t* counts : {clock_.fetches, clock_.data})
-    for (size_t kind = 0; kind < kAccessKinds; ++kind) sum += counts[kind];
+#pragma GCC unroll 8
+  for (size_t kind = 0; kind < kAccessKinds; ++kind) sum += clock_.fetches[kind] + clock_.data[kind];
   return sum;
 }
 
@@ -43,8 +43,7 @@ void CoherentTree::observe(NodeId node, const Request& request, Slot slot) {
     unit.late += mark.core == request.core && clock() < mark.ready;
   }
   if (!is_new && !unit.predictor.sees_hits()) return;
-  for (const uint64_t line : unit.predictor.observe(request.line, pc_, is_new))
-    wanted_.push_back({node, request.core, line});
+  unit.predictor.observe(request.line, pc_, is_new, [&](uint64_t line) { wanted_.push_back({node, request.core, line}); });
 }
 
 void CoherentTree::prefetch_wanted() {
@@ -64,7 +63,9 @@ void CoherentTree::prefetch_line(const Wanted& wanted) {
   ++unit.issued;
   const Request request{wanted.core, Access::kPrefetch, wanted.line};
   Slot slot = kNoSlot;
-  if (nodes_[node].holds_directory()) {
+  if (const LruWay* way = near_ways_[node]; way != nullptr && nobody_watches()) {
+    slot = (this->*way->miss_near)(*way, request);
+  } else if (nodes_[node].holds_directory()) {
     slot = take_from_parent(node, request);
     if (slot == kNoSlot) slot = allocate(node, request);
   } else {

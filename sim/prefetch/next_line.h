@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "sim/build/machine_config.h"
 
@@ -12,9 +11,10 @@ namespace simrun::sim::prefetch {
 class NextLine {
  public:
   explicit NextLine(const PrefetchConfig& config) : config_(config) {}
-  void observe(uint64_t line, uint64_t /*pc*/, bool is_new, std::vector<uint64_t>& wanted) {
+  template <class Want>
+  void observe(uint64_t line, uint64_t /*pc*/, bool is_new, Want want) {
     if (!is_new) return;
-    for (uint32_t i = 0; i < config_.degree; ++i) wanted.push_back(line + config_.distance + i);
+    for (uint32_t i = 0; i < config_.degree; ++i) want(line + config_.distance + i);
   }
 
  private:

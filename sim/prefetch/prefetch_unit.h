@@ -3,6 +3,7 @@
 // (sim/build/machine_config.h), a line in the constructor below, a word in configs/machine_words.h.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <variant>
 #include <vector>
@@ -18,7 +19,7 @@ namespace simrun::sim {
 class PrefetchPredictor {
  public:
   PrefetchPredictor(const std::vector<PrefetchConfig>& configs, uint32_t line_bytes)
-      : page_lines_(line_bytes < kPage ? kPage / line_bytes : 1) {
+      : page_shift_(line_bytes < kPage ? static_cast<uint32_t>(std::countr_zero(kPage / line_bytes)) : 0) {
     for (const PrefetchConfig& config : configs) {
       if (config.kind == PrefetchKind::kNextLine) prefetchers_.emplace_back(prefetch::NextLine(config));
       if (config.kind == PrefetchKind::kStride) prefetchers_.emplace_back(prefetch::Stride(config)), sees_hits_ = true;
@@ -36,22 +37,22 @@ class PrefetchPredictor {
   // One of them sees hits that are not new.
   bool sees_hits() const { return sees_hits_; }
   size_t size() const { return prefetchers_.size(); }
-  // A demand access arrived. `is_new`: it missed, or is the first use of a prefetched line. The lines to fetch; none
-  // beyond the 4 KiB page of `line`, as the hardware does not know what lies there.
-  const std::vector<uint64_t>& observe(uint64_t line, uint64_t pc, bool is_new) {
-    wanted_.clear();
-    for (auto& p : prefetchers_) std::visit([&](auto& kind) { kind.observe(line, pc, is_new, wanted_); }, p);
-    if (!wanted_.empty()) std::erase_if(wanted_, [&](uint64_t l) { return l == line || l / page_lines_ != line / page_lines_; });
-    return wanted_;
+  // A demand access arrived. `is_new`: it missed, or is the first use of a prefetched line. want() is called with each line to
+  // fetch; none beyond the 4 KiB page of `line`, as the hardware does not know what lies there.
+  template <class Want>
+  void observe(uint64_t line, uint64_t pc, bool is_new, Want want) {
+    const auto within_page = [&](uint64_t l) {
+      if (l != line && (l ^ line) >> page_shift_ == 0) want(l);
+    };
+    for (auto& p : prefetchers_) std::visit([&](auto& kind) { kind.observe(line, pc, is_new, within_page); }, p);
   }
 
  private:
   friend struct PrefetchUnit;
   static constexpr uint32_t kPage = 4096;
-  uint64_t page_lines_;
+  uint32_t page_shift_;  // of lines
   bool sees_hits_ = false;
   std::vector<std::variant<prefetch::NextLine, prefetch::Stride, prefetch::Stream>> prefetchers_;
-  std::vector<uint64_t> wanted_;
 };
 
 struct PrefetchUnit {

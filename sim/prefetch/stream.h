@@ -5,7 +5,6 @@
 
 #include <bit>
 #include <cstdint>
-#include <vector>
 
 #if defined(__SSE2__)
 #include <emmintrin.h>
@@ -25,12 +24,13 @@ class Stream {
       ages_[i] = static_cast<uint8_t>(kStreams - 1 - i);  // empty ones are the oldest, the first of them first
     }
   }
-  void observe(uint64_t line, uint64_t /*pc*/, bool is_new, std::vector<uint64_t>& wanted) {
+  template <class Want>
+  void observe(uint64_t line, uint64_t /*pc*/, bool is_new, Want want) {
     if (!is_new) return;
     for (uint32_t near = streams_near(line); near != 0; near &= near - 1) {
       const auto stream = static_cast<uint32_t>(std::countr_zero(near));
       const auto step = static_cast<int64_t>(line - lines_[stream]);
-      if (step >= -kWindow && step <= kWindow) return go_on(stream, line, step, wanted);
+      if (step >= -kWindow && step <= kWindow) return go_on(stream, line, step, want);
     }
     begin(lru::victim(ages_, kStreams, kStreams), line, 0);
   }
@@ -69,13 +69,14 @@ class Stream {
     lower_[stream] = static_cast<uint32_t>(line);
     directions_[stream] = direction;
   }
-  void go_on(uint32_t stream, uint64_t line, int64_t step, std::vector<uint64_t>& wanted) {
+  template <class Want>
+  void go_on(uint32_t stream, uint64_t line, int64_t step, Want want) {
     const int64_t direction = step > 0 ? 1 : -1;
     const bool sure = directions_[stream] == direction;
     begin(stream, line, direction);
     if (!sure) return;
     for (uint32_t i = 0; i < config_.degree; ++i)
-      wanted.push_back(line + static_cast<uint64_t>(direction * static_cast<int64_t>(config_.distance + i)));
+      want(line + static_cast<uint64_t>(direction * static_cast<int64_t>(config_.distance + i)));
   }
 
   PrefetchConfig config_;

@@ -5,7 +5,6 @@
 #include <array>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "sim/build/machine_config.h"
 
@@ -47,12 +46,13 @@ class Stride {
     e.next = 2 * line - e.line, e.line = line;
     return true;
   }
-  void observe(uint64_t line, uint64_t pc, bool /*is_new*/, std::vector<uint64_t>& wanted) {
+  template <class Want>
+  void observe(uint64_t line, uint64_t pc, bool /*is_new*/, Want want) {
     if (notes(line, pc)) return;
     Entry& e = entries_[place_of(pc)];
     const uint64_t stride = line - e.line;
     e.line = line, e.next = line + stride;
-    for (uint32_t i = 0; i < config_.degree; ++i) wanted.push_back(line + stride * (config_.distance + i));
+    for (uint32_t i = 0; i < config_.degree; ++i) want(line + stride * (config_.distance + i));
   }
 
  private:

@@ -75,10 +75,21 @@ inline uint32_t victim(const uint8_t* ages, uint32_t padded_ways, uint32_t ways)
 }
 
 // `way` becomes empty: the least recent of all.
-inline void retire(uint8_t* ages, uint32_t ways, uint32_t way) {
+inline void retire(uint8_t* ages, uint32_t padded_ways, uint32_t ways, uint32_t way) {
   const uint8_t own = ages[way];
   if (own == ways - 1) return;  // the usual case: a victim
-  for (uint32_t i = 0; i < ways; ++i) ages[i] -= ages[i] > own;
+  uint32_t i = 0;
+#if defined(__SSE2__)
+  const __m128i limit = _mm_set1_epi8(static_cast<char>(own)), padding = _mm_set1_epi8(kPaddingAge);
+  for (; padded_ways >= 16 && i < padded_ways; i += 16) {
+    auto* p = reinterpret_cast<__m128i*>(ages + i);
+    const __m128i a = _mm_load_si128(p);
+    _mm_store_si128(p, _mm_add_epi8(a, _mm_and_si128(_mm_cmpgt_epi8(a, limit), _mm_cmplt_epi8(a, padding))));
+  }
+#else
+  (void)padded_ways;
+#endif
+  for (; i < ways; ++i) ages[i] -= ages[i] > own;
   ages[way] = static_cast<uint8_t>(ways - 1);
 }
 

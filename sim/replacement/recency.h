@@ -26,7 +26,7 @@ struct Lip : Fifo {
   static constexpr bool kFillIsHit = false;
   static constexpr bool kHitIsNothing = false;
   static void hit(SetView s, uint32_t way) { lru::touch(s.row, s.padded_ways, way); }
-  static void fill(SetView s, uint32_t way, uint64_t) { lru::retire(s.row, s.ways, way); }
+  static void fill(SetView s, uint32_t way, uint64_t) { lru::retire(s.row, s.padded_ways, s.ways, way); }
 };
 
 // As LIP, but one fill in 32 is the most recent.

@@ -6,6 +6,8 @@
 // a store of the time (decision 22). Who has many references does that himself, by shortcut().
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <optional>
 
@@ -17,7 +19,7 @@ namespace simrun::sim {
 
 class Tlb {
  public:
-  explicit Tlb(const TlbConfig& config) : first_{{make(config.instruction, 0), 0, 0}, {make(config.data, 0), 0, 0}} {
+  explicit Tlb(const TlbConfig& config) : first_{First(config.instruction), First(config.data)} {
     if (config.second.entries != 0) second_.emplace(make(config.second, 1));
   }
 
@@ -34,7 +36,8 @@ class Tlb {
   [[gnu::noinline]] void look_up(bool is_fetch, uint64_t page) {
     First& first = first_[!is_fetch];
     if (first.pages.hit_in_level1<0>(page, false).hit == Cache::Hit::kDone) return;
-    first.pages.replace_least_recent(page, State::kShared, kNoSlot, [](Slot, bool, Slot) {});
+    const Slot victim = first.order ? first.order->oldest(first.pages) : first.pages.victim(page);
+    first.pages.replace(victim, page, State::kShared, kNoSlot, [](Slot, bool, Slot) {});
     ++first.misses;
     if (second_) {
       if (const Slot slot = second_->find(page); slot != kNoSlot) return second_->touch(slot);
@@ -43,7 +46,10 @@ class Tlb {
     ++first.walks;
   }
   void archive(StateArchive& a) {
-    for (First& first : first_) first.pages.archive(a);
+    for (First& first : first_) {
+      first.pages.archive(a);
+      if (first.order) first.order.emplace();
+    }
     if (second_) second_->archive(a);
   }
   // `accesses`: of the core, which are as many of the first level.
@@ -53,9 +59,34 @@ class Tlb {
   }
 
  private:
+  // Of many pages in one set the order of their last use, when all were looked at last. The first that has not been used since is the oldest
+  // of all: nobody leaves but for another.
+  class Order {
+   public:
+    Slot oldest(Cache& pages) {
+      const Cache::Recent* const slots = pages.shortcut().slots;
+      for (; next_ < pages.ways(); ++next_)
+        if (const Slot slot = uses_[next_] % kSlots; slots[slot].used == uses_[next_] / kSlots) return ++next_, slot;
+      for (Slot slot = 0; slot < pages.ways(); ++slot) uses_[slot] = slots[slot].used * kSlots + slot;  // of empty ones the first
+      std::sort(uses_.begin(), uses_.begin() + pages.ways());
+      next_ = 1;
+      return uses_[0] % kSlots;
+    }
+
+   private:
+    static constexpr uint64_t kSlots = 128;
+    static_assert(kMaxWays < kSlots);
+    std::array<uint64_t, kSlots> uses_;
+    size_t next_ = kSlots;
+  };
   struct First {
+    explicit First(const TlbShape& shape) : pages(make(shape, 0)) {
+      if (shape.entries == shape.ways && shape.ways > kFew) order.emplace();
+    }
+    static constexpr uint32_t kFew = 16;
     Cache pages;
-    uint64_t misses, walks;
+    std::optional<Order> order;
+    uint64_t misses = 0, walks = 0;
   };
   static Cache make(const TlbShape& shape, uint32_t children) {
     return Cache({.name = "TLB", .sets = shape.entries / shape.ways, .ways = shape.ways, .children = children});

@@ -116,7 +116,7 @@ TEST(Prefetch, StreamsEqualAList) {
     if (random() % 8 != 0) head += random() % 6;
     if (random() % 16 == 0) head -= std::min<uint64_t>(head, random() % 12);
     std::vector<uint64_t> wanted;
-    streams.observe(head, 0, true, wanted);
+    streams.observe(head, 0, true, [&](uint64_t line) { wanted.push_back(line); });
     ASSERT_EQ(wanted, slow.observe(head)) << i;
     wanted_lines += wanted.size();
   }

@@ -51,7 +51,7 @@ void ReferenceModel::observe(Cache* cache, uint32_t core, Access kind, uint64_t 
     if (mark->second.first == core && clocks_[core] < mark->second.second) ++cache->total().prefetches_late;
     cache->marks.erase(mark);
   }
-  for (const uint64_t wanted : cache->predictor->observe(line, pc_, is_new)) wanted_.push_back({cache, core, wanted});
+  cache->predictor->observe(line, pc_, is_new, [&](uint64_t wanted) { wanted_.push_back({cache, core, wanted}); });
 }
 
 void ReferenceModel::prefetch(Cache* cache, uint32_t core, uint64_t line) {
