@@ -13,20 +13,25 @@ namespace simrun::simpoint {
 
 namespace {
 
-uint64_t representative(const Clustering& clustering, const std::vector<uint64_t>& members, double early) {
+uint64_t representative(const Clustering& clustering, const std::vector<uint64_t>& members, const SelectionOptions& options) {
   std::vector<double> distances;
   for (const uint64_t i : members) distances.push_back(std::sqrt(clustering.distances[i]));
   const double nearest = *std::min_element(distances.begin(), distances.end());
   double most = nearest;
-  if (early > 0) {
+  const bool takes_middle = options.middle_of_equals && options.early == 0;
+  if (options.early > 0) {
     std::vector<double> sorted = distances;
     const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
     std::nth_element(sorted.begin(), middle, sorted.end());
-    most += early * (*middle - nearest);
+    most += options.early * (*middle - nearest);
+  } else if (takes_middle) {
+    constexpr double kRounding = 1e-6;   // coordinates are of single precision, and at most 1
+    most += kRounding;
   }
+  std::vector<uint64_t> near_enough;
   for (size_t i = 0; i < members.size(); ++i)
-    if (distances[i] <= most) return members[i];
-  return members[0];
+    if (distances[i] <= most) near_enough.push_back(members[i]);
+  return near_enough[takes_middle ? near_enough.size() / 2 : 0];
 }
 
 // Of intervals, by weight, those that are not shorter than half of the usual one: what is left at the end of a run can be a thousandth of an
@@ -87,7 +92,7 @@ std::vector<SimulationPoint> select_points(const Clustering& clustering, std::sp
   std::vector<SimulationPoint> points;
   for (uint32_t c = 0; c < clustering.k(); ++c)
     if (!members[c].empty())
-      points.push_back({representative(clustering, members[c], options.early), c, weight[c] / all});
+      points.push_back({representative(clustering, members[c], options), c, weight[c] / all});
   return points;
 }
 

@@ -18,10 +18,12 @@ struct SimulationPoint {
 };
 
 struct SelectionOptions {
-  // 0: the interval nearest to the centre (of equals the earliest). Above: the earliest whose distance is at most
+  // 0: the interval nearest to the centre (of equals the earliest, as SimPoint has it). Above: the earliest whose distance is at most
   // nearest + early (median - nearest) of its cluster, so that less has to be skipped to reach it (Perelman et al.,
   // PACT 2003).
   double early = 0;
+  // Of equals, by rounding, the middle one: the first of intervals that all do the same is often the one that fills the caches.
+  bool middle_of_equals = false;
   // By interval: not to stand for others (it is hard to find again) while its cluster has another that is no farther from
   // the centre than its intervals are on average (the root of the weighted mean square). Empty: none.
   std::vector<bool> avoided = {};

@@ -202,8 +202,10 @@ RunResult PinPoints::run_program(Sink& sink, const char* what, const std::vector
     if (input_ >= 0) lseek(STDIN_FILENO, input_, SEEK_SET);
     repeated.emplace();
   }
-  const auto mode = switches.empty() ? border::Mode::kTrace : border::Mode::kCount;
-  const CountOptions count{0, 0, mode == border::Mode::kCount, switches};
+  const bool begins_traced = switches.empty() || switches.front().at == 0;
+  const auto mode = begins_traced ? border::Mode::kTrace : border::Mode::kCount;
+  CountOptions count{0, 0, !switches.empty(), switches};
+  if (!switches.empty() && begins_traced) count.switches.erase(count.switches.begin());
   ProgramRun execution(o_.program, mode, count);
   sink.set_origins(origins_in(execution.family()));
   RunResult result = execution.into(sink, found_.machine.line_bytes, found_.machine.cores);
@@ -270,6 +272,7 @@ void PinPoints::analyse() {
   const auto weights = simpoint::interval_weights(intervals.sums, has_fixed_length(o_.analysis, found_.profile));
   const auto choice = simpoint::choose_clustering(intervals.points, weights, o_.analysis.clustering);
   simpoint::SelectionOptions selection = o_.analysis.selection;
+  selection.middle_of_equals = true;
   selection.avoided = simpoint::intervals_that_change_hands(found_.profile);
   const auto all = simpoint::select_points(choice.clustering, weights, selection);
   auto points = simpoint::cover(all, o_.analysis.coverage);

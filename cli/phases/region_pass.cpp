@@ -56,7 +56,7 @@ std::vector<border::ModeSwitch> switches_of(const std::vector<Stop>& stops, cons
   for (size_t i = 0; i < stops.size(); ++i) {
     if (!stops[i].simulate) continue;
     const uint64_t to = i + 1 < stops.size() ? stops[i + 1].instructions : ~uint64_t{0} / 2;
-    const uint64_t from = std::max<uint64_t>(stops[i].instructions, margin(profile) + 1) - margin(profile);
+    const uint64_t from = stops[i].instructions - std::min(stops[i].instructions, margin(profile));
     const uint64_t least = kLeastSkipped * profile.interval_length;
     if (!windows.empty() && from < windows.back().to + least)
       windows.back().to = to + margin(profile);

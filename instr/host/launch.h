@@ -40,7 +40,7 @@ struct LaunchOptions {
   bool drop_streams = false;                   // nobody will read them
   uint64_t count_done = 0;                     // ProcessHeader::count_done
   uint64_t count_interval_threads = 0;         // the same as soon as there has been a second thread or process; 0: count_interval
-  bool count_paths = false;                    // Mode::kCount: how often each path ran is in the reports
+  bool count_paths = false;                    // Mode::kCount, or what switches to it: how often each path ran is in the reports
   // Mode::kCount: where the process goes on in another mode (border::ModeSwitch); at most border::kMaxModeSwitches.
   std::vector<border::ModeSwitch> mode_switches;
   std::string follow_children = "";   // which programs that the program executes are followed, as fnmatch(3) has it; empty: none

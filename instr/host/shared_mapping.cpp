@@ -38,8 +38,8 @@ void check_options(const LaunchOptions& o) {
   const uint64_t chunks = o.ring_bytes / o.ring_chunk_bytes;
   if (o.ring_bytes % o.ring_chunk_bytes != 0 || chunks < 2 || chunks > kMaxRingChunks)
     throw UserError(fmt::format("ring of {} bytes: must be 2 to {} chunks of {} bytes", o.ring_bytes, kMaxRingChunks, o.ring_chunk_bytes), 2);
-  if (o.mode != Mode::kCount && (o.count_interval != 0 || o.count_paths))
-    throw UserError("intervals and path counts go with count mode", 2);
+  if (o.mode != Mode::kCount && (o.count_interval != 0 || (o.count_paths && o.mode_switches.empty())))
+    throw UserError("intervals and path counts go with count mode, or with switches to it", 2);
   if (o.mode_switches.size() > kMaxModeSwitches)
     throw UserError(fmt::format("{} switches of mode, more than {}", o.mode_switches.size(), kMaxModeSwitches), 2);
   if (o.described_superblocks < kFewestDescribed || o.described_superblocks > kMostDescribed)

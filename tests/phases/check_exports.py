@@ -116,6 +116,19 @@ def coverage(guest):
     assert abs(report["covered"] - 1) < 1e-9 and not any("--coverage" in remark for remark in report["remarks"])
 
 
+def from_the_start():
+    """A region that begins with the program has its first instruction."""
+    words = ("--config", "l3_1core.yaml", "--warm-up", "0", "-k", "3", "--early", "1", "-o", "start")
+    for interval in "100M", "10k":
+        run(*words, "--restart", "--interval", interval, "--", "/bin/true")
+        whole = json.loads(pathlib.Path("start/report.json").read_text())
+        first = min(glob.glob("start/regions/*_r001_*.trace"))
+        region = information(first)["summary"]["region"]
+        assert region["first_instruction"] == 0 and region["interval"] == 0, region
+        length, traced = min(whole["instructions"], whole["interval_length"]), information(first)["instructions"]
+        assert traced == length or (interval == "10k" and abs(traced - length) < 64), "ends with a path"
+
+
 def errors(guest):
     assert "--no-traces" in run(*WORDS, "--to", "champsim", "--no-traces", "--", guest, status=2).stderr
     assert "champsim" in run(*WORDS, "--to", "none", "--", guest, status=2).stderr
@@ -130,5 +143,6 @@ if __name__ == "__main__":
         of_several_threads(guest)
         odd_names(guest)
         coverage(guest)
+        from_the_start()
         errors(guest)
     print("passed")

@@ -447,6 +447,21 @@ TEST(Points, AShortIntervalStandsForNoOthers) {
   EXPECT_EQ(select_points(c, std::vector<double>{1, 1, 1, 0.5, 0.1})[0].interval, 3u);
 }
 
+// As pinpoints asks for it.
+TEST(Points, OfThoseThatAreAlikeTheMiddleOne) {
+  Clustering c;
+  c.centres = Points::Zero(1, 1);
+  c.labels = {0, 0, 0, 0, 0, 0};
+  c.distances = {1, 1e-15, 0, 1e-14, 0, 1};
+  const auto point = [&](SelectionOptions options) { return select_points(c, equal_weights(6), options)[0].interval; };
+  EXPECT_EQ(point({.middle_of_equals = true}), 3u);
+  EXPECT_EQ(point({}), 2u);
+  c.distances = {4, 1, 1, 1, 1, 4};
+  EXPECT_EQ(point({.early = 0.5, .middle_of_equals = true}), 1u) << "who wants early points gets them";
+  c.distances = {1, 0, 0, 1, 4, 4};
+  EXPECT_EQ(point({.middle_of_equals = true}), 2u) << "of two the later one";
+}
+
 TEST(Points, EarlyTakesOneThatIsGoodEnough) {
   Clustering c;
   c.centres = Points::Zero(1, 1);

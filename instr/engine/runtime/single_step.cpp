@@ -12,7 +12,7 @@ namespace {
 constexpr uint8_t kPushFlagsOpcode = 0x9c;
 
 // What popf changes outside of the kernel (Intel SDM vol. 2, POPF): CF PF AF ZF SF TF DF OF NT AC ID. RF becomes 0.
-constexpr uint64_t kPopped = 0x254dd5, kResumeFlag = 0x10000;
+constexpr uint64_t kPopped = 0x244dd5, kResumeFlag = 0x10000;
 
 // What matters of the instruction at app.pc: its opcode behind legacy and REX prefixes, and some of those.
 struct Form {
@@ -106,7 +106,7 @@ bool pop_flags(ThreadContext* c) {
   uint64_t flags = 0;
   const uint64_t size = form.wide ? 8 : 2, mask = form.wide ? kPopped : kPopped & 0xffff;
   if (!read_app(&flags, c->app.gpr[kRsp], size)) {
-    raise_bad_read(c, c->app.gpr[kRsp]);
+    raise_page_fault(c, c->app.gpr[kRsp], false);
     return false;
   }
   c->app.flags = (c->app.flags & ~(mask | kResumeFlag)) | (flags & mask);

@@ -54,11 +54,14 @@ void raise_bad_access(ThreadContext* c, uint64_t address, bool write, bool stack
     raise_signal(c, info, {kTrapStack, 0, 0});
     return;
   }
-  const bool kernel = address >= kEndOfUserSpace;   // all of it is said to be there (arch/x86/mm/fault.c, sanitize_error_code)
+  if (address < kEndOfUserSpace) {
+    raise_page_fault(c, address, write);
+    return;
+  }
   info.si_signo = SIGSEGV;
   info.si_code = SEGV_MAPERR;
   info.si_addr = reinterpret_cast<void*>(address);
-  raise_signal(c, info, {kTrapPageFault, (write ? 6ull : 4ull) | kernel, address});
+  raise_signal(c, info, {kTrapPageFault, write ? 7ull : 5ull, address});   // all of it is said to be there (arch/x86/mm/fault.c, sanitize_error_code)
 }
 
 // AMD's far jumps and calls through memory take no 64-bit offset (APM vol. 3, JMP (Far)).

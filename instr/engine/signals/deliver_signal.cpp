@@ -29,8 +29,8 @@ namespace {
 constexpr uint64_t kResumeFlag = 0x10000;
 constexpr uint64_t kClearedFlags = 0x400 | 0x100 | kResumeFlag;   // DF, TF, RF
 constexpr uint64_t kUserFlags = 0x40dd5;             // what rt_sigreturn restores: CF PF AF ZF SF TF DF OF AC (FIX_EFLAGS)
-constexpr uint64_t kSegmentInFrame = 2, kStrictSegment = 4;      // UC_SIGCONTEXT_SS, UC_STRICT_RESTORE_SS
-constexpr uint64_t kUcFlags = 1 /* UC_FP_XSTATE */ | kSegmentInFrame | kStrictSegment;
+constexpr uint64_t kStrictSegment = 4;               // UC_STRICT_RESTORE_SS
+constexpr uint64_t kUcFlags = 1 /* UC_FP_XSTATE */ | 2 /* UC_SIGCONTEXT_SS */ | kStrictSegment;
 constexpr int kAutoDisarm = 1 << 31;
 
 bool within_altstack(const ThreadContext* c, uint64_t sp) {
@@ -272,7 +272,8 @@ bool restore_vector_state(ThreadContext* c, uint64_t fpstate) {
   }
   alignas(64) uint8_t image[kLongestImage] = {};
   if (!read_app(image, fpstate, 512)) return false;
-  const std::optional<FrameImage> marked = components_of_frame(image, fpstate);
+  std::optional<FrameImage> marked;
+  if (!components_of_frame(image, fpstate, marked)) return false;
   if (marked && !read_app(image, fpstate, std::min(marked->bytes, frame_layout(c).bytes))) return false;
   if (fpstate % (marked ? 64 : 16) != 0) return false;   // XRSTOR's and FXRSTOR's alignment (Intel SDM vol. 2)
   return read_vector_frame(c, image, marked ? std::optional(marked->components) : std::nullopt);
@@ -303,7 +304,7 @@ bool is_local_code(uint16_t selector) {
 // the null selector. (arch/x86/kernel/signal_64.c, restore_sigcontext)
 std::optional<uint64_t> bad_selector(const KernelUcontext& u) {
   if ((u.cs | 3) != kUserCode) return u.cs & 0xfffc;
-  if ((u.flags & kSegmentInFrame) && (u.flags & kStrictSegment) && (u.ss | 3) != kUserData) return u.ss & 0xfffc;
+  if ((u.flags & kStrictSegment) && (u.ss | 3) != kUserData) return u.ss & 0xfffc;
   return std::nullopt;
 }
 
@@ -384,14 +385,16 @@ void raise_signal_first(ThreadContext* c, const siginfo_t& info, const Trap& tra
   set_signal_mask(mask | kAllSignals);
 }
 
-bool raise_bad_read(ThreadContext* c, uint64_t address) {
-  uint8_t resident;
+bool raise_page_fault(ThreadContext* c, uint64_t address, bool write) {
+  uint8_t resident = 0;
   const bool mapped = raw_syscall(SYS_mincore, address & ~4095ull, 1, word(&resident)) != -ENOMEM;
   siginfo_t info{};
   info.si_signo = SIGSEGV;
   info.si_code = mapped ? SEGV_ACCERR : SEGV_MAPERR;
   info.si_addr = reinterpret_cast<void*>(address);
-  return raise_signal(c, info, {14 /* X86_TRAP_PF */, mapped ? 5ull : 4ull, address});
+  // A page that may not be touched at all is to the processor not there, nor is one that never was touched.
+  const uint64_t error = 4u | uint64_t{write} << 1 | (write && (resident & 1) != 0);
+  return raise_signal(c, info, {14 /* X86_TRAP_PF */, error, address});
 }
 
 namespace {

@@ -86,8 +86,8 @@ inline constexpr Trap kNoTrap{~uint64_t{0}, 0, 0};
 bool raise_signal(ThreadContext* context, const siginfo_t& info, const Trap& trap);
 // The same, but first: another one that is pending goes back to the kernel.
 void raise_signal_first(ThreadContext* context, const siginfo_t& info, const Trap& trap);
-// SIGSEGV as for a read of the application's that faults.
-bool raise_bad_read(ThreadContext* context, uint64_t address);
+// SIGSEGV as for an access of the application's to user space that faults.
+bool raise_page_fault(ThreadContext* context, uint64_t address, bool write);
 [[noreturn]] void end_by_signal(ThreadContext* context, int number);
 // kill, tkill and tgkill by which the thread ends its process with a core file: returns only when it is not such a call (false), or the process
 // lives on (true: the call is done).

@@ -170,14 +170,16 @@ void read_vector_layout() {
   if (all & kKeyRights) g_process.initial_key_rights = is_fresh ? key_rights() : kDefaultKeyRights;
 }
 
-std::optional<FrameImage> components_of_frame(const uint8_t* legacy, uint64_t at) {
+bool components_of_frame(const uint8_t* legacy, uint64_t at, std::optional<FrameImage>& image) {
   SoftwareBytes marks;
   std::memcpy(&marks, legacy + 464, sizeof marks);
-  uint32_t second_mark = 0;
-  const bool marked = marks.magic1 == kMagic1 && marks.xstate_size >= kShortestImage && marks.xstate_size <= kLongestImage &&
-                      marks.xstate_size <= marks.extended_size && read_app(&second_mark, at + marks.xstate_size, sizeof second_mark) &&
-                      second_mark == kMagic2;
-  return marked ? std::optional(FrameImage{marks.xfeatures, marks.xstate_size}) : std::nullopt;
+  image.reset();
+  if (marks.magic1 != kMagic1 || marks.xstate_size < kShortestImage || marks.xstate_size > kLongestImage) return true;
+  if (marks.xstate_size > marks.extended_size) return true;
+  uint32_t second_mark;
+  if (!read_app(&second_mark, at + marks.xstate_size, sizeof second_mark)) return false;
+  if (second_mark == kMagic2) image = {marks.xfeatures, marks.xstate_size};
+  return true;
 }
 
 }  // namespace simrun::engine

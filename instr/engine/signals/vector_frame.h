@@ -30,12 +30,12 @@ bool read_vector_frame(ThreadContext* context, uint8_t* image, std::optional<uin
 bool read_vector_image(ThreadContext* context, uint8_t* image);
 // What a signal frame's image holds: no value unless both marks stand around an XSAVE image (arch/x86/kernel/fpu/signal.c,
 // check_xstate_in_sigframe). `legacy`: its first 512 bytes; `at`: where it lies. The kernel's own frames, in whose handlers a thread is attached
-// to, may be longer than ours: they have more components.
+// to, may be longer than ours: they have more components. False: the second mark is where nothing can be read.
 struct FrameImage {
   uint64_t components;
   uint32_t bytes;   // in standard format
 };
-std::optional<FrameImage> components_of_frame(const uint8_t* legacy, uint64_t at);
+bool components_of_frame(const uint8_t* legacy, uint64_t at, std::optional<FrameImage>& image);
 inline constexpr uint32_t kLongestImage = 16 * 1024;
 // As at the start of a program and of a signal handler, the calling thread's registers included.
 void reset_vector_state(ThreadContext* context);

@@ -83,13 +83,17 @@ void Translator::load_target(const Instruction& i) {
   uint8_t code[16];
   uint8_t n = 0;
   uint8_t k = 0;
-  uint8_t rex = 0;
+  uint8_t rex = 0, segment = 0;
+  bool address32 = false;
   for (; i.bytes[k] != 0xff; ++k) {
-    if ((i.bytes[k] & 0xf0) == 0x40)
-      rex = i.bytes[k];
-    else if (i.bytes[k] != 0x66 && i.bytes[k] != 0xf2 && i.bytes[k] != 0xf3 && i.bytes[k] != 0x3e && i.bytes[k] != 0x2e)
-      code[n++] = i.bytes[k];   // segment and address-size prefixes; notrack and bnd mean nothing here
+    const uint8_t prefix = i.bytes[k];
+    rex = (prefix & 0xf0) == 0x40 ? prefix : 0;   // before another prefix it means nothing
+    if (prefix == 0x64 || prefix == 0x65) segment = prefix;
+    address32 |= prefix == 0x67;
   }
+  // Of any number of prefixes those that mean something, as the load has one more.
+  if (segment != 0) code[n++] = segment;
+  if (address32) code[n++] = 0x67;
   Instruction load = i;
   load.prefix_offset = n;
   load.prefix = Instruction::Prefix::kRex;

@@ -2,6 +2,7 @@
 // Far returns, interrupt returns, far jumps and calls within the 64-bit code segment; those that fault.
 #include <signal.h>
 #include <setjmp.h>
+#include <sys/mman.h>
 #include <ucontext.h>
 
 #include "../guest.h"
@@ -65,6 +66,15 @@ int main(void) {
     error = 1;
     if (!sigsetjmp(out, 1)) interrupt_return(selector);
     CHECK_EQUAL(error, selector);
+  }
+  // Where something is mapped that may not be touched, or nothing.
+  char* pages = mmap(NULL, 8192, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  for (volatile int mapped = 1; mapped >= 0; --mapped) {
+    code = 0;
+    if (!sigsetjmp(out, 1)) asm volatile("ljmp *(%0)" : : "r"(pages) : "memory");
+    CHECK_EQUAL(code, mapped ? SEGV_ACCERR : SEGV_MAPERR);
+    CHECK_EQUAL(error, 4);
+    munmap(pages, 8192);
   }
   return finish();
 }

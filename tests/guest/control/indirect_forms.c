@@ -56,12 +56,35 @@ static uint64_t through_stack(void) {
   return result;
 }
 
+// A REX before another prefix means nothing; nine prefixes make 15 bytes.
+static uint64_t with_prefixes(void) {
+  static void* wrong[4];
+  uint64_t result;
+  asm volatile(
+      "lea -136(%%rsp), %%rsp; lea 1f(%%rip), %%rax; mov %%rax, 8(%[right]); lea 9f(%%rip), %%rax; mov %%rax, 8(%[wrong]);"
+      "mov %[right], %%rsi; mov %[wrong], %%r14; mov $1, %[result];"
+      ".byte 0x4d, 0x26, 0xff, 0x66, 0x08; ud2;"                    // jmp *8(%%rsi)
+      "1: lea 2f(%%rip), %%rsi; lea 9f(%%rip), %%r14; .byte 0x4d, 0x3e, 0xff, 0xe6; ud2;"   // jmp *%%rsi
+      "2: lea bump(%%rip), %%rsi; .byte 0x4d, 0x2e, 0xff, 0xd6;"    // call *%%rsi
+      ".rept 9; .byte 0x26; .endr; .byte 0xff, 0x15; .long table - 3f; 3:"
+      ".rept 9; .byte 0x36; .endr; .byte 0xff, 0x15; .long table - 4f; 4:"
+      "lea table - 0x11223344(%%rip), %%rsi; .rept 8; .byte 0x26; .endr; .byte 0xff, 0x94, 0x26; .long 0x11223344;"  // call *0x11223344(%%rsi)
+      "xor %[result], %[result]; 9: lea 136(%%rsp), %%rsp"
+      : [result] "=&r"(result)
+      : [right] "r"(&table[60]), [wrong] "r"(wrong)
+      : "rax", "rcx", "rsi", "r14", "cc", "memory");
+  return result;
+}
+
 int main(void) {
   uint64_t expected = 0;
   for (int i = 0; i < 64; ++i) table[i] = (void*)bump;
   for (int round = 0; round < 100; ++round) {
     REGISTERS(BY_REGISTER)
     BY_REGISTER("rax") REGISTERS(BY_MEMORY) BY_MEMORY("rax") REGISTERS(BY_INDEX) CHECK_EQUAL(through_stack(), 0);
+    expected += 4;
+    CHECK_EQUAL(with_prefixes(), 0);
+    table[61] = (void*)bump;
     expected += 4;
     CHECK_EQUAL(counted, expected);
   }

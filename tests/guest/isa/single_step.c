@@ -7,6 +7,7 @@
 #include "tests/guest/guest.h"
 
 #define TRAP_FLAG 0x100ul
+#define RESUME_FLAG 0x10000
 
 static volatile int steps, faults;
 static uint64_t seen[600];
@@ -18,6 +19,7 @@ static void on_trap(int number, siginfo_t* info, void* context) {
   CHECK_EQUAL(info->si_code, TRAP_TRACE);
   CHECK_EQUAL((uintptr_t)info->si_addr, u->uc_mcontext.gregs[REG_RIP]);
   CHECK_EQUAL(u->uc_mcontext.gregs[REG_TRAPNO], 1);
+  CHECK_EQUAL(u->uc_mcontext.gregs[REG_EFL] & RESUME_FLAG, 0);
   if (steps < 600) seen[steps] = (uint64_t)u->uc_mcontext.gregs[REG_RIP];
   if (++steps >= stop_at) u->uc_mcontext.gregs[REG_EFL] &= ~(long long)TRAP_FLAG;
 }
@@ -46,6 +48,12 @@ static void straight(void) {
   CHECK_EQUAL(steps, 6);
   CHECK_EQUAL(seen[1] - seen[0], 1);
   CHECK_EQUAL(seen[2] - seen[1], 1);
+}
+
+static void resume_flag(void) {
+  steps = 0;
+  STEPPED("pushfq; orq $0x10100, (%%rsp); popfq; nop");
+  CHECK_EQUAL(steps, 4 + 3);
 }
 
 static void transfers(void) {
@@ -123,6 +131,7 @@ int main(void) {
   sigaction(SIGTRAP, &action, NULL);
   action.sa_sigaction = on_segv;
   sigaction(SIGSEGV, &action, NULL);
+  resume_flag();
   straight();
   transfers();
   flags_on_stack();

@@ -12,15 +12,16 @@
 
 enum {
   kIntact, kNoState, kReservedHeader, kUnknownComponent, kReservedMxcsr, kBadPointer,
-  kNoFirstMark, kNoSecondMark, kLegacyOnly, kLegacyOnlyReservedMxcsr, kCases
+  kNoFirstMark, kNoSecondMark, kLegacyOnly, kLegacyOnlyReservedMxcsr, kSecondMarkNowhere, kNullSegment, kCases
 };
-enum { kMxcsr = 24, kMarks = 464, kHeader = 512 };   // in the frame's vector state
+enum { kMxcsr = 24, kMarks = 464, kHeader = 512, kShortest = 576 };   // in the frame's vector state
 
 static volatile int now;
 static sigjmp_buf back;
 static volatile int refused;
 static void* volatile expected_pc;
 static char alternate[1 << 16];
+static uint8_t* page_end;   // nothing is mapped there
 
 static void spoil(int number, siginfo_t* info, void* context) {
   (void)number, (void)info;
@@ -37,6 +38,15 @@ static void spoil(int number, siginfo_t* info, void* context) {
     case kBadPointer: m->fpregs = (void*)0x10000; break;
     case kNoFirstMark: state[kMarks] ^= 1; break;
     case kNoSecondMark: state[size] ^= 1; break;
+    case kSecondMarkNowhere:
+      m->fpregs = memcpy(page_end - kShortest, state, kShortest);
+      size = kShortest;
+      memcpy((uint8_t*)m->fpregs + kMarks + 16, &size, 4);
+      break;
+    case kNullSegment:
+      ((ucontext_t*)context)->uc_flags = 4;   // UC_STRICT_RESTORE_SS, and not that there is one
+      m->gregs[REG_CSGSFS] &= 0xffffffffffff;
+      break;
     case kLegacyOnlyReservedMxcsr: state[kMxcsr + 3] = 0x80; /* fallthrough */
     case kLegacyOnly: memset(state + kMarks + 8, 0, 8), state[kMarks + 8] = 3; break;
     default: break;
@@ -81,7 +91,7 @@ static void check_case(int avx) {
   __asm__ volatile("stmxcsr %0" : "=m"(mxcsr));
   CHECK_EQUAL(mxcsr & ~0x3fu, 0x1f80);
   const int expected = now == kReservedHeader || now == kUnknownComponent || now == kReservedMxcsr || now == kBadPointer ||
-                       now == kLegacyOnlyReservedMxcsr;
+                       now == kLegacyOnlyReservedMxcsr || now == kSecondMarkNowhere || now == kNullSegment;
   CHECK_EQUAL(refused, expected);
 }
 
@@ -105,6 +115,9 @@ static void return_from_garbage(int byte) {
 
 int main(void) {
   const int avx = __builtin_cpu_supports("avx") != 0;
+  uint8_t* pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  CHECK(munmap(pages + 4096, 4096) == 0);
+  page_end = pages + 4096;
   const stack_t stack = {.ss_sp = alternate, .ss_size = sizeof alternate};
   struct sigaction action = {.sa_flags = SA_SIGINFO};
   action.sa_sigaction = spoil;
