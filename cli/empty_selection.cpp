@@ -68,7 +68,10 @@ UserError nothing_selected(const traces::Reader& trace, const traces::WalkOption
     what += walk.to == kEnd ? fmt::format(" from {} on", grouped(walk.from))
                             : fmt::format(" from {} up to {}", grouped(walk.from), grouped(walk.to));
   const auto extent = extent_of(trace, walk);
-  if (extent)
+  const bool has_some = extent && walk.from <= extent->second && walk.to > extent->first;
+  if (has_some)
+    what += " that begins a path: those there are of one that begins before (paths are simulated whole)";
+  else if (extent)
     what += fmt::format("; the first one is number {}, the last {}", grouped(extent->first), grouped(extent->second));
   if (!trace.incomplete().empty()) what += "; " + trace.incomplete();
   return UserError(what);

@@ -132,7 +132,12 @@ Slot CoherentTree::allocate(NodeId node, const Request& request) {
 void CoherentTree::prefetch_for_miss(NodeId node, uint64_t line) {
   const NodeId parent = nodes_[node].parent;
   directories_[parent].prefetch(line);
-  if (nodes_[parent].parent == kMemory && directory_at_memory()) memory_directory_.prefetch(line);
+  const NodeId next = nodes_[parent].parent;
+  if (next == kMemory && directory_at_memory()) memory_directory_.prefetch(line);
+  if (next != kMemory && !nodes_[next].holds_directory()) {
+    directories_[next].prefetch(line);
+    caches_[next].prefetch_set(line);
+  }
   const Cache& cache = caches_[node];
   if (!cache.orders_by_age()) return;
   const Slot leaves = cache.oldest(line);

@@ -87,6 +87,7 @@ Slot CoherentTree::miss_near(const LruWay& way, const Request& r) {
   } else {
     if (n.prefetches) observe(two.node, r, kNoSlot);
     ++two.requests->misses[index(r.kind)];
+    if (kHasParent && n.parent != kMemory && !nodes_[n.parent].holds_directory()) prefetch_for_miss(two.node, r.line);
     const Grant grant = serve(n.parent, n.child_number, r);
     exclusive = write | (one.gives_exclusive & grant.exclusive);
     above = make_room_in_level2<kWays2, kHasParent>(two, set);

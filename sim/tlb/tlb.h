@@ -48,7 +48,7 @@ class Tlb {
   void archive(StateArchive& a) {
     for (First& first : first_) {
       first.pages.archive(a);
-      if (first.order) first.order.emplace();
+      if (first.order && a.reads()) first.order.emplace();
     }
     if (second_) second_->archive(a);
   }

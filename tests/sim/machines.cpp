@@ -133,7 +133,7 @@ namespace {
 
 void add_tlbs(std::mt19937_64& random, MachineConfig& m) {
   const auto tlb_shape = [&] {
-    const uint32_t ways = one_of<uint32_t>(random, {1, 2, 4, 7, 12});
+    const uint32_t ways = one_of<uint32_t>(random, {1, 2, 4, 7, 12, 17, 24});
     return TlbShape{ways * one_of<uint32_t>(random, {1, 2, 3, 8}), ways};
   };
   m.page_bytes = std::max<uint64_t>(one_of<uint64_t>(random, {512, 4096, 16384}), m.line_bytes);

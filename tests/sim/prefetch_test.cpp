@@ -8,6 +8,8 @@
 #include "base/user_error.h"
 #include "sim/hierarchy.h"
 #include "sim/prefetch/stream.h"
+#include "sim/state_archive.h"
+#include "sim/tlb/tlb.h"
 #include "tests/sim/machines.h"
 
 namespace simrun::sim {
@@ -154,6 +156,35 @@ TEST(Tlb, LoopsOverPages) {
     EXPECT_EQ(t.walks, c.pages + (rounds - 1) * c.walks_per_round);
     EXPECT_EQ(h.statistics().cores[0].fetch_tlb, TlbCounts{});
   }
+}
+
+// As those of real machines are: with states that are left and come back to.
+TEST(Tlb, ManyPagesOfOneSetEqualAList) {
+  constexpr uint32_t kEntries = 40;
+  std::mt19937_64 random(7);
+  Tlb tlb({{kEntries, kEntries}, {kEntries, kEntries}, {}, 7, 30});
+  std::vector<uint64_t> list, kept_list;  // the page used last is the last
+  StateArchive kept;
+  uint64_t misses = 0;
+  for (int i = 0; i < 60'000; ++i) {
+    // Mostly a few, at times many, at times one after the other.
+    const uint64_t page = i / 1000 % 4 == 0 ? i % 50 : random() % (random() % 8 == 0 ? 200 : 30);
+    tlb.access(false, page);
+    const auto found = std::find(list.begin(), list.end(), page);
+    misses += found == list.end();
+    if (found != list.end())
+      list.erase(found);
+    else if (list.size() == kEntries)
+      list.erase(list.begin());
+    list.push_back(page);
+    ASSERT_EQ(tlb.counts(false, 0).misses, misses) << i;
+    if (i % 5000 == 3210) kept = {}, tlb.archive(kept), kept_list = list;
+    if (i % 5000 != 3217) continue;  // soon, so that what was foreseen is of it, in part
+    StateArchive back(kept.bytes());
+    tlb.archive(back);
+    list = kept_list;
+  }
+  EXPECT_GT(misses, 5000u);
 }
 
 TEST(Tlb, LargePagesReachFurther) {

@@ -532,6 +532,7 @@ TEST_F(ConvertCommand, NothingToConvertIsAnError) {
     EXPECT_EQ(digits, std::to_string(last));
   }
   EXPECT_FALSE(fs::exists(file("x")));
+  EXPECT_THAT(simrun(fmt::format("sim {} -c l3_1core --from {}", file("t"), last)), HasSubstr("that begins a path"));
   EXPECT_EQ(simrun(fmt::format("convert -q {} --to din --region {}..{} -o {}", file("t"), last, last + 20, file("x"))), "");
   EXPECT_THAT(simrun(fmt::format("view {} --thread 7", file("t"))), HasSubstr("t has no instruction of thread 7\n"));
 }
