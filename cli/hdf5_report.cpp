@@ -90,8 +90,9 @@ void write_attribute(hid_t object, const std::string& name, const Json& value) {
 
 constexpr hsize_t kCompressedFrom = 4096;   // numbers
 
-// `row_length`: of a matrix of so many columns; 0: they are one column.
-void write_data_set(hid_t group, const std::string& name, const std::vector<const Json*>& values, size_t row_length = 0) {
+// `row_length`: of a matrix of so many columns; 0: they are one column. `key`: what its unit is known by, if not by its name.
+void write_data_set(hid_t group, const std::string& name, const std::vector<const Json*>& values, size_t row_length = 0,
+                    const std::string& key = "") {
   const Kind kind = values.empty() ? Kind::kInteger : common_kind(values);
   if (kind == Kind::kNone) return;
   const hsize_t size = values.size(), matrix[] = {row_length != 0 ? size / row_length : 0, row_length};
@@ -108,7 +109,7 @@ void write_data_set(hid_t group, const std::string& name, const std::vector<cons
   if (size != 0)
     with_memory(kind, values,
                 [&](const void* data) { require(H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data)); });
-  if (kind != Kind::kText) write_attribute(set, "unit", unit_of(name));
+  if (kind != Kind::kText) write_attribute(set, "unit", unit_of(key.empty() ? name : key));
 }
 
 void write_object(hid_t group, const Json& object);
@@ -122,6 +123,12 @@ bool all_have_names(const std::vector<const Json*>& rows) {
 }
 
 void write_columns(hid_t group, const std::vector<const Json*>& rows);
+
+void write_rows(hid_t group, const Json& numbers) {
+  std::vector<const Json*> rows;
+  for (const Json& number : numbers) rows.push_back(&number);
+  write_data_set(group, "row", rows);
+}
 
 // A list of each row: equally many numbers or words as a matrix, else all one behind the other as a table of their own, whose column `row`
 // says which row each is of.
@@ -137,31 +144,52 @@ void write_lists(hid_t parent, const std::string& name, const std::vector<const 
   const bool plain = common_kind(items) != Kind::kNone;
   if (plain && equally_many) return write_data_set(parent, name, items, lists[0]->size());
   if (!plain && !std::all_of(items.begin(), items.end(), [](const Json* item) { return item->is_object(); })) return;
-  std::vector<const Json*> rows;
-  for (const Json& number : row) rows.push_back(&number);
   const Handle group(H5Gcreate2(parent, name.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Gclose);
-  write_data_set(group, "row", rows);
+  write_rows(group, row);
   if (plain)
-    write_data_set(group, "value", items);
+    write_data_set(group, "value", items, 0, name);
   else
     write_columns(group, items);
 }
 
-// Column by column; objects within the rows are groups of columns.
+void write_column(hid_t group, const std::string& name, const std::string& key, const std::vector<const Json*>& column) {
+  if (column[0]->is_object()) {
+    const Handle inner(H5Gcreate2(group, name.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Gclose);
+    write_columns(inner, column);
+  } else if (column[0]->is_array()) {
+    write_lists(group, name, column);
+  } else {
+    write_data_set(group, name, column, 0, key);
+  }
+}
+
+std::vector<std::string> keys_of(const std::vector<const Json*>& rows) {
+  std::vector<std::string> keys;
+  std::set<std::string> known;
+  for (const Json* row : rows)
+    for (const auto& [key, value] : row->items())
+      if (known.insert(key).second) keys.push_back(key);
+  return keys;
+}
+
+// Column by column; objects within the rows are groups of columns. What not all rows have is a table of its own, whose column `row` says
+// which have it.
 void write_columns(hid_t group, const std::vector<const Json*>& rows) {
-  for (const auto& [key, first] : rows[0]->items()) {
+  for (const std::string& key : keys_of(rows)) {
     std::vector<const Json*> column;
-    for (const Json* row : rows)
-      if (row->contains(key)) column.push_back(&(*row)[key]);
-    if (column.size() != rows.size()) continue;
-    if (first.is_object()) {
-      const Handle inner(H5Gcreate2(group, key.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Gclose);
-      write_columns(inner, column);
-    } else if (first.is_array()) {
-      write_lists(group, key, column);
-    } else {
-      write_data_set(group, key, column);
+    Json row = Json::array();
+    for (size_t i = 0; i < rows.size(); ++i)
+      if (rows[i]->contains(key)) column.push_back(&(*rows[i])[key]), row.push_back(i);
+    if (column.size() == rows.size()) {
+      write_column(group, key, key, column);
+      continue;
     }
+    const Handle some(H5Gcreate2(group, key.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Gclose);
+    write_rows(some, row);
+    if (column[0]->is_object())
+      write_columns(some, column);
+    else
+      write_column(some, "value", key, column);
   }
 }
 

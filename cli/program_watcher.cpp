@@ -83,14 +83,17 @@ void ProgramWatcher::act(uint32_t thread, const Action& action, const uint64_t* 
 void ProgramWatcher::enter(uint32_t thread, const Action& action, const uint64_t* words) {
   const uint64_t* arguments = words + action.arguments;
   if (!threads_[thread].calls.enter(action.allocator, arguments)) return;
-  const bool releases = action.allocator == AllocatorKind::kRelease || action.allocator == AllocatorKind::kReallocate ||
-                        action.allocator == AllocatorKind::kReallocArray;
-  if (releases && arguments[0] != 0) space_.release(arguments[0]);
+  if (action.allocator == AllocatorKind::kRelease && arguments[0] != 0) space_.release(arguments[0]);
 }
 
+// A block that is to have another size is there until then, and stays if there is no memory. (If another thread has got its place meanwhile,
+// it ended then, and this is its late release.)
 void ProgramWatcher::finish(uint32_t thread, const analysis::FinishedAllocation& a) {
-  if (a.kind == AllocatorKind::kRelease || a.result == 0) return;
-  space_.allocate(a.result, analysis::requested_bytes(a.kind, a.arguments), thread, space_.call_site(a.frames));
+  if (a.kind == AllocatorKind::kRelease) return;
+  const uint64_t bytes = analysis::requested_bytes(a.kind, a.arguments);
+  const bool reallocates = a.kind == AllocatorKind::kReallocate || a.kind == AllocatorKind::kReallocArray;
+  if (reallocates && a.arguments[0] != 0 && (a.result != 0 || bytes == 0)) space_.release(a.arguments[0]);
+  if (a.result != 0) space_.allocate(a.result, bytes, thread, space_.call_site(a.frames));
 }
 
 // --- Mappings ------------------------------------------------------------------------------------------------------

@@ -338,6 +338,7 @@ CoherentTree::Grant CoherentTree::take_from_exclusive(NodeId node, Slot entry) {
   LineDirectory& directory = directories_[node];
   const Slot data = directory.data(entry);
   const bool dirty = is_dirty(caches_[node].state(data));
+  if (caches_[node].orders_by_policy()) caches_[node].touch(data);  // LRU is the same afterwards
   forget_array_line(node, data, Loss::kMoved);
   directory.set_data(entry, kNoSlot);
   return {false, dirty, entry};

@@ -119,7 +119,7 @@ class LineDirectory {
   static size_t heads_for(size_t entries) {
     return std::max<size_t>(kFewestHeads, std::bit_ceil(kHeadsPerEntry * entries));
   }
-  Slot open_new(Entry entry) {
+  Slot open_new(const Entry& facts) {
     if (kHeadsPerEntry * (open_ + 1) > heads_.size()) [[unlikely]]
       chain_anew(heads_.empty() ? kFewestHeads : 2 * heads_.size());
     Slot slot = first_free_;
@@ -127,9 +127,9 @@ class LineDirectory {
       slot = add_entry();
     else
       first_free_ = entries_[slot].next;
-    Slot& head = heads_[head_of(entry.line)];
-    entry.next = head;
-    entries_[slot] = entry;
+    Slot& head = heads_[head_of(facts.line)];
+    entries_[slot] = facts;
+    entries_[slot].next = head;
     head = slot;
     ++open_;
     return slot;

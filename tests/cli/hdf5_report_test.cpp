@@ -52,8 +52,8 @@ const Json kResults = Json::parse(R"({
   "levels": [{"name": "L1", "misses": 7, "miss_rate": 0.5, "sharing_degrees": [1, 2],
               "caches": [{"name": "L1.0", "events": {"evictions": 4}}]}],
   "cores": [{"core": 0, "cpi": 1.5, "tlb": {"walks": 3}, "list": [{"name": "a", "x": 9}], "ages": [], "hist": [1, 2]},
-            {"core": 1, "cpi": 2, "tlb": {"walks": 4}, "list": [], "ages": [5, 6], "hist": [3, 4]},
-            {"core": 2, "cpi": 3, "tlb": {"walks": 5}, "list": [{"name": "a", "x": 7}, {"name": "b", "x": 8}], "ages": [7], "hist": [5, 6]}],
+            {"core": 1, "cpi": 2, "l2_bytes": 64, "l2": {"ways": 3}, "tlb": {"walks": 4}, "list": [], "ages": [5, 6], "hist": [3, 4]},
+            {"core": 2, "cpi": 3, "l2_bytes": 128, "l2": {"ways": 4}, "tlb": {"walks": 5}, "list": [{"name": "a", "x": 7}, {"name": "b", "x": 8}], "ages": [7], "hist": [5, 6]}],
   "transfers": []})");
 
 TEST_F(Hdf5Report, GroupsAttributesColumns) {
@@ -82,6 +82,14 @@ TEST_F(Hdf5Report, ListsWithinRowsAreTablesOrMatrices) {
   EXPECT_EQ(dimensions[1], 2u);
   H5Sclose(space);
   H5Dclose(set);
+}
+
+TEST_F(Hdf5Report, WhatNotAllRowsHaveSaysWhichDo) {
+  open(kResults);
+  EXPECT_EQ(column<uint64_t>("/cores/l2_bytes/row", H5T_NATIVE_UINT64), (std::vector<uint64_t>{1, 2}));
+  EXPECT_EQ(column<uint64_t>("/cores/l2_bytes/value", H5T_NATIVE_UINT64), (std::vector<uint64_t>{64, 128}));
+  EXPECT_EQ(column<uint64_t>("/cores/l2/row", H5T_NATIVE_UINT64), (std::vector<uint64_t>{1, 2}));
+  EXPECT_EQ(column<uint64_t>("/cores/l2/ways", H5T_NATIVE_UINT64), (std::vector<uint64_t>{3, 4}));
 }
 
 TEST(CsvReport, OneRowForEachNumber) {

@@ -263,14 +263,12 @@ ReferenceModel::Grant ReferenceModel::get_from_not_inclusive(Cache* parent, Cach
                                                              uint64_t line) {
   bool modified = false;  // the line leaves the array modified, or passes by so
   if (const ReferenceLine* mine = parent->find(line)) {
-    if (parent->inclusion == Inclusion::kExclusive) {
-      modified = is_dirty(mine->state);
-      take_out(parent, line);
-    } else {
-      ReferenceSet& set = parent->array.set(line);
-      for (size_t way = 0; way < set.ways.size(); ++way)
-        if (set.ways[way] && set.ways[way]->number == line) parent->array.hit(set, way);
-    }
+    const bool is_exclusive = parent->inclusion == Inclusion::kExclusive;
+    modified = is_exclusive && is_dirty(mine->state);
+    ReferenceSet& set = parent->array.set(line);
+    for (size_t way = 0; way < set.ways.size(); ++way)
+      if (set.ways[way] && set.ways[way]->number == line) parent->array.hit(set, way);
+    if (is_exclusive) take_out(parent, line);
   } else if (any_child_holds(parent, line, nullptr) && config_.coherence != Coherence::kNone) {
     ++parent->total().supplied_by_children;
     service_level_ = parent->level;

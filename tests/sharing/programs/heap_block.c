@@ -1,4 +1,5 @@
-/* The same in a heap block, allocated through a function of the program's own. PADDED: one line each. */
+/* The same in a heap block, allocated through a function of the program's own, which stays where it is as there is no memory for a larger one.
+   PADDED: one line each. */
 #include "start_together.h"
 
 #ifdef PADDED
@@ -22,6 +23,8 @@ static void* work(void* argument) {
 
 int main(void) {
   counters = make_counters(THREADS);
+  void* larger = realloc((void*)counters, (size_t)1 << 46);
+  if (larger != NULL) return 1;
   memset((void*)counters, 0, THREADS * STRIDE * sizeof(long));
   run_threads(work);
   free((void*)counters);
