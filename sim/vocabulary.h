@@ -46,10 +46,13 @@ constexpr State make_state(bool exclusive, bool dirty) {
 enum class Loss : uint8_t {
   kEvicted,           // replaced to make room
   kCoherence,         // another cache wants to write it
+  kUpgrade,           // the same, and that has it already: no data moves
   kBackInvalidation,  // an inclusive cache toward memory evicted it
   kFlush,             // a flush instruction
   kMoved,             // an exclusive cache gave it to a cache nearer the core
 };
+
+constexpr bool is_invalidation(Loss loss) { return loss == Loss::kCoherence || loss == Loss::kUpgrade; }
 
 // Which references a cache of a split level takes.
 enum class Side : uint8_t { kUnified, kInstruction, kData };

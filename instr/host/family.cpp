@@ -472,6 +472,7 @@ bool Family::take_image(Watched& w) {
     try {
       LaunchOptions options = options_;
       options.mode_switches.clear();  // they are for the image that was launched
+      if (options.mode != border::Mode::kCount) options.count_paths = false;
       options.has_company = several_run();
       if (members_.size() > 1 && options.count_interval_threads != 0) options.count_interval = options.count_interval_threads;
       if (before != nullptr) options.count_done = begun_interval(*before, options.count_interval);

@@ -372,7 +372,7 @@ void CoherentTree::obtain_exclusive(NodeId node, Slot entry) {
 
 template <class Directory>
 void CoherentTree::take_from_siblings(Directory& directory, NodeId parent, Slot slot, uint32_t child) {
-  remove_from_children(directory, parent, slot, child, Loss::kCoherence, data_of_losers(parent, slot));
+  remove_from_children(directory, parent, slot, child, Loss::kUpgrade, data_of_losers(parent, slot));
   directory.set_owned_by_child(slot, true);
   directory.set_dirty_child(slot, false);
 }

@@ -8,9 +8,10 @@ void CoherentTree::count_loss(NodeId node, Loss reason, bool exclusive, bool dir
   EventCounters& events = caches_[node].events;
   switch (reason) {
     case Loss::kCoherence:
+    case Loss::kUpgrade:
       ++events.invalidations_received;
       events.interventions += exclusive || dirty;
-      events.dirty_interventions += dirty;
+      events.dirty_interventions += dirty && reason == Loss::kCoherence;
       return;
     case Loss::kBackInvalidation:
       ++events.back_invalidations;

@@ -12,7 +12,7 @@ bool CoherentTree::remove_from_children(Directory& directory, NodeId parent, Slo
   bool any_modified = false;
   for_each_sharer(directory, slot, keep_child, [&](uint32_t child_number) {
     const NodeId child = children_of(parent)[child_number];
-    if (reason == Loss::kCoherence) count_invalidation_sent(parent);
+    if (is_invalidation(reason)) count_invalidation_sent(parent);
     directory.remove_sharer(slot, child_number);
     if (!remove_domain(child, line, reason)) return;
     any_modified = true;

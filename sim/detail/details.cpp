@@ -194,6 +194,7 @@ void Details::take_miss(View& view, CacheState& cache, bool by_children, uint64_
       ++classes.flushed;
       return;
     case Loss::kCoherence:
+    case Loss::kUpgrade:
       ++classes.false_sharing;
       view.is_pending = true;
       view.thread = origin_.thread, view.use = place_.thread, view.site = place_.site, view.pc = pc_;
@@ -236,7 +237,7 @@ void Details::take_out_of_stack(View& view) {
 void Details::lose_in_parents(Line& state, uint32_t cache, Loss why) {
   for (uint32_t parent = caches_[cache].facts.parent; parent != CacheFacts::kNoCache;
        parent = caches_[parent].facts.parent) {
-    if (why == Loss::kCoherence && paths_[port_][caches_[parent].facts.level] == parent) return;
+    if (is_invalidation(why) && paths_[port_][caches_[parent].facts.level] == parent) return;
     View* view = find_view(state, parent);
     if (view == nullptr) continue;
     if (view->held) return;

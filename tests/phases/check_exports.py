@@ -129,6 +129,13 @@ def from_the_start():
         assert traced == length or (interval == "10k" and abs(traced - length) < 64), "ends with a path"
 
 
+def another_program_later():
+    """The second run, which is traced from the start, executes a program that the profiled one did not."""
+    script = "i=0; while [ $i -lt 5000 ]; do i=$((i+1)); done; [ -e later ] && exec /bin/true; : > later"
+    said = run("--config", "l3_1core.yaml", "--interval", "100k", "-k", "2", "--early", "1", "-o", "other", "--", "/bin/sh", "-c", script).stderr
+    assert "not followed" not in said, said
+
+
 def errors(guest):
     assert "--no-traces" in run(*WORDS, "--to", "champsim", "--no-traces", "--", guest, status=2).stderr
     assert "champsim" in run(*WORDS, "--to", "none", "--", guest, status=2).stderr
@@ -144,5 +151,6 @@ if __name__ == "__main__":
         odd_names(guest)
         coverage(guest)
         from_the_start()
+        another_program_later()
         errors(guest)
     print("passed")

@@ -77,6 +77,21 @@ TEST(Protocols, OwnedKeepsModifiedDataFromMemory) {
   }
 }
 
+TEST(Protocols, AnUpgradeTakesNoDataFromTheOwner) {
+  Hierarchy h(private_caches(2, Coherence::kMoesi));
+  constexpr uint64_t kRounds = 100;
+  for (uint64_t round = 0; round < kRounds; ++round) {
+    h.access_line(0, Access::kStore, 7);  // from the other, but for the first time
+    h.access_line(1, Access::kLoad, 7);
+    h.access_line(1, Access::kStore, 7);  // has it already
+  }
+  uint64_t transfers = 0;
+  for (const auto& t : h.statistics().transfers) transfers += t.lines;
+  EXPECT_EQ(transfers, 2 * kRounds - 1);
+  EXPECT_EQ(total(h, "L1").dirty_interventions, transfers);
+  EXPECT_EQ(total(h, "L1").interventions, 3 * kRounds - 1);
+}
+
 TEST(Protocols, ForwardReadsMemoryOnce) {
   for (const Coherence coherence : {Coherence::kMesi, Coherence::kMesif}) {
     Hierarchy h(private_caches(8, coherence));

@@ -330,12 +330,12 @@ ReferenceModel::Settled ReferenceModel::settle(Cache* parent, Cache* child, bool
   return {may_be_alone && exclusive(parent, line) && !any_child_holds(parent, line, child), supplied};
 }
 
-bool ReferenceModel::take_from_others(Cache* parent, Cache* child, uint64_t line, bool always_merge) {
+bool ReferenceModel::take_from_others(Cache* parent, Cache* child, uint64_t line, bool always_merge, Loss why) {
   bool modified = false;
   for (Cache* other : children_of(parent)) {
     if (other == child || !holds(other, line)) continue;
     ++(parent == nullptr ? memory_.invalidations_sent : parent->total().invalidations_sent);
-    if (!remove(other, line, Loss::kCoherence)) continue;
+    if (!remove(other, line, why)) continue;
     modified = true;
     last_modified_ = other;
     const bool has_room = parent == nullptr || parent->includes() || parent->find(line) != nullptr;
@@ -354,7 +354,7 @@ void ReferenceModel::make_exclusive(Cache* cache, uint64_t line) {
     ++parent->total().upgrades;
     make_exclusive(parent, line);
   }
-  take_from_others(parent, cache, line);
+  take_from_others(parent, cache, line, false, Loss::kUpgrade);
   set_exclusive(cache, line, true);
 }
 
@@ -364,7 +364,7 @@ bool ReferenceModel::remove(Cache* cache, uint64_t line, Loss why) {
   bool modified = false;
   for (Cache* child : cache->children) {
     if (!holds(child, line)) continue;
-    if (why == Loss::kCoherence) ++total.invalidations_sent;
+    if (why == Loss::kCoherence || why == Loss::kUpgrade) ++total.invalidations_sent;
     if (!remove(child, line, why)) continue;
     if (cache->includes()) {
       write_back(child, line);
@@ -379,10 +379,10 @@ bool ReferenceModel::remove(Cache* cache, uint64_t line, Loss why) {
   const bool alone = exclusive(cache, line);
   if (mine != nullptr) take_out(cache, line);
   cache->permission.erase(line);
-  if (why == Loss::kCoherence) {
+  if (why == Loss::kCoherence || why == Loss::kUpgrade) {
     ++total.invalidations_received;
     if (alone || modified) ++total.interventions;
-    if (modified) ++total.dirty_interventions;
+    if (modified && why == Loss::kCoherence) ++total.dirty_interventions;
   }
   if (why == Loss::kBackInvalidation) ++total.back_invalidations;
   if (why == Loss::kFlush) ++total.flushed_lines;

@@ -79,7 +79,7 @@ class ReferenceModel {
   };
   void count_service(uint32_t core, Access kind);
   Settled settle(Cache* parent, Cache* child, bool write, uint64_t line);
-  bool take_from_others(Cache* parent, Cache* child, uint64_t line, bool always_merge = false);
+  bool take_from_others(Cache* parent, Cache* child, uint64_t line, bool always_merge = false, Loss why = Loss::kCoherence);
   void make_exclusive(Cache* cache, uint64_t line);
   bool remove(Cache* cache, uint64_t line, Loss why);
   bool make_shared(Cache* cache, uint64_t line);
