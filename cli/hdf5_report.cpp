@@ -166,9 +166,14 @@ void write_column(hid_t group, const std::string& name, const std::string& key, 
 std::vector<std::string> keys_of(const std::vector<const Json*>& rows) {
   std::vector<std::string> keys;
   std::set<std::string> known;
-  for (const Json* row : rows)
+  for (const Json* row : rows) {
+    size_t as_before = 0;   // mostly all of them are
     for (const auto& [key, value] : row->items())
-      if (known.insert(key).second) keys.push_back(key);
+      if (as_before < keys.size() && keys[as_before] == key)
+        ++as_before;
+      else if (known.insert(key).second)
+        keys.push_back(key);
+  }
   return keys;
 }
 
@@ -177,13 +182,15 @@ std::vector<std::string> keys_of(const std::vector<const Json*>& rows) {
 void write_columns(hid_t group, const std::vector<const Json*>& rows) {
   for (const std::string& key : keys_of(rows)) {
     std::vector<const Json*> column;
-    Json row = Json::array();
-    for (size_t i = 0; i < rows.size(); ++i)
-      if (rows[i]->contains(key)) column.push_back(&(*rows[i])[key]), row.push_back(i);
+    for (const Json* row : rows)
+      if (row->contains(key)) column.push_back(&(*row)[key]);
     if (column.size() == rows.size()) {
       write_column(group, key, key, column);
       continue;
     }
+    Json row = Json::array();
+    for (size_t i = 0; i < rows.size(); ++i)
+      if (rows[i]->contains(key)) row.push_back(i);
     const Handle some(H5Gcreate2(group, key.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Gclose);
     write_rows(some, row);
     if (column[0]->is_object())
