@@ -159,7 +159,7 @@ Slot CoherentTree::place(NodeId node, uint64_t line, State state, Slot parent_sl
 
 // The same at once. What leaves is in its slot until it is replaced: nothing comes back here when it leaves.
 Slot CoherentTree::place_at_once(NodeId node, uint64_t line, State state, Slot parent_slot) {
-  if (!nodes_[node].holds_directory()) return place_tracked(node, line, state, parent_slot);
+  DCHECK(nodes_[node].holds_directory());  // else place_data() has gone to place_tracked()
   Cache& cache = caches_[node];
   const auto leave = [&](Slot slot, bool dirty, Slot above) {
     ++cache.events.evictions;
