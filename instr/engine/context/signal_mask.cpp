@@ -32,13 +32,13 @@ constexpr int kHeld[kFaultSignals] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP};
 // Of each number one that was sent to the thread, and one that was sent to the process: a second one there is the first one, as for the kernel.
 struct Held {
   bool has = false;
-  siginfo_t info;
+  siginfo_t info{};
 };
 struct HeldBack {
   std::atomic<bool> allowed = false;  // read by the handler, on the same thread
   Held to_thread[kFaultSignals], to_process[kFaultSignals];
 };
-thread_local HeldBack t_held;
+constinit thread_local HeldBack t_held;   // no first use that a signal could interrupt
 
 // Whether the kernel's mask is the engine's and not the program's; read and changed by the handler too, on the same thread.
 struct Blocked {
@@ -46,7 +46,7 @@ struct Blocked {
   std::atomic<bool> ends = false;      // by the change under way: behind it the mask is the program's again
   std::atomic<uint64_t> deferred = 0;  // signals for which the handler has changed the mask since the last change here began
 };
-thread_local Blocked t_blocked;
+constinit thread_local Blocked t_blocked;
 
 constexpr uint64_t bit_of(int number) { return 1ull << (number - 1); }
 
@@ -109,12 +109,25 @@ void send_if_held(int number, Held& held) {
 
 }  // namespace
 
+constexpr int kKilledAgain = -0x5353;   // nobody's code; -0x5352 wakes threads up (dispatch/safe_points.cpp)
+
 void send_again(int number, const siginfo_t& info) {
-  const auto pid = static_cast<uint64_t>(raw_syscall(SYS_getpid)), signal = static_cast<uint64_t>(number);
-  if (is_to_process(info))
-    raw_syscall(SYS_rt_sigqueueinfo, pid, signal, word(&info));
-  else
-    raw_syscall(SYS_rt_tgsigqueueinfo, pid, static_cast<uint64_t>(raw_syscall(SYS_gettid)), signal, word(&info));
+  const auto pid = static_cast<uint64_t>(raw_syscall(SYS_getpid)), tid = static_cast<uint64_t>(raw_syscall(SYS_gettid));
+  const auto signal = static_cast<uint64_t>(number);
+  if (!is_to_process(info)) {
+    CHECK(raw_syscall(SYS_rt_tgsigqueueinfo, pid, tid, signal, word(&info)) == 0);
+    return;
+  }
+  // Only a process's first thread may send it what kill sends (kernel/signal.c, do_rt_sigqueueinfo).
+  siginfo_t sent = info;
+  if (sent.si_code == SI_USER && tid != pid) sent.si_code = kKilledAgain;
+  CHECK(raw_syscall(SYS_rt_sigqueueinfo, pid, signal, word(&sent)) == 0);
+}
+
+bool restore_code(int& code) {
+  if (code != kKilledAgain) return false;
+  code = SI_USER;
+  return true;
 }
 
 FaultsAllowed::FaultsAllowed() {

@@ -31,6 +31,9 @@ bool is_behind_mask_change(uint64_t pc);
 
 // The kernel is to give a signal again that this thread took.
 void send_again(int number, const siginfo_t& info);
+// Of the code of a signal that has come or that a call has taken: true if it came again with another code than it had been sent with, which it has
+// now.
+bool restore_code(int& code);
 
 // While it lives only faults come: a SIGSEGV or SIGBUS that was sent waits until its end.
 class FaultsAllowed {

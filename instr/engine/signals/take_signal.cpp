@@ -230,6 +230,7 @@ void note_arrival(int number, int code, pid_t sender) {
 uint64_t handle_signal(int number, siginfo_t* info, KernelUcontext* u) {
   const CodeAccess access;   // a read that fails here would be the end: its signal is blocked
   ThreadContext* c = current_context();
+  restore_code(info->si_code);
   if (is_wake_up(number, *info)) return leave_where_it_waits(c, u);
   const bool lost_stack_segment = has_lost_stack_segment(number, *info, *u);
   if (lost_stack_segment) u->ss = kUserData;

@@ -11,6 +11,7 @@
 #include "instr/engine/context/app_memory.h"
 #include "instr/engine/context/process.h"
 #include "instr/engine/context/raw_syscall.h"
+#include "instr/engine/context/signal_mask.h"
 #include "instr/engine/signals/signals.h"
 
 namespace simrun::engine {
@@ -30,6 +31,7 @@ void note_read(uint64_t at, uint64_t bytes) {
   signalfd_siginfo info;
   for (; bytes >= sizeof info; at += sizeof info, bytes -= sizeof info) {
     if (!read_app(&info, at, sizeof info)) return;
+    if (restore_code(info.ssi_code)) write_app(at + offsetof(signalfd_siginfo, ssi_code), &info.ssi_code, sizeof info.ssi_code);
     note_arrival(static_cast<int>(info.ssi_signo), info.ssi_code, static_cast<pid_t>(info.ssi_pid));
   }
 }
@@ -42,10 +44,12 @@ void note_taken_signals(const ThreadContext* c, uint64_t number, const uint64_t*
   if (number == SYS_signalfd || number == SYS_signalfd4) g_has_signal_descriptor.store(true, std::memory_order_relaxed);
   if (number == SYS_rt_sigtimedwait) {
     siginfo_t info;
-    if (a[1] != 0 && read_app(&info, a[1], sizeof info))
+    if (a[1] != 0 && read_app(&info, a[1], sizeof info)) {
+      if (restore_code(info.si_code)) write_app(a[1] + offsetof(siginfo_t, si_code), &info.si_code, sizeof info.si_code);
       note_arrival(info.si_signo, info.si_code, info.si_pid);
-    else
+    } else {
       note_arrival(static_cast<int>(result), SI_USER, border::SignalArrival::kUnknownSender);
+    }
   }
   const bool may_be_signals = number == SYS_read && result != 0 && result % sizeof(signalfd_siginfo) == 0;
   if (may_be_signals && g_has_signal_descriptor.load(std::memory_order_relaxed) && is_signal_descriptor(a[0]))

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/select.h>
+#include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -168,6 +169,60 @@ static void fault_of_another(void) {
   munmap(code, kPage);
 }
 
+static siginfo_t g_info;
+static void keep_info(int number, siginfo_t* info, void* context) {
+  (void)number, (void)context;
+  g_info = *info;
+}
+
+static uint8_t* g_look;
+static void* look_until_told(void* argument) {
+  uint64_t (*look)(uint64_t, volatile int*) = (uint64_t(*)(uint64_t, volatile int*))(uintptr_t)g_look;
+  look(kOften, &g_handled);
+  CHECK(look(1ull << 40, &g_handled) != 0);
+  return argument;
+}
+
+// One to the process goes on waiting, as it was sent, though a thread is in such code that blocks it and is not the process's first, which alone
+// may send what kill sends.
+static void fault_that_waits(void) {
+  g_look = pages(1);
+  memcpy(g_look, kLookOften, sizeof kLookOften);
+  sigset_t segv;
+  sigemptyset(&segv);
+  sigaddset(&segv, SIGSEGV);
+  CHECK(sigprocmask(SIG_BLOCK, &segv, NULL) == 0);
+  const struct sigaction kept = {.sa_sigaction = &keep_info, .sa_flags = SA_SIGINFO};
+  CHECK(sigaction(SIGSEGV, &kept, NULL) == 0);
+  for (int way = 0; way < 4; ++way) {
+    const pid_t child = fork();   // what is protected is given up behind the first
+    if (child != 0) {
+      wait_for(child);
+      continue;
+    }
+    pthread_t thread;
+    g_handled = 0;
+    CHECK(pthread_create(&thread, NULL, &look_until_told, NULL) == 0);
+    usleep(20000);
+    const pid_t parent = getpid(), sender = fork();
+    if (sender == 0) _exit(kill(parent, SIGSEGV));
+    wait_for(sender);
+    usleep(1000);
+    const struct timespec patience = {20, 0};
+    if (way < 2) CHECK_EQUAL(sigtimedwait(&segv, way == 0 ? &g_info : NULL, &patience), SIGSEGV);
+    if (way == 2) {
+      struct signalfd_siginfo read_info;
+      CHECK_EQUAL(read(signalfd(-1, &segv, 0), &read_info, sizeof read_info), (long)sizeof read_info);
+      g_info.si_signo = (int)read_info.ssi_signo, g_info.si_code = read_info.ssi_code, g_info.si_pid = (pid_t)read_info.ssi_pid;
+    }
+    if (way == 3) CHECK(sigprocmask(SIG_UNBLOCK, &segv, NULL) == 0);
+    if (way != 1) CHECK(g_info.si_signo == SIGSEGV && g_info.si_code == SI_USER && g_info.si_pid == sender);
+    g_handled = 1;
+    CHECK(pthread_join(thread, NULL) == 0);
+    _exit(0);
+  }
+}
+
 // Of two pages of hot code one cannot change its permission any more: the other can be written to all the same.
 static void sealed(void) {
   enum { kMseal = 462 };   // Linux 6.10
@@ -283,5 +338,6 @@ int main(void) {
   apart(&sealed);
   apart(&blocked_faults);
   apart(&fault_of_another);
+  apart(&fault_that_waits);
   return finish();
 }
