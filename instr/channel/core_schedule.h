@@ -31,7 +31,7 @@ class CoreSchedule {
   MergeThread* leave(MergeThread& thread);
   // At the end of a turn: if its slice is over and somebody waits, that thread gets its core and it waits. Else null.
   MergeThread* rotate(MergeThread& thread);
-  // It is gone, after leave().
+  // It is gone, after leave(), or will be: its core belongs to nobody.
   void forget(MergeThread& thread);
 
   std::vector<CoreReport> reports() const;

@@ -44,7 +44,12 @@ uint32_t VirtualTime::add_process(const MappedProcess& mapped, const Origin& ori
 // the host starts a process would be in the order.
 void VirtualTime::begin(uint32_t index, uint64_t clock, uint64_t pid) {
   Process& process = *processes_[index];
-  if (process.origin.kind == Origin::Kind::kExec) tree_.replace(process.origin.parent, index);
+  if (process.origin.kind == Origin::Kind::kExec) {
+    tree_.replace(process.origin.parent, index);
+    // When the host has done away with the old image is nobody's business.
+    for (MergeThread* t : known_)
+      if (t->process == process.origin.parent) schedule_.forget(*t);
+  }
   if (pid != 0) tree_.add(process.origin.parent, pid, index);
   process.held = false;
   MergeThread& root = know(index, process.origin.root_slot);

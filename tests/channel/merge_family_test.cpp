@@ -359,6 +359,30 @@ TEST_F(FamilyTest, ImageTakesTheClockOfTheOneThatItReplaces) {
   EXPECT_EQ(merge().events().execs, 0u);
 }
 
+// When the host has done away with it must not be in who gets which core.
+TEST_F(FamilyTest, AnImageThatIsReplacedLeavesItsCore) {
+  options_.cores = 3;
+  FakeTarget image_target(8192, 16);
+  std::vector<FakeInstruction> ten(10);
+  ten[0].operands.push_back(address_operand(OperandKind::kLoad, 1, 8));
+  const uint32_t path = image_target.add_path(0x600000, ten, 1);
+  MappedProcess image(image_target.mapping());
+  Producer a(target_, 0, 41), e(child_target_, 0, 99), f(image_target, 0, 99), g(image_target, 1, 100);
+  fork_and_wait(a);
+  e.start();
+  child_step(e), child_step(e);
+  e.event(Event::kExec, {1});
+  merge().add_process(image, {Origin::Kind::kExec, 1, 0, 0});  // process 1 is alive still
+  f.start();
+  f.event(Event::kThreadCreate, {1});
+  g.start(0);
+  g.put({path, 0x6000});
+  f.end(), g.end();
+  settle(true);
+  EXPECT_EQ(report(2).core, 2u);
+  EXPECT_EQ(report(3).core, 1u);  // of what was replaced; 0 is that of who waits
+}
+
 TEST_F(FamilyTest, ExecThatFailsGoesOn) {
   Producer a(target_, 0, 41);
   a.start();
