@@ -165,9 +165,7 @@ std::vector<HotInstruction> hottest_instructions(const sim::Hierarchy& model, Na
 }
 
 std::vector<HotFunction> hottest_functions(const sim::Hierarchy& model, Names& names, size_t limit) {
-  std::vector<std::pair<sim::PcKey, sim::OriginCounts>> pcs;
-  for (const auto& [key, counts] : model.details()->pcs())
-    if (costs(counts)) pcs.emplace_back(key, counts);
+  std::vector<std::pair<sim::PcKey, sim::OriginCounts>> pcs(model.details()->pcs().begin(), model.details()->pcs().end());
   std::sort(pcs.begin(), pcs.end(), [](const auto& a, const auto& b) { return std::pair(a.first.process, a.first.pc) < std::pair(b.first.process, b.first.pc); });
   std::map<std::tuple<uint32_t, std::string, std::string>, HotFunction> functions;
   HotFunction* function = nullptr;
@@ -182,6 +180,7 @@ std::vector<HotFunction> hottest_functions(const sim::Hierarchy& model, Names& n
   }
   std::vector<HotFunction> all;
   for (auto& [key, f] : functions) {
+    if (!costs(f.counts)) continue;
     f.cost = cost_of(f.counts.latency, model.config().core);
     all.push_back(std::move(f));
   }

@@ -65,6 +65,8 @@ Json use(const analysis::SharingUse& u) {
           {"bytes", u.bytes},
           {"reads", u.reads},
           {"writes", u.writes},
+          {"prefetches", u.prefetches},
+          {"fetches", u.fetches},
           {"false_sharing", u.false_misses},
           {"true_sharing", u.true_misses},
           {"upgrades", u.upgrades},

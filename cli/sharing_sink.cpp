@@ -68,6 +68,26 @@ uint64_t SharingSink::transfer_cycles(const sim::LineRecord& line) const {
   return std::max(machine.memory_latency, own) - own;
 }
 
+namespace {
+
+uint64_t& count_of(analysis::LineUse& use, sim::Access kind) {
+  switch (kind) {
+    case sim::Access::kFetch: return use.fetches;
+    case sim::Access::kPrefetch: return use.prefetches;
+    default: return sim::is_write(kind) ? use.writes : use.reads;
+  }
+}
+
+// Nobody waits for them.
+uint64_t misses_of_prefetches(const sim::LineRecord& line) {
+  uint64_t misses = 0;
+  for (const sim::Site& site : line.sites)
+    if (site.kind == sim::Access::kPrefetch) misses += site.sharing.coherence_misses();
+  return misses;
+}
+
+}  // namespace
+
 std::vector<analysis::SharedLine> SharingSink::shared_lines() const {
   std::vector<analysis::SharedLine> lines;
   for (const sim::LineRecord* record : model_.details()->lines().worst(std::numeric_limits<size_t>::max())) {
@@ -76,7 +96,7 @@ std::vector<analysis::SharedLine> SharingSink::shared_lines() const {
     line.true_misses = record->sharing.true_sharing;
     line.upgrades = record->sharing.upgrades;
     line.transfers = record->sharing.dirty_transfers;
-    line.stall_cycles = line.misses() * transfer_cycles(*record);
+    line.stall_cycles = (line.misses() - misses_of_prefetches(*record)) * transfer_cycles(*record);
     const auto places = places_.find(record->line);
     line.address = places != places_.end() && !places->second.empty() ? places->second[0].line_address
                                                                       : record->line * model_.line_bytes();
@@ -92,7 +112,7 @@ std::vector<analysis::SharedLine> SharingSink::shared_lines() const {
         use.code = places->second[i].code;
         use.data = places->second[i].data.place;
       }
-      (sim::is_write(site.kind) ? use.writes : use.reads) = site.references;
+      count_of(use, site.kind) = site.references;
       if (site.kind == sim::Access::kReadModifyWrite) use.reads = site.references;
       use.false_misses = site.sharing.false_sharing;
       use.true_misses = site.sharing.true_sharing;

@@ -17,6 +17,7 @@ struct LineUse {
   uint32_t offset = 0, bytes = 0;              // within the line
   Place code, data;                            // when it was first counted
   uint64_t reads = 0, writes = 0;              // a read-modify-write is both
+  uint64_t prefetches = 0, fetches = 0;        // by instructions that prefetch; of instructions
   uint64_t false_misses = 0, true_misses = 0;  // coherence misses in level 1
   uint64_t upgrades = 0;                       // writes that took the copies of others away
   uint64_t transfers = 0;                      // answered by modified data of another cache (HITM)

@@ -27,6 +27,8 @@ Verdict verdict_of(uint64_t false_misses, uint64_t true_misses) {
 void add(SharingUse& to, const LineUse& from) {
   to.reads += from.reads;
   to.writes += from.writes;
+  to.prefetches += from.prefetches;
+  to.fetches += from.fetches;
   to.false_misses += from.false_misses;
   to.true_misses += from.true_misses;
   to.upgrades += from.upgrades;
@@ -47,7 +49,7 @@ std::vector<SharingUse> resolve_uses(const SharedLine& line) {
       for (const SourceFrame& f : frames) where += fmt::format("{}|{}|{};", f.function, f.file, f.line);
     }
     DataName data = names.data(use.data);
-    where += fmt::format("|{}|{}", static_cast<int>(data.kind), data.object);
+    where += fmt::format("|{}|{}|{}|{}", static_cast<int>(data.kind), data.object, use.prefetches != 0, use.fetches != 0);
     SharingUse& row = rows[{use.offset, use.thread, use.bytes, where}];
     if (row.pcs.empty()) {
       row.thread = use.thread;

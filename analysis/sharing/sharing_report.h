@@ -35,7 +35,7 @@ struct SharingUse {
   std::vector<SourceFrame> frames;  // of the code, inlined functions first; empty: unknown
   std::string module;
   std::vector<uint64_t> pcs;
-  uint64_t reads = 0, writes = 0, false_misses = 0, true_misses = 0, upgrades = 0, transfers = 0;
+  uint64_t reads = 0, writes = 0, prefetches = 0, fetches = 0, false_misses = 0, true_misses = 0, upgrades = 0, transfers = 0;
 };
 
 enum class Verdict : uint8_t { kFalseSharing, kTrueSharing, kMixed, kNoMisses };

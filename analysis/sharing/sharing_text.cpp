@@ -41,9 +41,10 @@ std::string text_of(const SourceFrame& frame) {
 }
 
 std::string code_of(const SharingUse& use) {
-  if (use.frames.empty()) return fmt::format("{:#x} {}", use.pcs.front(), use.module.substr(use.module.rfind('/') + 1));
+  const std::string kind = use.prefetches != 0 ? "prefetch, " : use.fetches != 0 ? "fetch, " : "";
+  if (use.frames.empty()) return fmt::format("{}{:#x} {}", kind, use.pcs.front(), use.module.substr(use.module.rfind('/') + 1));
   const SourceFrame* const own = &own_frame(use.frames);
-  std::string text = text_of(*own);
+  std::string text = kind + text_of(*own);
   if (own != &use.frames.back()) text += " (inlined in " + own[1].function + ")";
   if (own != &use.frames.front()) text += ", by " + text_of(use.frames.front());
   return text;

@@ -57,7 +57,7 @@ MemoryNames::MemoryNames(uint64_t objects) : named_(objects) {}
 MemoryNames::~MemoryNames() = default;
 
 MemoryNames::MemoryNames(const MemoryNames& other)
-    : plain_(other.plain_), buffers_(other.buffers_.size()), objects_(other.objects_), named_(other.named_), unnamed_(other.unnamed_) {
+    : plain_(other.plain_), buffers_(other.buffers_.size()), objects_(other.objects_), borrowed_(other.borrowed_), named_(other.named_), unnamed_(other.unnamed_) {
   const auto copy = [](const auto& from, auto& to) {
     for (const auto& one : from) to.push_back(one == nullptr ? nullptr : std::make_unique<typename std::remove_cvref_t<decltype(one)>::element_type>(*one));
   };
@@ -254,6 +254,9 @@ void MemoryNames::set(uint32_t process, uint64_t begin, const Region& region) {
   Process& p = *processes_[process];
   const uint64_t end = region.end;
   if (begin >= end || end > kPages) return;
+  const std::vector<Object> borrowed = process == 0 ? borrowed_in(begin, end) : std::vector<Object>{};
+  if (processes_.size() > 1)
+    for (const Object& object : borrowed) settle(object);  // others may go on with it
   separate_range(process, begin, end);
   cut_at(p.regions, begin);
   cut_at(p.regions, end);
@@ -265,6 +268,8 @@ void MemoryNames::set(uint32_t process, uint64_t begin, const Region& region) {
     for (uint64_t page = begin; page < end; ++page) p.written.erase(page);
   else
     std::erase_if(p.written, [&](const auto& w) { return w.first >= begin && w.first < end; });
+  for (const Object& object : borrowed)
+    if (!has(p, object)) borrowed_.erase(object);
   forget_translations(process);
 }
 
@@ -296,7 +301,14 @@ void MemoryNames::set_object(uint32_t process, const border::MappedFile& file) {
   while (at < end) {
     const uint64_t in_part = page % kPartPages, pages = std::min(end - at, kPartPages - in_part);
     const Object object{file.device, file.number, page >> kPartShift};
-    set(process, at, {at + pages, object_name(object) + in_part, file.shared ? Kind::kShared : Kind::kCopied, object});
+    uint64_t name = at;
+    if (plain_ && process == 0 && file.shared && !has(*processes_[0], object)) {
+      borrowed_[object] = at - in_part;
+    } else {
+      settle(object);
+      name = object_name(object) + in_part;
+    }
+    set(process, at, {at + pages, name, file.shared ? Kind::kShared : Kind::kCopied, object});
     at += pages, page += pages;
   }
   if (file.shared && plain_) plain_ = !is_mapped_twice(*processes_[process], file.begin >> kPageShift);
@@ -310,6 +322,41 @@ bool MemoryNames::is_mapped_twice(const Process& p, uint64_t page) {
     return o.first != r->first && o.second.kind == Kind::kShared && o.second.name < end_of_names(*r) &&
            r->second.name < end_of_names(o);
   });
+}
+
+bool MemoryNames::has(const Process& p, const Object& object) {
+  return std::any_of(p.regions.begin(), p.regions.end(), [&](const auto& region) { return region.second.object == object; });
+}
+
+bool MemoryNames::is_borrowed(const Region& region) { return region.kind == Kind::kShared && region.name < kHalfPages; }
+
+// It gets a name of its own, in all processes: lines of what had the other may be in the caches.
+void MemoryNames::settle(const Object& object) {
+  const auto borrowed = borrowed_.find(object);
+  if (borrowed == borrowed_.end()) return;
+  std::optional<uint64_t> name;
+  for (uint32_t process = 0; process < processes_.size(); ++process) {
+    if (!knows(process)) continue;
+    bool changed = false;
+    for (auto& [begin, region] : processes_[process]->regions) {
+      if (region.object != object || !is_borrowed(region)) continue;
+      if (!name) name = object_name(object);
+      region.name = *name + (region.name - borrowed->second);
+      changed = true;
+    }
+    if (changed) forget_translations(process);
+  }
+  borrowed_.erase(borrowed);
+}
+
+// Of the first process.
+std::vector<MemoryNames::Object> MemoryNames::borrowed_in(uint64_t begin, uint64_t end) const {
+  std::vector<Object> objects;
+  if (borrowed_.empty()) return objects;
+  const Regions& regions = processes_[0]->regions;
+  for (auto at = std::prev(regions.upper_bound(begin)); at != regions.end() && at->first < end; ++at)
+    if (is_borrowed(at->second)) objects.push_back(at->second.object);
+  return objects;
 }
 
 void MemoryNames::event(uint32_t process, border::Event event, std::span<const uint64_t> payload) {
@@ -343,6 +390,7 @@ void MemoryNames::move(uint32_t process, std::span<const uint64_t> payload) {
   Process& p = *processes_[process];
   const uint64_t from = payload[2] >> kPageShift, old_pages = pages_of(payload[3]), pages = pages_of(payload[4]);
   const uint64_t to = payload[1] >> kPageShift;
+  if (const Region& moved = region_of(p, from); is_borrowed(moved)) settle(Object{moved.object});
   const Region region = region_of(p, from);
   const uint64_t name = (region.name + (from - std::prev(p.regions.upper_bound(from))->first)) % kPages;
   const bool leaves_old = (payload[5] & MREMAP_DONTUNMAP) != 0 || old_pages == 0;

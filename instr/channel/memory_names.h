@@ -91,6 +91,8 @@ class MemoryNames {
     kCopied,  // private, but until this process writes a page that page is someone else's too: a parent's, a file's
     kShared,
   };
+  // What the first process maps shared while it is alone borrows its addresses for names, which caches know it by: until somebody maps the same
+  // again, or the first process something else there.
   struct Region {
     uint64_t end = 0;   // page after the last
     uint64_t name = 0;  // of the first page; the others follow
@@ -123,6 +125,10 @@ class MemoryNames {
   void move(uint32_t process, std::span<const uint64_t> payload);
   void detach(uint32_t process, uint64_t page);
   static bool is_mapped_twice(const Process& p, uint64_t page);
+  static bool has(const Process& p, const Object& object);
+  static bool is_borrowed(const Region& region);
+  void settle(const Object& object);
+  std::vector<Object> borrowed_in(uint64_t begin, uint64_t end) const;
   uint64_t object_name(const Object& object);
   void add(uint32_t process);
   void tell(std::initializer_list<uint64_t> head, std::span<const uint64_t> rest = {});
@@ -134,6 +140,7 @@ class MemoryNames {
   std::vector<std::unique_ptr<Buffer>> storage_;
   std::vector<Translation*> buffers_;   // by process
   std::map<Object, uint64_t> objects_;  // names of first pages; not of shared memory that nobody can map again
+  std::map<Object, uint64_t> borrowed_;  // names of first pages, which may be no page's, of objects with such names
   uint64_t named_ = 0;                  // objects so far
   uint64_t unnamed_ = 0;                // shared memory without a file so far
 };

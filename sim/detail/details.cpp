@@ -55,9 +55,10 @@ OriginCounts& Details::counts_of(const PcKey& key) {
   return at->second;
 }
 
-// Children of a fork mostly execute what the caches hold: nobody asks for such counts any more, and they would be there
-// for each process that ever was.
+// Children of a fork mostly execute what the caches hold: such counts, wanted for sums over functions only, would be there for each process that
+// ever was.
 void Details::forget_process(uint32_t process) {
+  if (pcs_.size() < kMostInstructionsKept) return;
   const auto pcs = pcs_of_.find(process);
   if (pcs == pcs_of_.end()) return;
   for (RecentPc& recent : recent_pcs_)
@@ -93,9 +94,7 @@ void Details::end() {
   }
   Line& state = line_state(line_);
   mask_ = ByteMask::of(offset_, bytes_, line_bytes_);
-  place_ = {LineTable::kNoSite, LineTable::kNoSite};
-  if (kind_ != Access::kFetch && kind_ != Access::kPrefetch)
-    place_ = LineTable::add(*state.record, origin_, kind_, offset_, bytes_, mask_);
+  place_ = LineTable::add(*state.record, origin_, kind_, offset_, bytes_, mask_);
   if (site_observer_ != nullptr && place_.site != LineTable::kNoSite &&
       state.record->sites[place_.site].references == 1)
     site_observer_->new_site(*state.record, place_.site);

@@ -75,7 +75,8 @@ class Details {
   const MissClasses& classes(uint32_t cache) const { return of_cache(cache).classes; }
   const LifetimeStatistics& lifetimes(uint32_t cache) const { return of_cache(cache).lifetimes; }
 
-  // The process has ended: what its instructions did stays if any of them missed.
+  // The process has ended: when there are more than kMostInstructionsKept, only those of its instructions stay that missed.
+  static constexpr size_t kMostInstructionsKept = size_t{1} << 18;
   void forget_process(uint32_t process);
 
   void begin(uint32_t core, Access kind, uint64_t line, uint32_t offset, uint32_t bytes, const Origin& origin);

@@ -32,6 +32,20 @@ uint32_t site_of(LineRecord& record, const Origin& origin, Access kind, uint32_t
 
 LineTable::Place LineTable::add(LineRecord& record, const Origin& origin, Access kind, uint32_t offset, uint32_t bytes,
                                 const ByteMask& mask) {
+  if (kind == Access::kFetch || kind == Access::kPrefetch) {
+    Place place{kNoSite, kNoSite};
+    bool others = false;
+    for (uint32_t i = 0; i < record.threads.size(); ++i) {
+      if (record.threads[i].thread == origin.thread)
+        place.thread = i;
+      else
+        others = true;
+    }
+    if (!others) return place;
+    place.site = site_of(record, origin, kind, offset, bytes);
+    ++record.sites[place.site].references;
+    return place;
+  }
   Place place{use_of(record, origin), kNoSite};
   ThreadUse& use = record.threads[place.thread];
   ++(is_write(kind) ? use.writes : use.reads);

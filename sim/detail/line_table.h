@@ -37,7 +37,7 @@ struct SharingCounts {
   bool operator==(const SharingCounts&) const = default;
 };
 
-// One thread's use of a line, from the first reference on. Instruction fetches are not uses.
+// One thread's use of a line, from the first reference on. Instruction fetches and software prefetches are not uses.
 struct ThreadUse {
   uint32_t thread = 0, process = 0;
   uint64_t reads = 0, writes = 0;  // a read-modify-write is a write
@@ -45,8 +45,8 @@ struct ThreadUse {
   SharingCounts sharing;
 };
 
-// One instruction of one thread that touches the same bytes of the line. Kept from the moment when a second thread
-// touches the line: counts before are in ThreadUse only.
+// One instruction of one thread that touches the same bytes of the line, or fetches or prefetches them. Kept from the moment when a second thread
+// touches the line, of fetches and prefetches when another thread has used it: counts before are in ThreadUse only.
 struct Site {
   Origin origin;
   uint16_t offset = 0, bytes = 0;  // within the line

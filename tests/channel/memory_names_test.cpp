@@ -124,6 +124,54 @@ TEST_F(Names, SharedMemoryWithoutAFileIsSharedByTheForkedOnly) {
   EXPECT_NE(write(2, kPlace), write(0, kPlace));
 }
 
+// What caches hold of it is there still.
+TEST_F(Names, WhatTheFirstProcessMappedSharedKeepsItsAddresses) {
+  names.add_image(0, {});
+  map(0, kPlace, 4, MAP_SHARED);
+  map(0, kOther, 2, MAP_SHARED, 77, kPage);
+  EXPECT_TRUE(names.is_plain());
+  names.add_copy(1, 0);
+  EXPECT_EQ(write(0, kPlace), kPlace);
+  EXPECT_EQ(read(1, kPlace), kPlace);
+  EXPECT_EQ(write(1, kOther + kPage), kOther + kPage);
+  EXPECT_EQ(read(0, kOther + kPage), kOther + kPage);
+  // Until the first process has something else there: in a part of it, and others go on.
+  unmap(0, kPlace + kPage, 1);
+  EXPECT_EQ(write(0, kPlace + kPage), kPlace + kPage);
+  names.add_copy(2, 1);
+  for (const uint64_t page : {0, 1, 2, 3}) {
+    const uint64_t name = read(1, kPlace + page * kPage);
+    EXPECT_NE(name, kPlace + page * kPage);
+    EXPECT_EQ(read(2, kPlace + page * kPage), name);
+    if (page != 1) EXPECT_EQ(read(0, kPlace + page * kPage), name);
+  }
+  EXPECT_EQ(read(1, kPlace + 3 * kPage), read(1, kPlace) + 3 * kPage);
+  // Or until another has the file that has not got it by a fork.
+  names.add_image(3, {});
+  map(3, kPlace, 3, MAP_SHARED, 77);
+  EXPECT_EQ(read(3, kPlace + 2 * kPage), read(0, kOther + kPage));
+  EXPECT_EQ(read(1, kOther + kPage), read(0, kOther + kPage));
+  EXPECT_NE(read(3, kPlace), read(0, kOther));
+}
+
+TEST_F(Names, MappingsOfTheFirstProcessThatCloseAreForgotten) {
+  names.add_image(0, {});
+  map(0, kPlace, 4, MAP_SHARED);
+  unmap(0, kPlace, 2);
+  map(0, kPlace, 4, MAP_PRIVATE);
+  map(0, kPlace, 4, MAP_SHARED, 77);
+  unmap(0, kPlace, 4);
+  map(0, kOther, 4, MAP_SHARED, 77);
+  names.add_copy(1, 0);
+  EXPECT_EQ(read(1, kOther), kOther);
+  EXPECT_EQ(read(1, kPlace), kPlace);
+  EXPECT_NE(write(1, kPlace), kPlace);
+  // One that moves has another name.
+  call(1, {SYS_mremap, kPlace, kOther, 4 * kPage, 8 * kPage, MREMAP_MAYMOVE});
+  EXPECT_EQ(read(1, kPlace + kPage), read(0, kOther + kPage));
+  EXPECT_NE(read(1, kPlace), kOther);
+}
+
 TEST_F(Names, SystemVSegmentsAreSharedByNumberUntilDetached) {
   names.add_image(0, {});
   names.add_image(1, {});

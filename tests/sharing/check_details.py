@@ -42,6 +42,7 @@ thread_local = next(o for o in report["hot_objects"] if o["object"] == "thread-l
 assert thread_local["misses_by_level"]["L3"] >= LINES and abs(thread_local["stall_cycles"] - LINES * MEMORY) < 8 * MEMORY, thread_local   # the C library clears it first
 sweep = next(f for f in report["hot_functions"] if f["function"] == "sweep")
 assert report["hot_functions"][0] is sweep and abs(sweep["misses_by_level"]["L1"] - 6 * LINES) < 40, sweep
+assert sweep["reads"] == 6 * (LINES + 1), sweep   # those of instructions that never missed, too: its return
 stalls = sum(s["stall_cycles"] for c in report["cores"] for s in c["served_by"]) + sum(c["transfer_cycles"] + c["upgrade_cycles"] for c in report["cores"])
 misses = sum(l["misses"] for l in report["levels"] if l["level"] == 1)
 for table in "hot_functions", "hot_instructions", "hot_objects", "hot_lines":

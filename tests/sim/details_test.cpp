@@ -51,23 +51,46 @@ TEST(Sharing, CountersInOneLineAreFalselyShared) {
   EXPECT_EQ(d.model.details()->lines().worst(10).size(), 1u);
 }
 
-// Of processes that have ended, as hundreds of children of a shell, only instructions that missed are kept.
+// Of processes that have ended, as hundreds of children of a shell, only instructions that missed are kept when there are many.
 TEST(Details, InstructionsOfProcessesThatHaveEnded) {
   Hierarchy model(small_machine(1));
   model.keep_details();
-  for (uint32_t process = 0; process < 50; ++process) {
+  constexpr uint32_t kAllKept = Details::kMostInstructionsKept / 100, kProcesses = kAllKept + 50;
+  for (uint32_t process = 0; process < kProcesses; ++process) {
     for (uint64_t pc = 0; pc < 100; ++pc)
       model.access_detailed(0, Access::kLoad, kMostUsed + 64 * ((process * 100 + pc) / 50), 8, {process, process, 0x400000 + pc});
     if (process != 0) model.forget_process(process);
   }
   const PcTable& pcs = model.details()->pcs();
-  EXPECT_EQ(pcs.size(), 100u + 49 * 2);
+  EXPECT_LE(pcs.size(), Details::kMostInstructionsKept + 100);
+  EXPECT_TRUE(pcs.contains({1, 0x400001}));
+  EXPECT_FALSE(pcs.contains({kProcesses - 2, 0x400001}));
   uint64_t misses = 0;
   for (const auto& [key, counts] : pcs) misses += counts.misses[0];
   EXPECT_EQ(misses, model.statistics().levels[1].total.requests.misses.demand());
   // It may come again all the same.
-  model.access_detailed(0, Access::kLoad, kMostUsed, 8, {3, 3, 0x400001});
-  EXPECT_EQ(pcs.at({3, 0x400001}).reads, 1u);
+  model.access_detailed(0, Access::kLoad, kMostUsed, 8, {3, kProcesses - 2, 0x400001});
+  EXPECT_EQ(pcs.at({kProcesses - 2, 0x400001}).reads, 1u);
+}
+
+// So are those of instruction fetches; neither makes a use.
+TEST(Sharing, MissesOfPrefetchesAreOfTheirInstruction) {
+  Detailed d(small_machine(2));
+  for (int round = 0; round < 100; ++round) {
+    d.access(0, Access::kPrefetch, kMostUsed, 8, 0x400100);
+    d.access(0, Access::kFetch, kMostUsed + 32, 4, 0x400200);
+    d.access(1, Access::kStore, kMostUsed + 8);
+    if (round == 0) EXPECT_EQ(d.line(kMostUsed).threads.size(), 1u);
+    d.access(0, Access::kLoad, kMostUsed);
+  }
+  const LineRecord& line = d.line(kMostUsed);
+  SharingCounts rows;
+  for (const Site& site : line.sites) {
+    rows += site.sharing;
+    if (site.origin.pc == 0x400100) EXPECT_TRUE(site.kind == Access::kPrefetch && site.references == 99 && site.sharing.coherence_misses() == 0);
+  }
+  EXPECT_EQ(rows, line.sharing);
+  EXPECT_EQ(line.threads.size(), 2u);
 }
 
 TEST(Sharing, PaddedCountersAreNot) {
