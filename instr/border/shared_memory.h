@@ -22,7 +22,7 @@
 namespace simrun::border {
 
 inline constexpr uint64_t kMagic = 0x314e5552'4d495300;
-inline constexpr uint32_t kVersion = 10;
+inline constexpr uint32_t kVersion = 11;
 
 inline constexpr uint32_t kMaxThreads = 4096;      // slots; a slot is used again when its thread ended and its stream was consumed
 inline constexpr uint32_t kMaxRingChunks = 64;
@@ -158,11 +158,17 @@ enum class Leaving : uint32_t {
 };
 
 // What the launcher tells the engine and what the engine tells the launcher.
-// The last signal of a number that came to the process.
-struct SignalArrival {
+// The last signals of a number that came to the process.
+struct SignalArrivals {
   static constexpr int32_t kUnknownSender = -1;
-  std::atomic<int32_t> sender;         // as the process sees it; 0: the kernel
-  std::atomic<int64_t> time;           // CLOCK_MONOTONIC, nanoseconds
+  static constexpr uint32_t kKept = 8;
+  struct One {
+    std::atomic<int32_t> sender;       // as the process sees it; 0: the kernel
+    std::atomic<int64_t> time;         // CLOCK_MONOTONIC, nanoseconds
+  };
+  One last[kKept];                     // number n at n modulo kKept
+  std::atomic<uint32_t> all;           // so far
+  std::atomic<uint32_t> of_simulator;  // that the simulator sent
 };
 inline constexpr uint32_t kSignalArrivals = 65;   // by number, of those that simrun passes on
 
@@ -260,7 +266,7 @@ struct ProcessHeader {
   std::atomic<uint32_t> leaving;       // Leaving; a futex
   std::atomic<uint32_t> parked;        // threads that wait for kGo
   uint64_t thread_start, gate_end, gate_abort;   // written by the engine before engine_state 1
-  SignalArrival arrivals[kSignalArrivals];
+  SignalArrivals arrivals[kSignalArrivals];
 
   // The consumer sleeps on this futex (kConsumerSleeps). Producers wake it at chunk switches and state changes when it sleeps; when they wait
   // for it themselves, also when it naps.

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cstring>
 #include <ctime>
+#include <iterator>
 #include <string_view>
 
 #include "instr/host/family.h"
@@ -15,6 +16,8 @@ namespace simrun::host {
 
 void Family::forward_signal(int signal, const sigval* value) {
   if (main_ended_ || attached_) return;
+  if (const border::ProcessHeader* const header = main_header_.load(); passed_on_to_ != header) passed_on_ = {}, passed_on_to_ = header;
+  ++passed_on_[static_cast<size_t>(signal)];
   if (value == nullptr || sigqueue(main_pid_, signal, *value) != 0) kill(main_pid_, signal);
 }
 
@@ -41,10 +44,18 @@ bool Family::main_has_taken(int signal, pid_t sender) const {
   constexpr int64_t kTogether = 200'000'000;
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);
-  const border::SignalArrival& arrival = header->arrivals[signal];
-  const int64_t time = arrival.time.load(std::memory_order_acquire);
-  const int32_t from = arrival.sender.load(std::memory_order_relaxed);
-  return time != 0 && (from == sender || from == border::SignalArrival::kUnknownSender) && now.tv_sec * 1'000'000'000 + now.tv_nsec - time < kTogether;
+  return std::any_of(std::begin(header->arrivals[signal].last), std::end(header->arrivals[signal].last), [&](const auto& arrival) {
+    const int64_t time = arrival.time.load(std::memory_order_acquire);
+    const int32_t from = arrival.sender.load(std::memory_order_relaxed);
+    return time != 0 && (from == sender || from == border::SignalArrivals::kUnknownSender) && now.tv_sec * 1'000'000'000 + now.tv_nsec - time < kTogether;
+  });
+}
+
+// Of real-time ones each counts: what is pending may be one that was passed on to it alone.
+bool Family::passed_on_waits(int signal) const {
+  const border::ProcessHeader* const header = main_header_.load();
+  if (header == nullptr || header != passed_on_to_) return false;
+  return passed_on_[static_cast<size_t>(signal)] > header->arrivals[signal].of_simulator.load(std::memory_order_relaxed);
 }
 
 bool Family::main_has_signal(int signal, pid_t sender) const {
@@ -53,7 +64,8 @@ bool Family::main_has_signal(int signal, pid_t sender) const {
   for (long milliseconds = 1; milliseconds <= 8; milliseconds *= 2) {
     const timespec nap{0, milliseconds * 1'000'000};
     nanosleep(&nap, nullptr);
-    if ((signal < SIGRTMIN && is_pending_in_main(signal)) || main_has_taken(signal, sender)) return true;   // real-time ones count each
+    if (is_pending_in_main(signal) && (signal < SIGRTMIN || !passed_on_waits(signal))) return true;
+    if (main_has_taken(signal, sender)) return true;
   }
   return false;
 }

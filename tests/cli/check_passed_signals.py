@@ -126,6 +126,26 @@ while time.time() < end:
         seen.append(os.read(descriptor, 128)[0])
 print(seen)
 """
+# Counts, blocked, those of two that each send one to the group at once; taken soon, and when they have waited for a while.
+BY_TWO = """
+import os, signal, sys, time
+kind = signal.SIGRTMIN + 5
+signal.pthread_sigmask(signal.SIG_BLOCK, {kind})
+seen = []
+for wait in 6 * [0] + 3 * [0.1]:
+    senders = []
+    for _ in range(2):
+        senders.append(os.fork())
+        if senders[-1] == 0:
+            os.kill(0, kind)
+            os._exit(0)
+    time.sleep(wait)
+    while info := signal.sigtimedwait({kind}, 0.15):
+        seen.append(info.si_pid in senders)
+    for sender in senders:
+        os.waitpid(sender, 0)
+print(seen)
+"""
 # What an exec leaves: a timer of real time and one of processor time, signals that are blocked and pending, the policy of scheduling.
 INHERITS = """
 import os, select, signal, sys
@@ -180,6 +200,9 @@ def check_way(way):
     twice = sorted(numbers() * 2)
     program = start(way, TO_GROUP, *numbers())
     check('to the group', way, (program.communicate(timeout=100)[0], program.returncode), (f'{twice}\n', 0))
+
+    program = start(way, BY_TWO)
+    check('by two', way, (program.communicate(timeout=100)[0], program.returncode), (f'{[True] * 18}\n', 0))
 
     for send in os.kill, os.killpg:
         program = start(way, FROM_OUTSIDE, *numbers())

@@ -44,6 +44,15 @@ TEST_F(ImportCommand, DinSaysWhatItLeavesOut) {
   EXPECT_EQ(csv(), "0,0,0x4000,fetch,0x4000,15\n");
 }
 
+TEST_F(ImportCommand, InstructionsOfVeryManyReferencesAreSeveral) {
+  std::string din = "2 4000\n", lackey = "I  4000,4\n";
+  for (int k = 0; k < 10'000; ++k) din += "1 1000\n", lackey += " S 1000,4\n";
+  for (const auto& [format, text] : {std::pair("din", din), std::pair("lackey", lackey)}) {
+    EXPECT_THAT(convert(format, text), HasSubstr("instructions with more than 4096 references are 2 more instructions at the same addresses"));
+    EXPECT_THAT(csv(), HasSubstr("\n2,0,0x4000,fetch,0x4000,4\n"));
+  }
+}
+
 using Record = traces::ChampsimRecord;
 
 std::string bytes_of(const std::vector<Record>& records) {

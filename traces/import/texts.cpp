@@ -45,12 +45,18 @@ class LineReader {
   }
   // Before the first fetch there is no instruction to put it to: one at address 0 then.
   void reference(OperandKind kind, uint64_t address, uint32_t bytes) {
-    if (!open_ || references_.size() == kMostReferences) instruction(pc_, length_);
+    if (open_ && references_.size() == kMostReferences) {
+      ++further_pieces_;
+      instruction(pc_, length_);
+    }
+    if (!open_) instruction(pc_, length_);
     references_.push_back({kind, bytes, address});
   }
-  void finish() {
+  ImportNotes finish() {
     put();
     to_.finish();
+    if (further_pieces_ == 0) return {};
+    return {fmt::format("instructions with more than {} references are {} more instructions at the same addresses", kMostReferences, further_pieces_)};
   }
 
  private:
@@ -61,7 +67,7 @@ class LineReader {
 
   CompressedInput& in_;
   InstructionImporter to_;
-  uint64_t start_ = 0, number_ = 0;
+  uint64_t start_ = 0, number_ = 0, further_pieces_ = 0;
   uint64_t pc_ = 0;
   uint8_t length_ = kAssumedLength;
   bool open_ = false;
@@ -113,8 +119,7 @@ ImportNotes import_din(const std::string& path, Writer& writer) {
       default: lines.fail(fmt::format("unknown label \"{}\"", label));
     }
   }
-  lines.finish();
-  ImportNotes notes;
+  ImportNotes notes = lines.finish();
   if (passed_over != 0) notes.push_back(fmt::format("{} copy-backs and invalidations are left out", passed_over));
   if (cut != 0) notes.push_back(fmt::format("{} fetches are cut to {} bytes", cut, kLongestInstruction));
   return notes;
@@ -143,8 +148,7 @@ ImportNotes import_lackey(const std::string& path, Writer& writer) {
       default: lines.fail(fmt::format("unknown label \"{}\"", label));
     }
   }
-  lines.finish();
-  return {};
+  return lines.finish();
 }
 
 namespace {

@@ -2,6 +2,7 @@
 // records, and arranges that the thread comes to the dispatcher.
 #include <linux/perf_event.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <ctime>
@@ -207,6 +208,18 @@ bool has_lost_stack_segment(int number, const siginfo_t& info, const KernelUcont
   return !valid || (rights & kPresent) == 0 || (rights & kWritable) == 0;
 }
 
+// The kernel was about to go on with a call that has a time, which nothing but a stop or a signal for another thread had interrupted: a handler ends
+// it (arch/x86/kernel/signal_64.c, restore_sigcontext: do_no_restart_syscall). The call that the program made would begin with all its time again.
+bool ends_restart(KernelUcontext* u) {
+  constexpr uint64_t kRestart32 = 0, kBytes = 2;   // of a call by int 0x80; of both instructions
+  const bool restarts = u->rip == g_routines.gate_instruction && u->rax == SYS_restart_syscall;
+  const bool restarts32 = u->rip == g_routines.gate32_instruction && u->rax == kRestart32;
+  if (!restarts && !restarts32) return false;
+  u->rip += kBytes;
+  u->rax = static_cast<uint64_t>(-EINTR);
+  return true;
+}
+
 [[noreturn]] void engine_fault(int number, const siginfo_t* info, const KernelUcontext* u) {
   const bool in_cache = g_code_cache.contains(u->rip);
   fail_inside("signal %d, code %d, at %#lx (%s%#lx), address %p, stack pointer %#lx", number, info->si_code, u->rip,
@@ -222,7 +235,9 @@ void note_arrival(int number, int code, pid_t sender) {
   if ((!sent && !hung_up) || number < 1 || number >= static_cast<int>(border::kSignalArrivals)) return;
   timespec now{};
   raw_syscall(SYS_clock_gettime, CLOCK_MONOTONIC, word(&now));
-  border::SignalArrival& arrival = g_process.header->arrivals[number];
+  border::SignalArrivals& arrivals = g_process.header->arrivals[number];
+  border::SignalArrivals::One& arrival = arrivals.last[arrivals.all.fetch_add(1, std::memory_order_relaxed) % border::SignalArrivals::kKept];
+  if (sent && sender == g_process.header->simulator_pid) arrivals.of_simulator.fetch_add(1, std::memory_order_relaxed);
   arrival.sender.store(sent ? sender : 0, std::memory_order_relaxed);
   arrival.time.store(now.tv_sec * 1'000'000'000 + now.tv_nsec, std::memory_order_release);
 }
@@ -272,6 +287,7 @@ uint64_t handle_signal(int number, siginfo_t* info, KernelUcontext* u) {
   // A seccomp filter's signal: where the call was made (SYS_SECCOMP).
   if (number == SIGSYS && info->si_code == 1) c->pending.info.si_call_addr = reinterpret_cast<void*>(c->app.pc);
   request_stop(c);
+  if (ends_restart(u)) return leave_where_it_waits(c, u);
   // In the gate and not yet in the kernel (or about to restart the call): the signal comes first.
   if (u->rip >= g_routines.gate32_begin && u->rip <= g_routines.gate32_instruction) u->rip = g_routines.gate32_abort;
   if (u->rip >= g_routines.gate_begin && u->rip <= g_routines.gate_instruction) u->rip = g_routines.gate_abort;

@@ -48,7 +48,7 @@ void note_taken_signals(const ThreadContext* c, uint64_t number, const uint64_t*
       if (restore_code(info.si_code)) write_app(a[1] + offsetof(siginfo_t, si_code), &info.si_code, sizeof info.si_code);
       note_arrival(info.si_signo, info.si_code, info.si_pid);
     } else {
-      note_arrival(static_cast<int>(result), SI_USER, border::SignalArrival::kUnknownSender);
+      note_arrival(static_cast<int>(result), SI_USER, border::SignalArrivals::kUnknownSender);
     }
   }
   const bool may_be_signals = number == SYS_read && result != 0 && result % sizeof(signalfd_siginfo) == 0;
