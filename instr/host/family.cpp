@@ -28,6 +28,7 @@
 #include "instr/host/attach.h"
 #include "instr/host/attacher.h"
 #include "instr/host/elf_file.h"
+#include "instr/host/remote_process.h"
 #include "instr/host/resource_limits.h"
 #include "instr/host/stream_discarder.h"
 #include "instr/host/tracers.h"
@@ -63,7 +64,7 @@ bool is_gone(pid_t pid) {
 bool is_going(pid_t pid) {
   constexpr int kMoments = 20;
   for (int k = 0; k < kMoments; ++k) {
-    if (is_gone(pid)) return true;
+    if (is_gone(pid) || is_at_its_end(pid)) return true;
     usleep(1000);
   }
   return false;
@@ -359,8 +360,8 @@ bool Family::follow_forked(uint32_t parent, const FollowRequest& r) {
   return true;
 }
 
-bool Family::watch(pid_t pid, pid_t tid, const Birth& birth) {
-  if (ptrace(PTRACE_SEIZE, tid, nullptr, kWatchOptions) != 0) {
+bool Family::watch(pid_t pid, pid_t tid, const Birth& birth, int further_options) {
+  if (ptrace(PTRACE_SEIZE, tid, nullptr, kWatchOptions | further_options) != 0) {
     const int error = errno;
     if (error == ESRCH || (error == EPERM && is_going(pid))) return false;   // killed meanwhile
     if (is_traced(tid))   // by the program: its affair
@@ -373,9 +374,10 @@ bool Family::watch(pid_t pid, pid_t tid, const Birth& birth) {
   return true;
 }
 
-// It may ask its parent to trace it, which cannot be as long as we do, or execute a program that gets no privileges as long as we do.
+// It may ask its parent to trace it, which cannot be as long as we do, or execute a program that gets no privileges as long as we do. When it ends,
+// who waits for it by a pidfd would hear of that before it can be waited for, were it traced still.
 bool Family::watch_vforked(pid_t pid, pid_t tid, const Birth& birth) {
-  if (!watch(pid, tid, birth)) return false;
+  if (!watch(pid, tid, birth, PTRACE_O_TRACEEXIT)) return false;
   if (!may_trace(members_[birth.parent]) && geteuid() == 0) return true;
   watched_.back().by_call = true;
   ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr);
@@ -431,6 +433,11 @@ bool Family::handle_stop(Watched& w, pid_t who, int status) {
   const int event = status >> 8, signal = status & 0xff;
   const auto go_on = w.by_call ? PTRACE_SYSCALL : PTRACE_CONT;
   if (event == PTRACE_EVENT_EXEC) return take_image(w);
+  if (event == PTRACE_EVENT_EXIT) {
+    if (ptrace(PTRACE_DETACH, who, nullptr, nullptr) != 0 || who != w.tid) return true;
+    set_aside(w);
+    return false;
+  }
   if (event == PTRACE_EVENT_STOP) {
     const bool group_stop = signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
     ptrace(group_stop ? PTRACE_LISTEN : go_on, who, nullptr, nullptr);
@@ -468,7 +475,7 @@ bool Family::take_image(Watched& w) {
     else if (!is_going(pid))
       warnings_.push_back(fmt::format("process {} is not followed: its program cannot be read", pid));
   } else if (wanted) {
-    ptrace(PTRACE_SETOPTIONS, pid, nullptr, PTRACE_O_EXITKILL | kWatchOptions);
+    ptrace(PTRACE_SETOPTIONS, pid, nullptr, PTRACE_O_EXITKILL | kWatchOptions | PTRACE_O_TRACEEXIT);
     try {
       LaunchOptions options = options_;
       options.mode_switches.clear();  // they are for the image that was launched
@@ -509,7 +516,7 @@ bool Family::take_image(Watched& w) {
     return true;
   }
   if (ptrace(PTRACE_DETACH, pid, nullptr, nullptr) == 0 || was_main) return false;
-  // Killed while the engine was being put in. Its parent does not hear of that before its tracer has waited for it: watched until then.
+  // Killed while the engine was being put in, and on its way to its end. Its parent cannot wait for it before its tracer has: watched until then.
   w.tid = pid;
   return true;
 }

@@ -122,7 +122,7 @@ class Family {
   void answer(uint32_t parent, border::FollowRequest& request);
   void take_back_requests();
   bool follow_forked(uint32_t parent, const border::FollowRequest& request);
-  bool watch(pid_t pid, pid_t tid, const Birth& birth);
+  bool watch(pid_t pid, pid_t tid, const Birth& birth, int further_options = 0);
   bool watch_vforked(pid_t pid, pid_t tid, const Birth& birth);
   void unwatch_failed_exec(pid_t tid);
   void let_go(uint32_t asker, border::FollowRequest& request);

@@ -80,6 +80,18 @@ void RemoteProcess::put_instruction() {
   if (ptrace(PTRACE_POKETEXT, pid_, instruction_, syscall_instruction) != 0) throw_access_error("PTRACE_POKETEXT");
 }
 
+bool is_at_its_end(pid_t pid) {
+  siginfo_t info{};
+  return ptrace(PTRACE_GETSIGINFO, pid, nullptr, &info) == 0 && info.si_code == (SIGTRAP | PTRACE_EVENT_EXIT << 8);
+}
+
+void RemoteProcess::run_on(int request, int signal) {
+  if (is_at_its_end(pid_)) throw_killed();
+  if (ptrace(static_cast<__ptrace_request>(request), pid_, nullptr, signal) != 0) throw_access_error("PTRACE_SYSCALL");
+}
+
+void RemoteProcess::throw_killed() const { throw UserError(fmt::format("the program (process {}) was killed before it started", pid_)); }
+
 // Its end is left for who waits for it: of the launched process that is the status with which simrun ends.
 int RemoteProcess::wait_for_stop() {
   siginfo_t info{};
@@ -87,8 +99,8 @@ int RemoteProcess::wait_for_stop() {
     const int looked = waitid(P_PID, static_cast<id_t>(pid_), &info, WSTOPPED | WEXITED | WNOWAIT | __WALL);
     if (looked != 0 && errno == EINTR) continue;
     if (looked != 0 && errno != ECHILD) throw_access_error("waitid");
-    if (looked != 0 || (info.si_code != CLD_TRAPPED && info.si_code != CLD_STOPPED))
-      throw UserError(fmt::format("the program (process {}) was killed before it started", pid_));
+    const bool stopped = looked == 0 && (info.si_code == CLD_TRAPPED || info.si_code == CLD_STOPPED);
+    if (!stopped || info.si_status >> 8 == PTRACE_EVENT_EXIT) throw_killed();
     info.si_pid = 0;
     const int taken = waitid(P_PID, static_cast<id_t>(pid_), &info, WSTOPPED | WNOHANG | __WALL);
     if (taken == 0 && info.si_pid != 0) return info.si_status << 8 | 0x7f;   // as waitpid has it
@@ -97,7 +109,7 @@ int RemoteProcess::wait_for_stop() {
 
 void RemoteProcess::run_to_syscall_stop() {
   for (;;) {
-    if (ptrace(PTRACE_SYSCALL, pid_, nullptr, nullptr) != 0) throw_access_error("PTRACE_SYSCALL");
+    run_on(PTRACE_SYSCALL, 0);
     const int status = wait_for_stop();
     if (WSTOPSIG(status) == kSyscallStop) return;
     if (status >> 16 != 0) continue;
@@ -182,7 +194,7 @@ void RemoteProcess::prepare_start(uint64_t pc, uint64_t sp, bool block_signals) 
 
 void RemoteProcess::run_to_call_boundary() {
   for (int signal = 0, request = PTRACE_SYSCALL;;) {
-    if (ptrace(static_cast<__ptrace_request>(request), pid_, nullptr, signal) != 0) throw_access_error("PTRACE_SYSCALL");
+    run_on(request, signal);
     const int status = wait_for_stop();
     if (WSTOPSIG(status) == kSyscallStop) return;
     const bool group_stop = status >> 16 == PTRACE_EVENT_STOP && WSTOPSIG(status) != SIGTRAP;

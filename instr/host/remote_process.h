@@ -55,6 +55,8 @@ class RemoteProcess {
  private:
   void block_signals();
   void put_instruction();
+  void run_on(int request, int signal);
+  [[noreturn]] void throw_killed() const;
   int wait_for_stop();
   void run_to_syscall_stop();
 
@@ -65,6 +67,10 @@ class RemoteProcess {
   long saved_text_ = 0;        // what stood there
   int held_signal_ = 0;   // SIGSTOP cannot be blocked: kept back until detach
 };
+
+// Is it about to end, and stopped there (PTRACE_O_TRACEEXIT) for the calling thread? Then it is to be let go, not to be run on: its end would be its
+// tracer's first.
+bool is_at_its_end(pid_t pid);
 
 // The auxiliary vector that the kernel gave to process `pid`, by type.
 std::map<uint64_t, uint64_t> read_auxiliary_vector(pid_t pid);
