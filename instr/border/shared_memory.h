@@ -168,7 +168,6 @@ struct SignalArrivals {
   };
   One last[kKept];                     // number n at n modulo kKept
   std::atomic<uint32_t> all;           // so far
-  std::atomic<uint32_t> of_simulator;  // that the simulator sent
 };
 inline constexpr uint32_t kSignalArrivals = 65;   // by number, of those that simrun passes on
 

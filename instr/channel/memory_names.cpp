@@ -269,7 +269,7 @@ void MemoryNames::set(uint32_t process, uint64_t begin, const Region& region) {
   else
     std::erase_if(p.written, [&](const auto& w) { return w.first >= begin && w.first < end; });
   for (const Object& object : borrowed)
-    if (!has(p, object)) borrowed_.erase(object);
+    if (const auto b = borrowed_.find(object); b != borrowed_.end() && !has_borrowed(p, object, b->second)) borrowed_.erase(b);
   forget_translations(process);
 }
 
@@ -303,7 +303,7 @@ void MemoryNames::set_object(uint32_t process, const border::MappedFile& file) {
     const Object object{file.device, file.number, page >> kPartShift};
     uint64_t name = at;
     if (plain_ && process == 0 && file.shared && !has(*processes_[0], object)) {
-      borrowed_[object] = at - in_part;
+      borrowed_[object] = {at, at + pages, at - in_part};
     } else {
       settle(object);
       name = object_name(object) + in_part;
@@ -325,10 +325,17 @@ bool MemoryNames::is_mapped_twice(const Process& p, uint64_t page) {
 }
 
 bool MemoryNames::has(const Process& p, const Object& object) {
+  if (object.device == border::kSharedMemoryDevice) return false;  // each has a number of its own
   return std::any_of(p.regions.begin(), p.regions.end(), [&](const auto& region) { return region.second.object == object; });
 }
 
 bool MemoryNames::is_borrowed(const Region& region) { return region.kind == Kind::kShared && region.name < kHalfPages; }
+
+bool MemoryNames::has_borrowed(const Process& p, const Object& object, const Borrowed& range) {
+  for (auto at = std::prev(p.regions.upper_bound(range.begin)); at != p.regions.end() && at->first < range.end; ++at)
+    if (at->second.object == object && is_borrowed(at->second)) return true;
+  return false;
+}
 
 // It gets a name of its own, in all processes: lines of what had the other may be in the caches.
 void MemoryNames::settle(const Object& object) {
@@ -338,10 +345,12 @@ void MemoryNames::settle(const Object& object) {
   for (uint32_t process = 0; process < processes_.size(); ++process) {
     if (!knows(process)) continue;
     bool changed = false;
-    for (auto& [begin, region] : processes_[process]->regions) {
+    Regions& regions = processes_[process]->regions;
+    for (auto at = std::prev(regions.upper_bound(borrowed->second.begin)); at != regions.end() && at->first < borrowed->second.end; ++at) {
+      Region& region = at->second;
       if (region.object != object || !is_borrowed(region)) continue;
       if (!name) name = object_name(object);
-      region.name = *name + (region.name - borrowed->second);
+      region.name = *name + (region.name - borrowed->second.first);
       changed = true;
     }
     if (changed) forget_translations(process);

@@ -100,6 +100,10 @@ class MemoryNames {
     Object object{};  // device 0: none
   };
   using Regions = std::map<uint64_t, Region>;  // by first page; they cover all pages
+  // Where it is mapped, in all processes that have it by such names; the name of the object's first page, which may be no page's.
+  struct Borrowed {
+    uint64_t begin, end, first;
+  };
   struct Process {
     Regions regions;
     // Of pages in kCopied regions that have been written, here or before the fork.
@@ -126,6 +130,7 @@ class MemoryNames {
   void detach(uint32_t process, uint64_t page);
   static bool is_mapped_twice(const Process& p, uint64_t page);
   static bool has(const Process& p, const Object& object);
+  static bool has_borrowed(const Process& p, const Object& object, const Borrowed& range);
   static bool is_borrowed(const Region& region);
   void settle(const Object& object);
   std::vector<Object> borrowed_in(uint64_t begin, uint64_t end) const;
@@ -140,7 +145,7 @@ class MemoryNames {
   std::vector<std::unique_ptr<Buffer>> storage_;
   std::vector<Translation*> buffers_;   // by process
   std::map<Object, uint64_t> objects_;  // names of first pages; not of shared memory that nobody can map again
-  std::map<Object, uint64_t> borrowed_;  // names of first pages, which may be no page's, of objects with such names
+  std::map<Object, Borrowed> borrowed_;
   uint64_t named_ = 0;                  // objects so far
   uint64_t unnamed_ = 0;                // shared memory without a file so far
 };

@@ -475,7 +475,8 @@ bool Family::take_image(Watched& w) {
     else if (!is_going(pid))
       warnings_.push_back(fmt::format("process {} is not followed: its program cannot be read", pid));
   } else if (wanted) {
-    ptrace(PTRACE_SETOPTIONS, pid, nullptr, PTRACE_O_EXITKILL | kWatchOptions | PTRACE_O_TRACEEXIT);
+    // Not of the launched program: its end is ours to wait for.
+    ptrace(PTRACE_SETOPTIONS, pid, nullptr, PTRACE_O_EXITKILL | kWatchOptions | (was_main ? 0 : PTRACE_O_TRACEEXIT));
     try {
       LaunchOptions options = options_;
       options.mode_switches.clear();  // they are for the image that was launched

@@ -5,7 +5,6 @@
 #include <signal.h>
 #include <sys/types.h>
 
-#include <array>
 #include <atomic>
 #include <cstdint>
 #include <map>
@@ -115,7 +114,6 @@ class Family {
 
   bool is_pending_in_main(int signal) const;
   bool main_has_taken(int signal, pid_t sender) const;
-  bool passed_on_waits(int signal) const;
   static uint32_t missing_threads(Member& member);
   void leave(Target& target);
   void leave_unread();
@@ -156,9 +154,6 @@ class Family {
   pid_t main_pid_ = 0;
   FileDescriptor main_status_file_;   // in /proc
   std::atomic<const border::ProcessHeader*> main_header_ = nullptr;
-  // By number, and to which image: by the thread that handles signals.
-  std::array<uint32_t, border::kSignalArrivals> passed_on_{};
-  const border::ProcessHeader* passed_on_to_ = nullptr;
   std::atomic<bool> main_is_first_ = true;   // and only: no other image or process has been followed
   std::atomic<bool> ending_all_ = false;   // whoever stops was stopped by end_all()
   uint32_t main_ = 0;

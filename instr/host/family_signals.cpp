@@ -16,8 +16,6 @@ namespace simrun::host {
 
 void Family::forward_signal(int signal, const sigval* value) {
   if (main_ended_ || attached_) return;
-  if (const border::ProcessHeader* const header = main_header_.load(); passed_on_to_ != header) passed_on_ = {}, passed_on_to_ = header;
-  ++passed_on_[static_cast<size_t>(signal)];
   if (value == nullptr || sigqueue(main_pid_, signal, *value) != 0) kill(main_pid_, signal);
 }
 
@@ -51,21 +49,13 @@ bool Family::main_has_taken(int signal, pid_t sender) const {
   });
 }
 
-// Of real-time ones each counts: what is pending may be one that was passed on to it alone.
-bool Family::passed_on_waits(int signal) const {
-  const border::ProcessHeader* const header = main_header_.load();
-  if (header == nullptr || header != passed_on_to_) return false;
-  return passed_on_[static_cast<size_t>(signal)] > header->arrivals[signal].of_simulator.load(std::memory_order_relaxed);
-}
-
 bool Family::main_has_signal(int signal, pid_t sender) const {
   if (sender == main_pid_) return true;
   // Who signals a group is not through with it when the first in it hears of it; and who has taken one may wait for a processor before it says so.
   for (long milliseconds = 1; milliseconds <= 8; milliseconds *= 2) {
     const timespec nap{0, milliseconds * 1'000'000};
     nanosleep(&nap, nullptr);
-    if (is_pending_in_main(signal) && (signal < SIGRTMIN || !passed_on_waits(signal))) return true;
-    if (main_has_taken(signal, sender)) return true;
+    if ((signal < SIGRTMIN && is_pending_in_main(signal)) || main_has_taken(signal, sender)) return true;   // real-time ones count each
   }
   return false;
 }

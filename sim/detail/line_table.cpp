@@ -20,9 +20,8 @@ uint32_t use_of(LineRecord& record, const Origin& origin) {
 uint32_t site_of(LineRecord& record, const Origin& origin, Access kind, uint32_t offset, uint32_t bytes) {
   for (auto i = static_cast<uint32_t>(record.sites.size()); i-- != 0;) {
     const Site& s = record.sites[i];
-    if (s.origin.pc == origin.pc && s.origin.thread == origin.thread && s.offset == offset && s.bytes == bytes &&
-        s.kind == kind)
-      return i;
+    if (s.kind != kind || s.origin.thread != origin.thread) continue;
+    if (kind == Access::kFetch || (s.origin.pc == origin.pc && s.offset == offset && s.bytes == bytes)) return i;
   }
   record.sites.push_back({origin, static_cast<uint16_t>(offset), static_cast<uint16_t>(bytes), kind, 0, {}});
   return static_cast<uint32_t>(record.sites.size() - 1);
@@ -51,7 +50,7 @@ LineTable::Place LineTable::add(LineRecord& record, const Origin& origin, Access
   ++(is_write(kind) ? use.writes : use.reads);
   if (kind != Access::kStore) use.read_bytes |= mask;
   if (is_write(kind)) use.written_bytes |= mask;
-  if (record.threads.size() > 1) {
+  if (record.threads.size() > 1 || !record.sites.empty()) {
     place.site = site_of(record, origin, kind, offset, bytes);
     ++record.sites[place.site].references;
   }

@@ -46,7 +46,8 @@ struct ThreadUse {
 };
 
 // One instruction of one thread that touches the same bytes of the line, or fetches or prefetches them. Kept from the moment when a second thread
-// touches the line, of fetches and prefetches when another thread has used it: counts before are in ThreadUse only.
+// touches the line, or fetches or prefetches what another thread has touched: counts before are in ThreadUse only. Of a thread's fetches there is one,
+// from the first place.
 struct Site {
   Origin origin;
   uint16_t offset = 0, bytes = 0;  // within the line

@@ -143,7 +143,7 @@ TEST_F(Names, WhatTheFirstProcessMappedSharedKeepsItsAddresses) {
     const uint64_t name = read(1, kPlace + page * kPage);
     EXPECT_NE(name, kPlace + page * kPage);
     EXPECT_EQ(read(2, kPlace + page * kPage), name);
-    if (page != 1) EXPECT_EQ(read(0, kPlace + page * kPage), name);
+    EXPECT_EQ(read(0, kPlace + page * kPage) == name, page != 1);
   }
   EXPECT_EQ(read(1, kPlace + 3 * kPage), read(1, kPlace) + 3 * kPage);
   // Or until another has the file that has not got it by a fork.

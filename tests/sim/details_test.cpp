@@ -80,17 +80,28 @@ TEST(Sharing, MissesOfPrefetchesAreOfTheirInstruction) {
     d.access(0, Access::kPrefetch, kMostUsed, 8, 0x400100);
     d.access(0, Access::kFetch, kMostUsed + 32, 4, 0x400200);
     d.access(1, Access::kStore, kMostUsed + 8);
-    if (round == 0) EXPECT_EQ(d.line(kMostUsed).threads.size(), 1u);
+    EXPECT_EQ(d.line(kMostUsed).threads.size(), round == 0 ? 1u : 2u);
     d.access(0, Access::kLoad, kMostUsed);
   }
   const LineRecord& line = d.line(kMostUsed);
   SharingCounts rows;
   for (const Site& site : line.sites) {
     rows += site.sharing;
-    if (site.origin.pc == 0x400100) EXPECT_TRUE(site.kind == Access::kPrefetch && site.references == 99 && site.sharing.coherence_misses() == 0);
+    const bool prefetches = site.kind == Access::kPrefetch;
+    EXPECT_EQ(site.origin.pc == 0x400100, prefetches);
   }
   EXPECT_EQ(rows, line.sharing);
   EXPECT_EQ(line.threads.size(), 2u);
+
+  // One that does nothing else with the line.
+  constexpr uint64_t kOther = kMostUsed + 64;
+  for (int round = 0; round < 100; ++round) {
+    d.access(1, Access::kStore, kOther);
+    d.access(0, Access::kPrefetch, kOther, 8, 0x400100);
+  }
+  ASSERT_EQ(d.line(kOther).sites.size(), 2u);
+  EXPECT_EQ(d.line(kOther).sites[0].sharing.coherence_misses(), 99u);
+  EXPECT_EQ(d.line(kOther).sites[1].sharing.upgrades, 99u);
 }
 
 TEST(Sharing, PaddedCountersAreNot) {

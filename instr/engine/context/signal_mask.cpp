@@ -1,6 +1,7 @@
 #include "instr/engine/context/signal_mask.h"
 
 #include <atomic>
+#include <cerrno>
 
 #include "base/check.h"
 #include "instr/engine/context/raw_syscall.h"
@@ -114,14 +115,12 @@ constexpr int kKilledAgain = -0x5353;   // nobody's code; -0x5352 wakes threads 
 void send_again(int number, const siginfo_t& info) {
   const auto pid = static_cast<uint64_t>(raw_syscall(SYS_getpid)), tid = static_cast<uint64_t>(raw_syscall(SYS_gettid));
   const auto signal = static_cast<uint64_t>(number);
-  if (!is_to_process(info)) {
-    CHECK(raw_syscall(SYS_rt_tgsigqueueinfo, pid, tid, signal, word(&info)) == 0);
-    return;
-  }
+  const auto done = [](int64_t result) { CHECK(result == 0 || result == -EAGAIN); };   // a real-time one where RLIMIT_SIGPENDING is used up
+  if (!is_to_process(info)) return done(raw_syscall(SYS_rt_tgsigqueueinfo, pid, tid, signal, word(&info)));
   // Only a process's first thread may send it what kill sends (kernel/signal.c, do_rt_sigqueueinfo).
   siginfo_t sent = info;
   if (sent.si_code == SI_USER && tid != pid) sent.si_code = kKilledAgain;
-  CHECK(raw_syscall(SYS_rt_sigqueueinfo, pid, signal, word(&sent)) == 0);
+  done(raw_syscall(SYS_rt_sigqueueinfo, pid, signal, word(&sent)));
 }
 
 bool restore_code(int& code) {

@@ -237,7 +237,6 @@ void note_arrival(int number, int code, pid_t sender) {
   raw_syscall(SYS_clock_gettime, CLOCK_MONOTONIC, word(&now));
   border::SignalArrivals& arrivals = g_process.header->arrivals[number];
   border::SignalArrivals::One& arrival = arrivals.last[arrivals.all.fetch_add(1, std::memory_order_relaxed) % border::SignalArrivals::kKept];
-  if (sent && sender == g_process.header->simulator_pid) arrivals.of_simulator.fetch_add(1, std::memory_order_relaxed);
   arrival.sender.store(sent ? sender : 0, std::memory_order_relaxed);
   arrival.time.store(now.tv_sec * 1'000'000'000 + now.tv_nsec, std::memory_order_release);
 }
