@@ -206,7 +206,8 @@ def distances():
 
 
 def threads():
-    profile = bbv("a.bb", "--interval", "1M", rounds=1, threads=3)
+    # Long enough that the first does not end, and leave its number to the next, before that is made.
+    profile = bbv("a.bb", "--interval", "1M", rounds=10, threads=3)
     consistent(*profile)
     assert profile[2]["threads"] == ["3"]
     of = [int(re.match(r"\d+ thread (\d+)", block)[1]) for block in profile[2]["block"]]
