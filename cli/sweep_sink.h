@@ -1,5 +1,5 @@
-// What a run does into the machines of a sweep, which have the same cores: it goes to their threads as words, and each machine
-// has a sink of its own, with names of memory of its own, that makes of them what it would have been given.
+// What a run does into the machines of a sweep, which have the same cores: it goes to their threads as words. For each machine, or
+// several together, there is a sink, with names of memory of its own, that makes of them what it would have been given.
 #pragma once
 
 #include <algorithm>
@@ -25,10 +25,10 @@ class SweepSink final : private sim::ModelSweep::Maker {
   // As BasicModelSink has them. There is no watch of many machines.
   explicit SweepSink(sim::ModelSweep& model, const host::Family* family = nullptr) : model_(model), memory_(family) { begin(); }
   SweepSink(sim::ModelSweep& model, channel::MemoryNames& names) : model_(model), memory_(names) { begin(); }
-  // Who names memory from here on goes on as the machines do, of which one is as the other.
+  // Who names memory from here on goes on as the sinks do, of which one is as the other.
   ~SweepSink() {
     model_.settle();
-    memory_.all_names() = std::move(*machines_[0].names);
+    memory_.all_names() = std::move(*makings_[0].names);
   }
   SweepSink(const SweepSink&) = delete;
   SweepSink& operator=(const SweepSink&) = delete;
@@ -61,9 +61,10 @@ class SweepSink final : private sim::ModelSweep::Maker {
   }
   void lose_paths(uint32_t process) {
     model_.settle();
-    for (OfMachine& m : machines_)
+    for (Making& m : makings_)
       if (m.sink) m.sink->forget_paths(process);
       else if (m.pc_sink) m.pc_sink->forget_paths(process);
+      else if (m.filter_sink) m.filter_sink->forget_paths(process);
   }
 
  private:
@@ -77,16 +78,17 @@ class SweepSink final : private sim::ModelSweep::Maker {
     uint8_t unused[7] = {};
   };
   using ReferenceWords = std::array<uint64_t, sizeof(OneReference) / sizeof(uint64_t)>;
-  struct OfMachine {
+  struct Making {
     std::optional<channel::MemoryNames> names;
-    std::optional<ModelSink> sink;  // one of the two
+    std::optional<ModelSink> sink;  // one of the three
     std::optional<PcModelSink<sim::Hierarchy>> pc_sink;
+    std::optional<BasicModelSink<sim::ReferenceLister>> filter_sink;
   };
 
   void begin() {
     channel::MemoryNames& names = memory_.all_names();
-    machines_ = std::vector<OfMachine>(model_.size());
-    for (OfMachine& m : machines_) m.names.emplace(names);
+    makings_ = std::vector<Making>(model_.makings());
+    for (Making& m : makings_) m.names.emplace(names);
     names.tell_of_changes([this](std::span<const uint64_t> change) { put(What::kChange, {}, change); });
   }
   void put_one(const OneReference& reference) { put(What::kReference, std::bit_cast<ReferenceWords>(reference), {}); }
@@ -96,15 +98,19 @@ class SweepSink final : private sim::ModelSweep::Maker {
     model_.make_later(*this, scratch_, words);
   }
 
-  void make(size_t machine, sim::Hierarchy& to, std::span<const uint64_t> words) override {
-    OfMachine& m = machines_[machine];
+  void make(size_t number, sim::Hierarchy& to, std::span<const uint64_t> words) override {
+    Making& m = makings_[number];
     if (to.wants_pc())
       make_by(m.pc_sink, *m.names, to, words);
     else
       make_by(m.sink, *m.names, to, words);
   }
-  template <class Sink>
-  void make_by(std::optional<Sink>& sink, channel::MemoryNames& names, sim::Hierarchy& to, std::span<const uint64_t> words) {
+  void make(size_t number, sim::ReferenceLister& to, std::span<const uint64_t> words) override {
+    Making& m = makings_[number];
+    make_by(m.filter_sink, *m.names, to, words);
+  }
+  template <class Sink, class Model>
+  void make_by(std::optional<Sink>& sink, channel::MemoryNames& names, Model& to, std::span<const uint64_t> words) {
     if (!sink) sink.emplace(to, names).set_room_for_code(room_);
     sink->look_at_names();
     while (!words.empty()) {
@@ -135,7 +141,7 @@ class SweepSink final : private sim::ModelSweep::Maker {
 
   sim::ModelSweep& model_;
   NamedMemory memory_;  // what is told to the machines; references do not change it
-  std::vector<OfMachine> machines_;
+  std::vector<Making> makings_;
   CompiledPaths::Room room_;
   std::vector<uint64_t> scratch_;
 };

@@ -71,7 +71,7 @@ BENCHMARK(slices)
 class Steps {
  public:
   static constexpr uint32_t kSlices = 2;
-  explicit Steps(int64_t kind) : filter_(machine(1)), stream_(stream_of(kind)) {
+  explicit Steps(int64_t kind) : filter_(std::array{machine(1)}), stream_(stream_of(kind)) {
     for (uint32_t i = 0; i < kSlices; ++i) {
       models_.push_back(std::make_unique<Hierarchy>(machine(1), Slice{kSlices, i}));
       replays_.emplace_back(*models_[i], i, kSlices);

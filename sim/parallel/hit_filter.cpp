@@ -10,37 +10,50 @@ namespace {
 
 uint64_t sets_of(const CacheShape& shape, uint32_t line_bytes) { return shape.size_bytes / shape.ways / line_bytes; }
 
+std::vector<const CacheShape*> shapes_of(const LevelConfig& level1) {
+  return level1.split ? std::vector{&level1.instruction, &level1.data} : std::vector{&level1.unified};
+}
+
 // A power of two that divides the sets of all levels but the first.
-uint64_t columns_of(const MachineConfig& machine, uint64_t most) {
+uint64_t columns_of(std::span<const MachineConfig> machines, uint64_t most) {
   uint64_t bits = most;
-  for (size_t level = 1; level < machine.levels.size(); ++level) {
-    const LevelConfig& l = machine.levels[level];
-    for (const CacheShape* shape : {&l.unified, &l.instruction, &l.data})
-      if (shape->ways != 0) bits |= sets_of(*shape, machine.line_bytes);
-  }
+  for (const MachineConfig& machine : machines)
+    for (const LevelConfig& l : std::span(machine.levels).subspan(1))
+      for (const CacheShape* shape : {&l.unified, &l.instruction, &l.data})
+        if (shape->ways != 0) bits |= sets_of(*shape, machine.line_bytes);
   return bits & -bits;
+}
+
+// A line that has just come stays where another of its column comes.
+bool keep_pairs(const MachineConfig& machine) {
+  return std::all_of(machine.levels.begin() + 1, machine.levels.end(), [](const LevelConfig& l) {
+    return l.inclusion != Inclusion::kInclusive ||
+           (l.replacement == Replacement::kLru && l.unified.ways != 1 && l.instruction.ways != 1 && l.data.ways != 1);
+  });
 }
 
 }  // namespace
 
-HitFilter::HitFilter(const MachineConfig& machine) : lines_(kNoPlace + 1), kinds_(Batch::kMostListed) {
+bool HitFilter::can_filter(const MachineConfig& machine) {
   const LevelConfig& level1 = machine.levels[0];
-  filters_ = level1.replacement == Replacement::kLru && level1.write_policy == WritePolicy::kWriteBack &&
-             level1.write_miss == WriteMiss::kAllocate;
-  const std::vector<const CacheShape*> shapes =
-      level1.split ? std::vector{&level1.instruction, &level1.data} : std::vector{&level1.unified};
-  for (const CacheShape* shape : shapes)
-    filters_ = filters_ && std::has_single_bit(sets_of(*shape, machine.line_bytes));
-  const uint64_t columns = filters_ ? columns_of(machine, kMostColumns) : 1;
+  const std::vector<const CacheShape*> shapes = shapes_of(level1);
+  return level1.replacement == Replacement::kLru && level1.write_policy == WritePolicy::kWriteBack &&
+         level1.write_miss == WriteMiss::kAllocate && std::all_of(shapes.begin(), shapes.end(), [&](const CacheShape* shape) {
+           return std::has_single_bit(sets_of(*shape, machine.line_bytes));
+         });
+}
+
+HitFilter::HitFilter(std::span<const MachineConfig> machines)
+    : filters_(std::all_of(machines.begin(), machines.end(), can_filter)),
+      pairs_(std::all_of(machines.begin(), machines.end(), keep_pairs)),
+      lines_(kNoPlace + 1),
+      kinds_(Batch::kMostListed) {
+  const MachineConfig& machine = machines[0];
+  const std::vector<const CacheShape*> shapes = shapes_of(machine.levels[0]);
+  const uint64_t columns = filters_ ? columns_of(machines, kMostColumns) : 1;
   column_mask_ = columns - 1;
   column_bits_ = static_cast<uint32_t>(std::countr_zero(columns));
   columns_.resize(columns);
-  for (size_t level = 1; level < machine.levels.size(); ++level) {
-    const LevelConfig& l = machine.levels[level];
-    if (l.inclusion != Inclusion::kInclusive) continue;
-    pairs_ = pairs_ && l.replacement == Replacement::kLru;
-    for (const CacheShape* shape : {&l.unified, &l.instruction, &l.data}) pairs_ = pairs_ && shape->ways != 1;
-  }
   data_side_ = shapes.size() - 1;
   sides_.resize(shapes.size());
   for (size_t i = 0; i < shapes.size(); ++i) {

@@ -20,6 +20,7 @@
 #pragma once
 
 #include <algorithm>
+#include <span>
 #include <vector>
 
 #include "sim/build/machine_config.h"
@@ -30,7 +31,11 @@ namespace simrun::sim {
 
 class HitFilter {
  public:
-  explicit HitFilter(const MachineConfig& machine);
+  // Level 1 is of the kind whose hits are known.
+  static bool can_filter(const MachineConfig& machine);
+
+  // For one machine, or several whose levels 1 have the same shape and can be filtered: what is a hit in all.
+  explicit HitFilter(std::span<const MachineConfig> machines);
   HitFilter(const HitFilter&) = delete;  // shortcuts point into it
   HitFilter& operator=(const HitFilter&) = delete;
 
@@ -84,7 +89,7 @@ class HitFilter {
   void forget_guesses();
 
   bool filters_;
-  bool pairs_ = true;  // two sure lines in a column
+  bool pairs_;  // two sure lines in a column
   uint64_t column_mask_ = 0;
   uint32_t column_bits_ = 0;
   size_t data_side_ = 0;

@@ -17,25 +17,56 @@ ModelSweep::ModelSweep(const std::vector<MachineConfig>& machines, uint32_t thre
       throw UserError("machines of one sweep need the same number of cores and the same line size", 2);
     machines_.push_back(std::make_unique<Hierarchy>(machine));
   }
+  const size_t lanes = std::min<size_t>(threads, machines.size());
+  for (size_t lane = 0; lane < lanes; ++lane) of_lanes_.push_back(makings_of(lane, lanes, machines));
   unused_.reserve(kMostUnused);
   filling_ = new_batch();
-  const size_t lanes = std::min<size_t>(threads, machines.size());
   batch_words_ = std::min(batch_words * ((machines.size() + lanes - 1) / lanes), kMostBatchWords);
   try {
     for (size_t lane = 0; lane < lanes; ++lane)
-      lanes_.push_back(std::make_unique<Lane<Batch>>([this, lane](const Batch& batch) { work(batch, lane); }));
+      lanes_.push_back(std::make_unique<Lane<Batch>>([&makings = of_lanes_[lane]](const Batch& batch) { work(batch, makings); }));
   } catch (const std::system_error& error) {
     throw UserError(std::string("no more threads for the machines of a sweep; --sim-threads says how many there are to be: ") + error.what());
   }
 }
 
-void ModelSweep::work(const Batch& batch, size_t lane) const {
-  for (size_t i = lane; i < machines_.size(); i += lanes_.size()) {
+// Every so many machines are a lane's.
+std::vector<ModelSweep::Making> ModelSweep::makings_of(size_t lane, size_t lanes, const std::vector<MachineConfig>& configs) {
+  std::vector<Making> makings;
+  std::vector<bool> is_placed(configs.size());
+  for (size_t i = lane; i < configs.size(); i += lanes) {
+    if (is_placed[i]) continue;
+    std::vector<Hierarchy*> alike;
+    std::vector<MachineConfig> alike_configs;
+    for (size_t k = i; k < configs.size(); k += lanes)
+      if (FilteredMachines::are_alike(configs[i], configs[k])) {
+        is_placed[k] = true;
+        alike.push_back(machines_[k].get());
+        alike_configs.push_back(configs[k]);
+      }
+    if (alike.size() >= kLeastFiltered)
+      makings.push_back({makings_++, nullptr, std::make_unique<FilteredMachines>(alike, alike_configs)});
+    else if (alike.empty())
+      makings.push_back({makings_++, machines_[i].get(), nullptr});
+    else
+      for (Hierarchy* machine : alike) makings.push_back({makings_++, machine, nullptr});
+  }
+  return makings;
+}
+
+void ModelSweep::work(const Batch& batch, std::span<const Making> makings) {
+  for (const Making& making : makings) {
+    if (making.filtered) making.filtered->begin();
     size_t at = 0;
     for (const Piece& piece : batch.pieces) {
-      piece.maker->make(i, *machines_[i], {batch.words.data() + at, piece.end - at});
+      const std::span<const uint64_t> words{batch.words.data() + at, piece.end - at};
+      if (making.filtered)
+        piece.maker->make(making.number, making.filtered->lister(), words);
+      else
+        piece.maker->make(making.number, *making.alone, words);
       at = piece.end;
     }
+    if (making.filtered) making.filtered->end();
   }
 }
 

@@ -5,10 +5,10 @@
 
 namespace simrun::sim {
 
-ReferenceLister::ReferenceLister(const MachineConfig& config)
-    : cores_(config.cores),
-      line_shift_(static_cast<uint32_t>(std::countr_zero(config.line_bytes))),
-      filter_(config),
+ReferenceLister::ReferenceLister(std::span<const MachineConfig> machines)
+    : cores_(machines[0].cores),
+      line_shift_(static_cast<uint32_t>(std::countr_zero(machines[0].line_bytes))),
+      filter_(machines),
       shortcuts_{filter_.shortcut(true), filter_.shortcut(false)} {}
 
 void ReferenceLister::begin(BatchTaker& to) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "sim/hierarchy.h"
 #include "sim/parallel/hit_filter.h"
@@ -27,7 +28,8 @@ class BatchTaker {
 
 class ReferenceLister {
  public:
-  explicit ReferenceLister(const MachineConfig& config);
+  // For machines with the same cores and line size, as HitFilter has them.
+  explicit ReferenceLister(std::span<const MachineConfig> machines);
   ReferenceLister(const ReferenceLister&) = delete;  // hits() point into it
   ReferenceLister& operator=(const ReferenceLister&) = delete;
 

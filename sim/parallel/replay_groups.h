@@ -19,12 +19,13 @@ class GroupReplay {
 
  private:
   void begin(const Group& group);
-  void replay(const Batch& batch, const Group& group);
+  template <class Own>
+  void replay(const Batch& batch, const Group& group, Own own);
 
   Hierarchy& slice_;
   uint64_t number_, slice_mask_;
   uint32_t slice_shift_;
-  std::vector<uint32_t> own_;  // what was listed of the slice's lines; then the end
+  std::vector<uint32_t> own_;  // what was listed of the slice's lines, of some of them
 };
 
 }  // namespace simrun::sim

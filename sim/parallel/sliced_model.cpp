@@ -46,7 +46,7 @@ SlicedModel::SlicedModel(const MachineConfig& config, uint32_t threads, size_t s
     auto replay = std::make_unique<GroupReplay>(*model, i, slices);
     slices_.push_back({std::move(model), std::move(replay)});
   }
-  for (uint32_t i = 0; i < threads; ++i) listers_.push_back(std::make_unique<ReferenceLister>(config));
+  for (uint32_t i = 0; i < threads; ++i) listers_.push_back(std::make_unique<ReferenceLister>(std::span(&config, 1)));
   // One that is written, for each thread one to list, and as many that wait for a slice.
   stretches_.resize(1 + 2 * threads);
   for (Stretch& s : stretches_) s.batches.resize(kMostBatches);

@@ -239,49 +239,65 @@ TEST(Slices, EachReferenceIsOfItsCore) {
   EXPECT_TRUE(both.equal());
 }
 
-// Sets of few ways, a window of few lines that jumps, long turns: lines are taken away all the time, and come again.
+template <class T>
+T pick(std::mt19937_64& random, std::initializer_list<T> values) { return values.begin()[random() % values.size()]; }
+
+// Sets of few ways.
+MachineConfig random_small_machine(std::mt19937_64& random) {
+  std::vector<LevelConfig> levels;
+  for (uint64_t left = 1 + random() % 4; left != 0; --left) {
+    const auto shape = [&] {
+      const auto ways = pick(random, {1u, 2u, 2u, 3u, 4u, 8u});
+      return CacheShape{pick(random, {1u, 2u, 2u, 4u, 8u, 6u}) * ways * 64, ways, 0};
+    };
+    const bool is_first = levels.empty(), is_split = (is_first || levels.back().split) && random() % 4 != 0;
+    LevelConfig level = unified_level("L" + std::to_string(levels.size() + 1), 1, 64, 1);
+    if ((level.split = is_split))
+      level.instruction = shape(), level.data = shape(), level.unified = {};
+    else
+      level.unified = shape();
+    if (!is_first && random() % 4 == 0)
+      level.replacement = pick(random, {Replacement::kRandom, Replacement::kLip, Replacement::kSrrip});
+    if (!is_first && random() % 4 == 0) level.inclusion = pick(random, {Inclusion::kNonInclusive, Inclusion::kExclusive});
+    levels.push_back(level);
+  }
+  MachineConfig machine = machine_of(1 + random() % 3, std::move(levels));
+  if (random() % 2 == 0) machine.levels.back().cores_per_cache = machine.cores;
+  machine.coherence = pick(random, {Coherence::kMesi, Coherence::kMsi, Coherence::kMoesi, Coherence::kMesif});
+  return machine;
+}
+
+// A window of few lines that jumps, long turns: lines are taken away all the time, and come again. put(core, kind, line) of each.
+template <class Put>
+void random_turns(std::mt19937_64& random, uint32_t cores, Put put) {
+  const uint64_t lines = 2 + random() % (uint64_t{2} << random() % 6), stride = uint64_t{1} << random() % 4;
+  const uint64_t longest = uint64_t{1} << random() % 10, jump = 1 + random() % 64, writes = 1 + random() % 12;
+  uint64_t window = 0;
+  for (int left = 2000; left > 0;) {
+    const auto core = static_cast<uint32_t>(random() % cores);
+    for (uint64_t turn = 1 + random() % longest; turn != 0; --turn, --left) {
+      if (random() % jump == 0) window = random() % lines;
+      const uint64_t line = (window + random() % 3 * stride) % lines;
+      const Access kind = random() % writes == 0 ? Access::kStore : pick(random, {Access::kLoad, Access::kLoad, Access::kFetch});
+      put(core, random() % 500 == 0 ? Access::kFlush : kind, line);
+    }
+  }
+}
+
 TEST(Slices, LinesThatAreTakenAway) {
   for (uint64_t seed = first_seed(), end = seed + 10 * cases(); seed < end; ++seed) {
     std::mt19937_64 random(seed);
-    const auto one_of = [&]<class T>(std::initializer_list<T> values) { return values.begin()[random() % values.size()]; };
-    std::vector<LevelConfig> levels;
-    for (uint64_t left = 1 + random() % 4; left != 0; --left) {
-      const auto shape = [&] {
-        const auto ways = one_of({1u, 2u, 2u, 3u, 4u, 8u});
-        return CacheShape{one_of({1u, 2u, 2u, 4u, 8u, 6u}) * ways * 64, ways, 0};
-      };
-      const bool is_first = levels.empty(), is_split = (is_first || levels.back().split) && random() % 4 != 0;
-      LevelConfig level = unified_level("L" + std::to_string(levels.size() + 1), 1, 64, 1);
-      if ((level.split = is_split))
-        level.instruction = shape(), level.data = shape(), level.unified = {};
-      else
-        level.unified = shape();
-      if (!is_first && random() % 4 == 0) level.replacement = one_of({Replacement::kRandom, Replacement::kLip, Replacement::kSrrip});
-      if (!is_first && random() % 4 == 0) level.inclusion = one_of({Inclusion::kNonInclusive, Inclusion::kExclusive});
-      levels.push_back(level);
-    }
-    MachineConfig machine = machine_of(1 + random() % 3, std::move(levels));
-    if (random() % 2 == 0) machine.levels.back().cores_per_cache = machine.cores;
-    machine.coherence = one_of({Coherence::kMesi, Coherence::kMsi, Coherence::kMoesi, Coherence::kMesif});
+    const MachineConfig machine = random_small_machine(random);
     const uint32_t threads = 1 + random() % 2;
     if (find_problem(machine) || !SlicedModel::find_obstacle(machine, threads).empty()) continue;
     SCOPED_TRACE("SIMRUN_TEST_FIRST=" + std::to_string(seed) + ", " + describe(machine));
     BothWays both(machine, threads);
-    const uint64_t lines = 2 + random() % (uint64_t{2} << random() % 6), stride = uint64_t{1} << random() % 4;
-    const uint64_t longest = uint64_t{1} << random() % 10, jump = 1 + random() % 64, writes = 1 + random() % 12;
-    uint64_t window = 0;
-    for (int left = 2000; left > 0;) {
-      const auto core = static_cast<uint32_t>(random() % machine.cores);
-      for (uint64_t turn = 1 + random() % longest; turn != 0; --turn, --left) {
-        if (random() % jump == 0) window = random() % lines;
-        const uint64_t line = (window + random() % 3 * stride) % lines;
-        const Access kind = random() % writes == 0 ? Access::kStore : one_of({Access::kLoad, Access::kLoad, Access::kFetch});
-        both.turn(core, random() % 500 == 0 ? Access::kFlush : kind, {line});
-      }
-      if (random() % 32 == 0) {
+    random_turns(random, machine.cores, [&](uint32_t core, Access kind, uint64_t line) {
+      both.turn(core, kind, {line});
+      if (random() % 4096 == 0) {
         ASSERT_TRUE(both.equal());
       }
-    }
+    });
     ASSERT_TRUE(both.equal());
     std::string why;
     ASSERT_TRUE(both.sliced.check_invariants(&why)) << why;
@@ -295,7 +311,12 @@ class SweptReferences final : public ModelSweep::Maker {
   void set_pc(uint64_t pc) { pc_ = pc; }
   void access(uint32_t core, Access kind, uint64_t address, uint32_t bytes) { put({core, index(kind), address, bytes, pc_}); }
   void run_thread(uint32_t core, uint32_t thread) { put({core, kAccessKinds, thread, 0, 0}); }
-  void make(size_t, Hierarchy& to, std::span<const uint64_t> words) override {
+  void make(size_t, Hierarchy& to, std::span<const uint64_t> words) override { make_into(to, words); }
+  void make(size_t, ReferenceLister& to, std::span<const uint64_t> words) override { make_into(to, words); }
+
+ private:
+  template <class Model>
+  static void make_into(Model& to, std::span<const uint64_t> words) {
     for (; !words.empty(); words = words.subspan(5)) {
       const auto core = static_cast<uint32_t>(words[0]);
       if (words[1] == kAccessKinds) {
@@ -306,8 +327,6 @@ class SweptReferences final : public ModelSweep::Maker {
       to.access(core, static_cast<Access>(words[1]), words[2], static_cast<uint32_t>(words[3]));
     }
   }
-
- private:
   void put(const std::array<uint64_t, 5>& words) { sweep_.make_later(*this, words, {}); }
   ModelSweep& sweep_;
   uint64_t pc_ = 0;
@@ -406,22 +425,78 @@ TEST(Sweep, EachMachineCountsWhatItCountsAlone) {
   EXPECT_THROW(ModelSweep(machines, 2), UserError);
 }
 
+// References are made and filtered once for those of a thread that have level 1 alike; their other levels differ in all that there is.
+TEST(Sweep, MachinesWithLevel1AlikeCountWhatTheyCountAlone) {
+  uint64_t fewer = 0;
+  for (uint64_t seed = first_seed(), end = seed + 5 * cases(); seed < end; ++seed) {
+    std::mt19937_64 random(seed);
+    std::vector<MachineConfig> machines = {random_small_machine(random)};
+    const uint64_t most = 2 + random() % 12;
+    for (int tries = 0; machines.size() < most && tries < 200; ++tries) {
+      MachineConfig m = random_small_machine(random);
+      m.cores = machines[0].cores, m.line_bytes = machines[0].line_bytes;
+      if (m.levels.size() == 1 || m.levels.back().cores_per_cache != 1) m.levels.back().cores_per_cache = m.cores;
+      if (random() % 4 != 0) m.levels[0] = machines[0].levels[0];
+      if (m.levels.size() > 1 && random() % 4 == 0) m.levels.back().replacement = static_cast<Replacement>(random() % 13);
+      if (random() % 16 == 0) m.levels.back().unified.prefetch = {{}};
+      if (random() % 16 == 0) m.levels[0].replacement = Replacement::kTreePlru;
+      if (!find_problem(m)) machines.push_back(m);
+    }
+    if (find_problem(machines[0])) continue;
+    SCOPED_TRACE("SIMRUN_TEST_FIRST=" + std::to_string(seed));
+    ModelSweep model_sweep(machines, 1 + random() % 3, size_t{1} << random() % 12);
+    fewer += model_sweep.makings() < machines.size();
+    SweptReferences sweep(model_sweep);
+    std::vector<std::unique_ptr<Hierarchy>> alone;
+    for (const MachineConfig& m : machines) alone.push_back(std::make_unique<Hierarchy>(m));
+    const auto expect_equal = [&] {
+      const std::vector<Statistics> all = model_sweep.statistics();
+      for (size_t i = 0; i < all.size(); ++i) ASSERT_TRUE(all[i] == alone[i]->statistics()) << i << ": " << describe(machines[i]);
+    };
+    uint32_t next_thread = 100;
+    random_turns(random, machines[0].cores, [&](uint32_t core, Access kind, uint64_t line) {
+      const uint32_t bytes = random() % 20 == 0 ? 100 : 1;
+      sweep.access(core, kind, line * 64, bytes);
+      for (auto& model : alone) model->access(core, kind, line * 64, bytes);
+      if (random() % 100 == 0) {
+        sweep.run_thread(core, next_thread);
+        for (auto& model : alone) model->run_thread(core, next_thread);
+        ++next_thread;
+      }
+      if (random() % 4096 == 0) expect_equal();
+    });
+    expect_equal();
+    std::string why;
+    ASSERT_TRUE(model_sweep.check_invariants(&why)) << why;
+  }
+  EXPECT_GT(fewer, 0u);
+}
+
+// Words are a number of loads by core 1, and their addresses.
+class Loads final : public ModelSweep::Maker {
+ public:
+  void make(size_t number, Hierarchy& to, std::span<const uint64_t> words) override { make_into(number, to, words); }
+  void make(size_t number, ReferenceLister& to, std::span<const uint64_t> words) override { make_into(number, to, words); }
+  bool fails = false;
+
+ private:
+  template <class Model>
+  void make_into(size_t number, Model& to, std::span<const uint64_t> words) const {
+    if (fails && number == 1) throw std::runtime_error("made to fail");
+    while (!words.empty()) {
+      for (const uint64_t address : words.subspan(1, words[0])) to.access(1, Access::kLoad, address, 8);
+      words = words.subspan(1 + words[0]);
+    }
+  }
+};
+
 // Words of two makers by turns.
 TEST(Sweep, MakesReferencesOfWordsInTheirOrder) {
   const MachineConfig machine = small_machine(2);
-  struct Loads final : ModelSweep::Maker {
-    void make(size_t machine, Hierarchy& to, std::span<const uint64_t> words) override {
-      if (fails && machine == 1) throw std::runtime_error("made to fail");
-      while (!words.empty()) {
-        for (const uint64_t address : words.subspan(1, words[0])) to.access(1, Access::kLoad, address, 8);
-        words = words.subspan(1 + words[0]);
-      }
-    }
-    bool fails = false;
-  } loads;
+  Loads loads;
   std::mt19937_64 random(5);
   for (const size_t batch_words : {1, 50, 100'000}) {
-    ModelSweep sweep({machine, machine, machine}, 2, batch_words);
+    ModelSweep sweep(std::vector<MachineConfig>(batch_words == 50 ? 9 : 3, machine), 2, batch_words);
     SweptReferences stores(sweep);
     Hierarchy alone(machine);
     for (int i = 0; i < 3000; ++i) {

@@ -108,7 +108,7 @@ class PathRuns : public ::testing::Test {
     ASSERT_EQ(expected.runs, 0u);
     sim::Hierarchy together(machine);
     expect_equal(replay<cli::ModelSink>(trace, together, span), expected);
-    sim::ModelSweep sweep({machine, machine, machine}, 2);
+    sim::ModelSweep sweep(std::vector<sim::MachineConfig>(7, machine), 2);  // four by one thread, filtered if they can be
     expect_equal(replay<cli::SweepSink>(trace, sweep, span), expected);
     if (!sim::SlicedModel::find_obstacle(machine, 2).empty()) return;
     sim::SlicedModel sliced(machine, 2);
