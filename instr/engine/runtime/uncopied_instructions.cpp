@@ -24,8 +24,7 @@ namespace {
 
 // What iret sets at privilege level 3: all but IOPL, IF, VM and the virtual interrupt flags.
 constexpr uint64_t kIretFlags = 0x254dd5, kNestedTask = 0x4000;
-constexpr uint64_t kTrapInvalidOpcode = 6, kTrapStack = 12, kTrapPageFault = 14;
-constexpr uint64_t kEndOfUserSpace = 0x7ffffffff000;   // TASK_SIZE_MAX
+constexpr uint64_t kTrapInvalidOpcode = 6;
 
 struct Uncopied {
   ZydisDecodedInstruction insn;
@@ -41,27 +40,6 @@ void raise_invalid_opcode(ThreadContext* c) {
   info.si_code = ILL_ILLOPN;
   info.si_addr = reinterpret_cast<void*>(c->app.pc);
   raise_signal(c, info, {kTrapInvalidOpcode, 0, 0});
-}
-
-// Of an access that failed. `stack`: by the stack segment, that is, a push or pop, or an operand with rsp or rbp as its base.
-void raise_bad_access(ThreadContext* c, uint64_t address, bool write, bool stack) {
-  siginfo_t info{};
-  const int64_t upper = static_cast<int64_t>(address) >> 47;
-  if (upper != 0 && upper != -1) {   // not canonical
-    if (!stack) return raise_general_protection(c, 0);
-    info.si_signo = SIGBUS;
-    info.si_code = SI_KERNEL;
-    raise_signal(c, info, {kTrapStack, 0, 0});
-    return;
-  }
-  if (address < kEndOfUserSpace) {
-    raise_page_fault(c, address, write);
-    return;
-  }
-  info.si_signo = SIGSEGV;
-  info.si_code = SEGV_MAPERR;
-  info.si_addr = reinterpret_cast<void*>(address);
-  raise_signal(c, info, {kTrapPageFault, write ? 7ull : 5ull, address});   // all of it is said to be there (arch/x86/mm/fault.c, sanitize_error_code)
 }
 
 // AMD's far jumps and calls through memory take no 64-bit offset (APM vol. 3, JMP (Far)).
@@ -91,9 +69,9 @@ std::optional<uint64_t> on_stack(ThreadContext* c, uint32_t n, uint32_t width) {
 }
 
 bool far_return(ThreadContext* c, const Uncopied& u) {
-  const auto pc = on_stack(c, 0, u.width());
-  const auto selector = pc ? on_stack(c, 1, u.width()) : std::nullopt;
-  if (!selector || !may_enter(c, static_cast<uint16_t>(*selector), *pc, 0xffff)) return false;
+  const auto selector = on_stack(c, 1, u.width());   // read first
+  const auto pc = selector ? on_stack(c, 0, u.width()) : std::nullopt;
+  if (!pc || !may_enter(c, static_cast<uint16_t>(*selector), *pc, 0xffff)) return false;
   const bool has_count = u.operands[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
   c->app.gpr[kRsp] += 2ull * u.width() + (has_count ? u.operands[0].imm.value.u : 0);
   c->app.pc = *pc;
@@ -103,7 +81,7 @@ bool far_return(ThreadContext* c, const Uncopied& u) {
 bool interrupt_return(ThreadContext* c, const Uncopied& u) {
   if ((c->app.flags & kNestedTask) != 0) return raise_general_protection(c, 0), false;
   uint64_t frame[5];   // rip, cs, flags, rsp, ss
-  for (uint32_t k = 0; k < 5; ++k) {
+  for (const uint32_t k : {2u, 1u, 0u, 4u, 3u}) {   // as AMD's Zen 4 does
     const auto value = on_stack(c, k, u.width());
     if (!value) return false;
     frame[k] = *value;
@@ -161,6 +139,15 @@ bool condition_holds(uint64_t flags, uint32_t number) {
   return holds[number >> 1] != ((number & 1) != 0);
 }
 
+// Do loope and loopne go on while the zero flag is set? Of f2 and f3 before them the last decides (tried: no manual says it; only AMD's
+// processors get here).
+bool loops_while_zero(const Uncopied& u) {
+  bool answer = u.insn.mnemonic == ZYDIS_MNEMONIC_LOOPE;
+  for (uint8_t k = 0; k < u.insn.raw.prefix_count; ++k)
+    if (const uint8_t prefix = u.insn.raw.prefixes[k].value; prefix == 0xf2 || prefix == 0xf3) answer = prefix == 0xf3;
+  return answer;
+}
+
 // A conditional jump is taken; what counts in rcx or ecx has counted.
 bool is_taken(ThreadContext* c, const Uncopied& u) {
   const bool zero = (c->app.flags >> 6 & 1) != 0;
@@ -168,8 +155,8 @@ bool is_taken(ThreadContext* c, const Uncopied& u) {
   const auto count = [&] { return c->app.gpr[kRcx] = (c->app.gpr[kRcx] - 1) & all; };
   switch (u.insn.mnemonic) {
     case ZYDIS_MNEMONIC_LOOP: return count() != 0;
-    case ZYDIS_MNEMONIC_LOOPE: return count() != 0 && zero;
-    case ZYDIS_MNEMONIC_LOOPNE: return count() != 0 && !zero;
+    case ZYDIS_MNEMONIC_LOOPE:
+    case ZYDIS_MNEMONIC_LOOPNE: return count() != 0 && zero == loops_while_zero(u);
     case ZYDIS_MNEMONIC_JECXZ:
     case ZYDIS_MNEMONIC_JRCXZ: return (c->app.gpr[kRcx] & all) == 0;
     default: return condition_holds(c->app.flags, u.insn.opcode & 0xf);

@@ -433,6 +433,27 @@ void raise_general_protection(ThreadContext* c, uint64_t error) {
   raise_signal(c, info, {13, error, 0});   // X86_TRAP_GP
 }
 
+void raise_bad_access(ThreadContext* c, uint64_t address, bool write, bool stack) {
+  siginfo_t info{};
+  const int64_t upper = static_cast<int64_t>(address) >> 47;
+  if (upper != 0 && upper != -1) {   // not canonical
+    if (!stack) return raise_general_protection(c, 0);
+    info.si_signo = SIGBUS;
+    info.si_code = SI_KERNEL;
+    raise_signal(c, info, {12 /* X86_TRAP_SS */, 0, 0});
+    return;
+  }
+  constexpr uint64_t kEndOfUserSpace = 0x7ffffffff000;   // TASK_SIZE_MAX
+  if (address < kEndOfUserSpace) {
+    raise_page_fault(c, address, write);
+    return;
+  }
+  info.si_signo = SIGSEGV;
+  info.si_code = SEGV_MAPERR;
+  info.si_addr = reinterpret_cast<void*>(address);
+  raise_signal(c, info, {14, write ? 7ull : 5ull, address});   // all of it is said to be there (arch/x86/mm/fault.c, sanitize_error_code)
+}
+
 void raise_not_executable(ThreadContext* c) {
   const CodeAccess access;
   uint32_t executable, readable;

@@ -93,8 +93,12 @@ bool raise_page_fault(ThreadContext* context, uint64_t address, bool write);
 // lives on (true: the call is done).
 bool end_by_own_call(ThreadContext* context, uint64_t call);
 
-// As #GP with this error code. A fault that the dispatcher finds: nothing executable at pc, or no instruction.
+// As #GP with this error code.
 void raise_general_protection(ThreadContext* context, uint64_t error);
+// As for an access that failed, of any address. `stack`: by the stack segment, that is, a push or pop, or an operand with rsp or rbp as its
+// base.
+void raise_bad_access(ThreadContext* context, uint64_t address, bool write, bool stack);
+// A fault that the dispatcher finds: nothing executable at pc, or no instruction.
 void raise_not_executable(ThreadContext* context);
 
 // Ignored fault signals stay ignored over exec: the kernel must know while the call is made.

@@ -66,7 +66,7 @@ static char g_stack[1 << 16];
 int main(void) {
   const stack_t stack = {.ss_sp = g_stack, .ss_size = sizeof g_stack};
   CHECK(sigaltstack(&stack, NULL) == 0);
-  struct sigaction step = {.sa_sigaction = &on_step, .sa_flags = SA_SIGINFO}, fault = {.sa_sigaction = &on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+  struct sigaction step = {.sa_sigaction = &on_step, .sa_flags = SA_SIGINFO | SA_ONSTACK}, fault = {.sa_sigaction = &on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK};
   CHECK(sigaction(SIGTRAP, &step, NULL) == 0 && sigaction(SIGSEGV, &fault, NULL) == 0 && sigaction(SIGBUS, &fault, NULL) == 0);
   far_return();
   interrupt_return();
@@ -74,6 +74,12 @@ int main(void) {
   interrupt_return_on();
   narrow_branch_not_taken();
   FAULTS("far return, no stack", "movq %%rbx, %%rsp\n lretq");
+  FAULTS("far return, nothing mapped", "movl $0x2000, %%esp\n lretq");
+  FAULTS("far return of 32 bits, nothing mapped", "movl $0x2000, %%esp\n lret");
+  FAULTS("interrupt return, nothing mapped", "movl $0x2000, %%esp\n iretq");
+  FAULTS("interrupt return of 32 bits, nothing mapped", "movl $0x2000, %%esp\n iretl");
+  g_step_count = 0;
+  FAULTS("popf under the trap flag, no stack", SET_TRAP_FLAG "movq %%rbx, %%rsp\n popfq");
   FAULTS("interrupt return, no stack", "movq %%rbx, %%rsp\n iretq");
   FAULTS("far jump, no address", "ljmp *(%%rbx)");
   FAULTS("interrupt return in a nested task",
