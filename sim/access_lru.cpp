@@ -16,9 +16,9 @@ void Hierarchy::access_lru(Hierarchy& hierarchy, Port& port, uint32_t core, Acce
   const CoherentTree::LruStep &one = port.lru.steps[0], &two = port.lru.steps[1];
   const uint64_t tag = line >> two.set_shift;
   const auto block = SetBlock<kWays2, true, kWays3 != 0>::of_set(two.blocks, line & two.set_mask);
-  const uint32_t mask = block.matches(static_cast<uint32_t>(tag));
   if (tag >= *two.narrow_tags) [[unlikely]]
-    return access_wide<kWays2, kWays3>(hierarchy, port, core, kind, line, mask);
+    return access_wide<kWays2, kWays3>(hierarchy, port, core, kind, line);
+  const uint32_t mask = block.matches(static_cast<uint32_t>(tag));
   if (mask == 0) return fetch_lru<kWays2, kWays3>(hierarchy, port, core, kind, line);
   const size_t found = lowest(mask);
   if ((block.sharers(found) & one.child_bit) != 0) [[unlikely]]
@@ -44,13 +44,14 @@ void Hierarchy::access_lru(Hierarchy& hierarchy, Port& port, uint32_t core, Acce
 
 template <uint32_t kWays2, uint32_t kWays3>
 [[gnu::noinline]] void Hierarchy::access_wide(Hierarchy& hierarchy, Port& port, uint32_t core, Access kind,
-                                              uint64_t line, uint32_t mask) {
+                                              uint64_t line) {
   const CoherentTree::LruStep &one = port.lru.steps[0], &two = port.lru.steps[1];
   const uint64_t set = line & two.set_mask;
-  mask = two.cache->verify(set, line >> two.set_shift, mask);
+  const auto block = SetBlock<kWays2, true, kWays3 != 0>::of_set(two.blocks, set);
+  const uint32_t mask = find_wide(two, block, set, line >> two.set_shift);
   if (mask == 0) return fetch_lru<kWays2, kWays3>(hierarchy, port, core, kind, line);
   const size_t found = lowest(mask);
-  if ((SetBlock<kWays2, true, kWays3 != 0>::of_set(two.blocks, set).sharers(found) & one.child_bit) != 0)
+  if ((block.sharers(found) & one.child_bit) != 0)
     return find_unguessed(hierarchy, port, core, kind, line);
   take_lru<kWays2, kWays3>(hierarchy, port, core, kind, line, found);
 }
@@ -81,8 +82,9 @@ bool Hierarchy::take_observed(Hierarchy& hierarchy, Port& port, uint32_t core, A
   const CoherentTree::LruStep &one = port.lru.steps[0], &two = port.lru.steps[1];
   const uint64_t set = line & two.set_mask, tag = line >> two.set_shift;
   const auto block = SetBlock<kWays2, true, kHasParent>::of_set(two.blocks, set);
-  const uint32_t mask = block.matches(static_cast<uint32_t>(tag));
-  if (mask == 0 || tag >= *two.narrow_tags) return false;
+  const uint32_t mask =
+      tag < *two.narrow_tags ? block.matches(static_cast<uint32_t>(tag)) : find_wide(two, block, set, tag);
+  if (mask == 0) return false;
   const size_t found = lowest(mask);
   if ((block.sharers(found) & one.child_bit) != 0) return false;  // level 1 has it
   if (const uint8_t* marked = port.lru.marked_in_level2; marked != nullptr && marked[set * kWays2 + found] != 0) return false;

@@ -254,7 +254,7 @@ class Hierarchy {
   static void access_lru(Hierarchy& hierarchy, Port& port, uint32_t core, Access kind, uint64_t line);
   static void find_unguessed(Hierarchy& hierarchy, Port& port, uint32_t core, Access kind, uint64_t line);
   template <uint32_t kWays2, uint32_t kWays3>
-  static void access_wide(Hierarchy& hierarchy, Port& port, uint32_t core, Access kind, uint64_t line, uint32_t mask);
+  static void access_wide(Hierarchy& hierarchy, Port& port, uint32_t core, Access kind, uint64_t line);
   template <uint32_t kWays2, uint32_t kWays3>
   static void take_lru(Hierarchy& hierarchy, Port& port, uint32_t core, Access kind, uint64_t line, size_t found);
   template <uint32_t kWays2, uint32_t kWays3>

@@ -36,9 +36,10 @@ class SetBlock {
   static SetBlock of_set(uint8_t* blocks, uint64_t set) { return SetBlock(blocks + set * kBytes); }
   static SetBlock of_slot(uint8_t* blocks, Slot slot) { return of_set(blocks, slot / kWays); }
 
-  uint32_t matches(uint32_t tag) const {
-    if constexpr (kWays == 8) return matches_8(tags(), tag);
-    return matches_16(tags(), tag);
+  uint32_t matches(uint32_t tag) const { return matches_in_row(tags(), tag); }
+  // The same of the upper halves of the tags of all sets.
+  static uint32_t matches_above(const uint32_t* upper_tags, uint64_t set, uint32_t half) {
+    return matches_in_row(upper_tags + set * kWays, half);
   }
   uint32_t& tag(size_t way) const { return tags()[way]; }
   uint8_t& state(size_t way) const { return p_[5 * kWays + way]; }
@@ -71,6 +72,10 @@ class SetBlock {
   }
 
  private:
+  static uint32_t matches_in_row(const uint32_t* row, uint32_t half) {
+    if constexpr (kWays == 8) return matches_8(row, half);
+    return matches_16(row, half);
+  }
   explicit SetBlock(uint8_t* p) : p_(p) {}
   uint32_t* tags() const { return reinterpret_cast<uint32_t*>(p_); }
 

@@ -106,6 +106,7 @@ class CoherentTree {
     uint8_t* blocks = nullptr;
     uint64_t set_mask = 0;
     const uint64_t* narrow_tags = nullptr;
+    uint32_t* upper_tags = nullptr;
     Cache* cache = nullptr;
     uint32_t set_shift = 0;
     uint8_t child_bit = 0;  // of this cache, at its parent
@@ -123,7 +124,6 @@ class CoherentTree {
     Cache::Guess* guesses = nullptr;
     uint64_t guess_mask = 0;
     uint64_t* clock = nullptr;
-    uint32_t* upper_tags = nullptr;  // of level 1
     // Of lru_way_to_level2(): the lines of level 2 that prefetchers see when they are used; null: none.
     const uint8_t* marked_in_level2 = nullptr;
     bool level2_has_parent = true;

@@ -16,6 +16,7 @@ bool CoherentTree::add_lru_step(LruWay& way, uint32_t level, const Step& step) {
   way.steps[level] = {.blocks = rows.blocks,
                       .set_mask = rows.set_mask,
                       .narrow_tags = rows.narrow_tags,
+                      .upper_tags = rows.upper_tags,
                       .cache = &cache,
                       .set_shift = rows.set_shift,
                       .child_bit = static_cast<uint8_t>(1u << step.child_number),
@@ -28,7 +29,6 @@ bool CoherentTree::add_lru_step(LruWay& way, uint32_t level, const Step& step) {
   const Cache::Shortcut shortcut = cache.shortcut();
   way.recent = shortcut.slots, way.guesses = shortcut.guesses;
   way.guess_mask = shortcut.guess_mask, way.clock = shortcut.clock;
-  way.upper_tags = rows.upper_tags;
   return true;
 }
 
@@ -71,9 +71,7 @@ Slot CoherentTree::miss_near(const LruWay& way, const Request& r) {
   const uint64_t set = r.line & two.set_mask, tag = r.line >> two.set_shift;
   const auto block = SetBlock<kWays2, true, kHasParent>::of_set(two.blocks, set);
   ++two.requests->accesses[index(r.kind)];
-  uint32_t mask = block.matches(static_cast<uint32_t>(tag));
-  if (tag >= *two.narrow_tags) [[unlikely]]
-    mask = two.cache->verify(set, tag, mask);
+  const uint32_t mask = tag < *two.narrow_tags ? block.matches(static_cast<uint32_t>(tag)) : find_wide(two, block, set, tag);
   Slot above;
   bool exclusive;
   if (mask != 0) {

@@ -35,6 +35,14 @@ using Level1Block = SetBlock<kLevel1Ways, false, true>;
 #endif
 }
 
+// Of the ways of a set of the cache: that with the whole tag, as a mask. Both halves are loaded at once.
+template <class Block>
+[[gnu::always_inline]] inline uint32_t find_wide(const CoherentTree::LruStep& step, Block block, uint64_t set, uint64_t tag) {
+  const auto lower = static_cast<uint32_t>(tag);
+  const uint32_t mask = block.matches(lower) & Block::matches_above(step.upper_tags, set, static_cast<uint32_t>(tag >> 32));
+  return lower != kEmptyTag ? mask : step.cache->verify(set, tag, mask);
+}
+
 // The child `step` gets the line that is in `way` of its parent's block. Returns whether it gets it exclusively.
 template <class Block>
 [[gnu::always_inline]] inline bool CoherentTree::share(const LruStep& step, const LruStep& parent, Block block,
@@ -111,7 +119,7 @@ template <uint32_t kWays2, uint32_t kWays3>
   block.parent(victim) = above;
   block.tag(victim) = static_cast<uint32_t>(tag);
   block.state(victim) = state;
-  way.upper_tags[slot] = static_cast<uint32_t>(tag >> 32);
+  one.upper_tags[slot] = static_cast<uint32_t>(tag >> 32);
   return slot;
 }
 
@@ -139,9 +147,7 @@ template <uint32_t kWays2, uint32_t kWays3>
     const uint64_t set3 = line & three.set_mask, tag = line >> three.set_shift;
     const Block3 block = Block3::of_set(three.blocks, set3);
     __builtin_prefetch(&Block3::of_slot(three.blocks, block2.parent(victim2)).state(0));  // it loses that line
-    uint32_t mask = block.matches(static_cast<uint32_t>(tag));
-    if (tag >= *three.narrow_tags) [[unlikely]]
-      mask = three.cache->verify(set3, tag, mask);
+    const uint32_t mask = tag < *three.narrow_tags ? block.matches(static_cast<uint32_t>(tag)) : find_wide(three, block, set3, tag);
     if (mask != 0) {
       const size_t found = lowest(mask);
       above = static_cast<Slot>(set3 * kWays3 + found);

@@ -135,7 +135,7 @@ void move_near_and_far(std::mt19937_64& random, const MachineConfig& machine, st
   const uint64_t spaces = random() % 2 == 0 ? 1 : 3;
   for (Reference& r : stream) {
     r.address += (base - (uint64_t{1} << 40)) * machine.line_bytes;
-    r.address ^= r.address / machine.line_bytes % spaces << 50;
+    r.address ^= random() % spaces << 50;
   }
 }
 
