@@ -23,6 +23,8 @@ int main(int argc, char** argv) {
   CHECK(mount("none", "/proc", "tmpfs", 0, NULL) == 0);
   CHECK_EQUAL(run(argv[0]), 7 << 8);
   CHECK(umount2("/proc", MNT_DETACH) == 0);
-  if (umount2("/proc", MNT_DETACH) == 0) CHECK_EQUAL(run(argv[0]), 7 << 8);
+  int unmounted = 0;
+  while (umount2("/proc", MNT_DETACH) == 0) unmounted = 1;  // it may be mounted more than once
+  if (unmounted) CHECK_EQUAL(run(argv[0]), 7 << 8);
   return finish();
 }
