@@ -69,7 +69,7 @@ std::optional<uint64_t> on_stack(ThreadContext* c, uint32_t n, uint32_t width) {
 }
 
 bool far_return(ThreadContext* c, const Uncopied& u) {
-  const auto selector = on_stack(c, 1, u.width());   // read first
+  const auto selector = on_stack(c, 1, u.width());   // read first, as AMD's Zen 4 does
   const auto pc = selector ? on_stack(c, 0, u.width()) : std::nullopt;
   if (!pc || !may_enter(c, static_cast<uint16_t>(*selector), *pc, 0xffff)) return false;
   const bool has_count = u.operands[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
