@@ -60,11 +60,11 @@ bool is_gone(pid_t pid) {
   return state == nullptr || state[2] == 'Z' || state[2] == 'X';
 }
 
-// The same of one that we trace and cannot reach any more: when it has been killed it takes a moment to die.
+// The same, where one that has been killed may take a moment to die.
 bool is_going(pid_t pid) {
   constexpr int kMoments = 20;
   for (int k = 0; k < kMoments; ++k) {
-    if (is_gone(pid) || is_at_its_end(pid)) return true;
+    if (is_gone(pid)) return true;
     usleep(1000);
   }
   return false;
@@ -472,7 +472,7 @@ bool Family::take_image(Watched& w) {
     if (kind == ElfKind::k32Bit)
       warnings_.push_back(fmt::format("process {} executed a 32-bit program ({}), which runs natively", pid,
                                       link_of(fmt::format("/proc/{}/exe", pid))));
-    else if (!is_going(pid))
+    else if (!has_been_killed(pid))
       warnings_.push_back(fmt::format("process {} is not followed: its program cannot be read", pid));
   } else if (wanted) {
     // Not of the launched program: its end is ours to wait for.
@@ -495,7 +495,7 @@ bool Family::take_image(Watched& w) {
       if (was_main) main_ = size() - 1, main_header_ = &(*this)[main_].header();
       taken = true;
     } catch (const UserError& error) {
-      if (!is_going(pid)) warnings_.push_back(fmt::format("process {} ({}) is not followed: {}", pid, base_name(link_of(fmt::format("/proc/{}/exe", pid))), error.what()));
+      if (!has_been_killed(pid)) warnings_.push_back(fmt::format("process {} ({}) is not followed: {}", pid, base_name(link_of(fmt::format("/proc/{}/exe", pid))), error.what()));
     }
   }
   if (birth.kind == Birth::Kind::kForked && members_[birth.parent].target != nullptr) end_stream(*members_[birth.parent].target, w.tid);

@@ -80,13 +80,14 @@ void RemoteProcess::put_instruction() {
   if (ptrace(PTRACE_POKETEXT, pid_, instruction_, syscall_instruction) != 0) throw_access_error("PTRACE_POKETEXT");
 }
 
-bool is_at_its_end(pid_t pid) {
+bool has_been_killed(pid_t pid) {
   siginfo_t info{};
-  return ptrace(PTRACE_GETSIGINFO, pid, nullptr, &info) == 0 && info.si_code == (SIGTRAP | PTRACE_EVENT_EXIT << 8);
+  if (ptrace(PTRACE_GETSIGINFO, pid, nullptr, &info) != 0) return errno == ESRCH;
+  return info.si_code == (SIGTRAP | PTRACE_EVENT_EXIT << 8);
 }
 
 void RemoteProcess::run_on(int request, int signal) {
-  if (is_at_its_end(pid_)) throw_killed();
+  if (has_been_killed(pid_)) throw_killed();
   if (ptrace(static_cast<__ptrace_request>(request), pid_, nullptr, signal) != 0) throw_access_error("PTRACE_SYSCALL");
 }
 

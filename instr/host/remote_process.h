@@ -68,9 +68,9 @@ class RemoteProcess {
   int held_signal_ = 0;   // SIGSTOP cannot be blocked: kept back until detach
 };
 
-// Is it about to end, and stopped there (PTRACE_O_TRACEEXIT) for the calling thread? Then it is to be let go, not to be run on: its end would be its
-// tracer's first.
-bool is_at_its_end(pid_t pid);
+// Of one that was left in a stop for the calling thread: only SIGKILL takes it from there, at most to where it is about to end
+// (PTRACE_O_TRACEEXIT). There it is to be let go, not to be run on: its end would be its tracer's first.
+bool has_been_killed(pid_t pid);
 
 // The auxiliary vector that the kernel gave to process `pid`, by type.
 std::map<uint64_t, uint64_t> read_auxiliary_vector(pid_t pid);

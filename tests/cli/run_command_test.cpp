@@ -480,6 +480,25 @@ TEST_F(RunCommand, FollowsByPattern) {
   EXPECT_EQ(named(results(), "/bin/true").size(), 1u);
 }
 
+// They are traced to their end, of which a pidfd tells before simrun has let go of it.
+TEST_F(RunCommand, EndsOfChildrenLeftOutCanBeWaitedForAtOnce) {
+  const std::string script = R"(
+import os, select, subprocess
+missed = 0
+for k in range(30):
+    child = subprocess.Popen(["/bin/true"])
+    end = os.pidfd_open(child.pid)
+    select.select([end], [], [])
+    if k % 2:
+        missed += os.waitid(os.P_PIDFD, end, os.WEXITED | os.WNOHANG) is None
+    else:
+        missed += os.waitpid(child.pid, os.WNOHANG) == (0, 0)
+print(missed)
+)";
+  EXPECT_EXIT(run({"--mode", "null", "--follow-children=python3*", "--", "/usr/bin/python3", "-W", "ignore", "-c", script}), 0);
+  EXPECT_EQ(read_file(out()), "0\n");
+}
+
 TEST_F(RunCommand, ChildrenThatOutliveTheProgramGoOn) {
   const std::string mark = directory_ / "mark";
   ASSERT_EQ(mkfifo((mark + ".go").c_str(), 0600), 0);

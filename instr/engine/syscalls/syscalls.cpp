@@ -27,6 +27,7 @@
 #include "instr/engine/instrument/ring_writer.h"
 #include "instr/engine/signals/signals.h"
 #include "instr/engine/syscalls/call_events.h"
+#include "instr/engine/syscalls/early_ends.h"
 #include "instr/engine/syscalls/exec.h"
 #include "instr/engine/syscalls/halt_sharer.h"
 #include "instr/engine/syscalls/mapping_calls.h"
@@ -145,6 +146,7 @@ bool watched_call(ThreadContext* c, uint64_t number) {
     return true;
   }
   before_read_call(c, number);
+  await_report_of_end(c, number, arguments);
   uint64_t mask = 0;
   const bool masked = mask_of_call(c, number, mask);
   before_mapping_call(number, arguments);
@@ -157,6 +159,7 @@ bool watched_call(ThreadContext* c, uint64_t number) {
   after_mapping_call(c, number, arguments);
   note_user_faults(c, number, arguments);
   note_taken_signals(c, number, arguments);
+  note_process_descriptors(c, number);
   after_view_call(c, number, arguments);
   after_open_call(c, number, arguments);
   after_write_call(c, number, arguments);
