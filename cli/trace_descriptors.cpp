@@ -13,6 +13,7 @@ namespace {
 
 static_assert(border::kFirstPath == traces::kFirstPath && border::kNoWord == traces::kNoWord);
 static_assert(static_cast<int>(border::OperandForm::kRegisters) == static_cast<int>(traces::OperandForm::kRegisters));
+static_assert(static_cast<int>(border::OperandForm::kTile) == static_cast<int>(traces::OperandForm::kTile));
 static_assert(static_cast<int>(border::OperandForm::kXsave) == static_cast<int>(traces::OperandForm::kXsave));
 static_assert(static_cast<int>(border::OperandKind::kNonTemporalStore) ==
               static_cast<int>(traces::OperandKind::kNonTemporalStore));

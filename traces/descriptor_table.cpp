@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/tile_configuration.h"
+
 namespace simrun::traces {
 
 namespace {
@@ -19,6 +21,7 @@ uint32_t span_b(const Operand& o) {
 }
 uint32_t span_c(const Operand& o) {
   if (o.form == OperandForm::kXsave) return 2;
+  if (o.form == OperandForm::kTile) return kTileWords;
   const bool vector = (o.form == OperandForm::kVectorIndex || o.form == OperandForm::kMasked) && o.mask_lane != 0;
   return vector ? words_of_vector(o.lanes, o.mask_lane) : 1;
 }
@@ -30,12 +33,13 @@ bool fits(uint16_t first, uint32_t count, uint32_t words, bool may_be_absent) {
 
 void check_operand(const Operand& o) {
   require(static_cast<uint8_t>(o.kind) < kOperandKinds, "unknown kind of operand");
-  require(o.form <= OperandForm::kRegisters, "unknown form of operand");
+  require(o.form <= OperandForm::kTile, "unknown form of operand");
   require(o.modifier <= OperandModifier::kByteIndex, "unknown modifier of an operand");
   require(o.shift <= 3, "an index shifted by more than 3");
   require(o.size <= 1u << 20 && (o.size != 0 || o.form == OperandForm::kXsave), "size of an operand");
   if (o.modifier == OperandModifier::kBitOffset)
     require(std::has_single_bit(o.size) && o.size <= 8, "size of the operand of a bit offset");
+  if (o.form == OperandForm::kTile) require(o.lanes < kTiles, "number of a tile");
   if (o.form == OperandForm::kRegisters) require(o.lanes >= 1, "number of registers");
   if (o.form != OperandForm::kVectorIndex && o.form != OperandForm::kMasked) return;
   require(o.lanes >= 1 && o.lanes <= 64, "number of lanes");

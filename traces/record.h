@@ -44,7 +44,7 @@ enum class OperandKind : uint8_t {
 };
 inline constexpr uint8_t kOperandKinds = 7;
 
-enum class OperandForm : uint8_t { kAddress, kRepeatString, kVectorIndex, kMasked, kXsave, kRegisters };
+enum class OperandForm : uint8_t { kAddress, kRepeatString, kVectorIndex, kMasked, kXsave, kRegisters, kTile };
 enum class OperandModifier : uint8_t { kNone, kPacked, kBitOffset, kByteIndex };
 
 enum OperandFlags : uint8_t {

@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "base/tile_configuration.h"
 #include "traces/record.h"
 #include "traces/trace_error.h"
 
@@ -153,6 +154,11 @@ uint64_t expand(std::span<const Operand> operands, size_t k, const uint64_t* wor
       emit(o.kind, at(o, index), kXsaveLegacyAndHeaderBytes);
       for (const XsaveComponent& c : context.xsave)
         if ((selected >> c.number & 1) != 0) emit(o.kind, at(o, index + c.offset), c.bytes);
+      return 0;
+    }
+    case OperandForm::kTile: {
+      const TileRows tile = tile_rows(words + o.word_c, o.lanes);
+      for (uint32_t row = tile.first; row < tile.end; ++row) emit(o.kind, at(o, row * index), tile.bytes);
       return 0;
     }
     case OperandForm::kRegisters:

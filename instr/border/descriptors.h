@@ -51,6 +51,9 @@ enum class OperandForm : uint8_t {
                          // two words: word_c, word_c + 1). `size` is 0.
   kRegisters,            // no reference (watch_calls only): `lanes` words from word_b on hold registers before the instruction: rdi, rsi, rdx at
                          // the first instruction of a watched function, rax at a return
+  kTile,                 // AMX tile load/store: rows `stride` = word[b] << shift apart from word[a] + disp on; their number and bytes are of tile
+                         // `lanes` in the configuration that the kTileWords words from word_c on hold, as sttilecfg stores it. `size`: 64, the
+                         // bytes of a row at most
 };
 
 enum OperandFlags : uint8_t {
@@ -85,7 +88,7 @@ struct OperandDescriptor {
   uint32_t size;         // bytes of one reference (of one lane, of one iteration)
   int64_t disp;
   // kVectorIndex and kMasked:
-  uint8_t lanes;         // number of lanes
+  uint8_t lanes;         // number of lanes; kTile: number of the tile
   uint8_t index_bytes;   // kVectorIndex: bytes of one index (4 or 8), sign-extended; the index vector starts at word_b
   uint8_t mask_lane;     // 0: the mask is a bit mask (one word at word_c, bit i for lane i); else bytes of one mask lane in a vector that
                          // starts at word_c, lane active when its top bit is set (AVX2 gathers, vmaskmov); maskmovdqu: 1

@@ -22,7 +22,7 @@
 namespace simrun::border {
 
 inline constexpr uint64_t kMagic = 0x314e5552'4d495300;
-inline constexpr uint32_t kVersion = 11;
+inline constexpr uint32_t kVersion = 12;
 
 inline constexpr uint32_t kMaxThreads = 4096;      // slots; a slot is used again when its thread ended and its stream was consumed
 inline constexpr uint32_t kMaxRingChunks = 64;

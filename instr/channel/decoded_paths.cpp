@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "base/check.h"
+#include "base/tile_configuration.h"
 #include "base/user_error.h"
 #include "instr/channel/stream_error.h"
 #include "instr/channel/thread_statistics.h"
@@ -40,6 +41,8 @@ uint32_t span_c(const OperandDescriptor& o) {
       return o.mask_lane == 0 ? 1 : words_of_vector(o.lanes, o.mask_lane);
     case OperandForm::kXsave:
       return 2;
+    case OperandForm::kTile:
+      return kTileWords;
     default:
       return 1;
   }
@@ -82,13 +85,14 @@ void DecodedPaths::check_length(const InstructionDescriptor& instruction, uint64
 
 const char* DecodedPaths::problem(const OperandDescriptor& o) {
   if (o.kind > OperandKind::kNonTemporalStore) return "unknown kind of operand";
-  if (o.form > OperandForm::kRegisters) return "unknown form of operand";
+  if (o.form > OperandForm::kTile) return "unknown form of operand";
   if (o.modifier > OperandModifier::kByteIndex) return "unknown modifier of an operand";
   if (o.shift > 3) return "shift above 3";
   if (o.modifier == OperandModifier::kBitOffset && (!std::has_single_bit(o.size) || o.size > 8))
     return "operand of a bit offset";
   if (o.size == 0 && o.form != OperandForm::kXsave) return "operand of size 0";
   if (o.size > 1u << 20) return "operand of more than 1 MiB";
+  if (o.form == OperandForm::kTile && o.lanes >= kTiles) return "number of a tile";
   if (o.form != OperandForm::kVectorIndex && o.form != OperandForm::kMasked && o.form != OperandForm::kRegisters)
     return nullptr;
   if (o.lanes == 0 || o.lanes > 64) return "number of lanes";

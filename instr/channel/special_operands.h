@@ -1,5 +1,5 @@
 // Operands that are not one plain sum, expanded into references as the comments of instr/border/descriptors.h define
-// them: segment bases and 32-bit addresses, repeated strings, gathers and scatters, masked vectors, xsave areas. The
+// them: segment bases and 32-bit addresses, repeated strings, gathers and scatters, masked vectors, xsave areas, tiles. The
 // words they read were checked by DecodedPaths.
 #pragma once
 
@@ -8,6 +8,7 @@
 #include <cstring>
 #include <span>
 
+#include "base/tile_configuration.h"
 #include "instr/border/descriptors.h"
 #include "instr/channel/decoded_paths.h"
 #include "instr/channel/stream_error.h"
@@ -158,6 +159,15 @@ void expand_xsave(const border::OperandDescriptor& o, const uint64_t* words, con
     if ((selected >> component.number & 1) != 0) emit(o.kind, address.at(index + component.offset), component.bytes);
 }
 
+// A row is one reference. Those before the configuration's first row were done before a fault (Intel SDM vol. 2, TILELOADD).
+template <class Emit>
+void expand_tile(const border::OperandDescriptor& o, const uint64_t* words, const SegmentBases& bases, Emit&& emit) {
+  const TileRows tile = tile_rows(words + o.word_c, o.lanes);
+  const OperandAddress address(o, words, bases);
+  const uint64_t stride = OperandAddress::word_or_zero(words, o.word_b) << o.shift;
+  for (uint32_t row = tile.first; row < tile.end; ++row) emit(o.kind, address.at(row * stride), tile.bytes);
+}
+
 // Returns the iterations of a repeated string instruction, else 0.
 template <class Emit>
 uint64_t expand_special(const SpecialOperand* special, const uint64_t* words, const SegmentBases& bases, Emit&& emit) {
@@ -180,6 +190,9 @@ uint64_t expand_special(const SpecialOperand* special, const uint64_t* words, co
       return 0;
     case border::OperandForm::kXsave:
       expand_xsave(o, words, bases, emit);
+      return 0;
+    case border::OperandForm::kTile:
+      expand_tile(o, words, bases, emit);
       return 0;
     case border::OperandForm::kRegisters:
       return 0;  // never special

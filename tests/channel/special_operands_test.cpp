@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <limits>
 #include <vector>
 
+#include "base/tile_configuration.h"
 #include "instr/channel/counting_sink.h"
 #include "instr/channel/merge.h"
 #include "tests/channel/fake_target.h"
@@ -150,6 +152,29 @@ TEST(Xsave, LegacyAreaThenSelectedComponents) {
   std::vector<Recorded> all{store(0x1000, 576)};
   for (const auto& component : xsave_components()) all.push_back(store(0x1000 + component.offset, component.bytes));
   EXPECT_EQ(run({o}, {0x1000, 0xffffffff, 0xffffffff}).references, all);
+}
+
+TEST(Tile, RowsThatItsConfigurationLeaves) {
+  OperandDescriptor o = address_operand(OperandKind::kStore, 1, 64, 16, 2, 2);
+  o.form = OperandForm::kTile;
+  o.lanes = 3;
+  o.word_c = 3;
+  const auto run_configured = [&](uint8_t first, uint8_t rows, uint16_t bytes) {
+    unsigned char configuration[64] = {1, first};
+    std::memset(configuration + 16, 0x77, 48);   // the other tiles'
+    std::memcpy(configuration + 16 + 2 * 3, &bytes, 2);
+    configuration[48 + 3] = rows;
+    std::vector<uint64_t> words{0x1000, 0x20};
+    words.resize(2 + kTileWords);
+    std::memcpy(words.data() + 2, configuration, sizeof configuration);
+    return run({o}, words).references;
+  };
+  EXPECT_EQ(run_configured(0, 3, 48), (std::vector{store(0x1010, 48), store(0x1090, 48), store(0x1110, 48)}));
+  EXPECT_EQ(run_configured(2, 3, 4), (std::vector{store(0x1110, 4)})) << "two were done before a fault";
+  EXPECT_TRUE(run_configured(0, 0, 0).empty());
+  EXPECT_TRUE(run_configured(0, 16, 0).empty());
+  o.word_b = kNoWord;
+  EXPECT_EQ(run_configured(0, 2, 64), (std::vector{store(0x1010, 64), store(0x1010, 64)})) << "rows at no distance";
 }
 
 TEST(SpecialOperands, StayInProgramOrderAmongPlainOnes) {

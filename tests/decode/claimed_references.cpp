@@ -85,6 +85,7 @@ std::vector<Reference> claimed_references(const Instruction& i, const MachineSta
         add_lanes(o, s, fs_base, out);
         break;
       case border::OperandForm::kXsave:
+      case border::OperandForm::kTile:
       case border::OperandForm::kRegisters:
         break;
     }

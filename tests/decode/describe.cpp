@@ -71,6 +71,7 @@ std::string memory(const MemoryOperand& o) {
   if (o.mask_register != kNoRegister)
     s += o.mask_lane ? " v" + std::to_string(o.mask_register) + "/" + std::to_string(o.mask_lane)
                      : " k" + std::to_string(o.mask_register);
+  if (o.form == OperandForm::kTile) s += " tile" + std::to_string(o.tile);
   if (o.packed) s += " packed";
   return s + " " + address(o);
 }

@@ -3,9 +3,11 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "base/tile_configuration.h"
+
 namespace simrun::traces {
 
-MadeTrace::MadeTrace(uint64_t seed, uint32_t superblocks) : random_(seed) {
+MadeTrace::MadeTrace(uint64_t seed, uint32_t superblocks, bool tiles) : random_(seed), tiles_(tiles) {
   uint64_t pc = 0x400000;
   for (uint32_t k = 0; k < superblocks; ++k) {
     superblocks_.push_back(make_superblock(pc));
@@ -57,6 +59,12 @@ Operand MadeTrace::make_operand(uint16_t instruction, uint16_t* words) {
     o.form = OperandForm::kXsave;
     o.size = 0;
     o.word_c = word(2);
+  } else if (form == 11 && tiles_) {
+    o.form = OperandForm::kTile;
+    o.lanes = static_cast<uint8_t>(number(kTiles));
+    o.size = 64;
+    o.word_b = word(1);
+    o.word_c = word(kTileWords);
   } else if (form == 4) {
     o.modifier = OperandModifier::kBitOffset;
     o.word_c = word(1);
@@ -147,8 +155,8 @@ ScratchDirectory::ScratchDirectory() {
 ScratchDirectory::~ScratchDirectory() { std::filesystem::remove_all(path_); }
 
 std::vector<std::vector<uint64_t>> write_made_trace(const std::string& path, uint64_t seed, uint32_t threads,
-                                                    uint32_t chunks, WriterOptions options, uint32_t later) {
-  MadeTrace made(seed);
+                                                    uint32_t chunks, WriterOptions options, uint32_t later, bool tiles) {
+  MadeTrace made(seed, 40, tiles);
   options.chunk_words = 5000;
   Writer writer(path, {{"command", {"made", std::to_string(seed)}}}, options);
   constexpr uint32_t kProcesses = 3;  // the second has no thread

@@ -14,7 +14,8 @@ namespace simrun::traces {
 
 class MadeTrace {
  public:
-  explicit MadeTrace(uint64_t seed, uint32_t superblocks = 40);
+  // `tiles`: operands of that form, too, which kept files do not know.
+  explicit MadeTrace(uint64_t seed, uint32_t superblocks = 40, bool tiles = true);
 
   // The same code as the process `process` of a writer, or in a table of one's own.
   void describe(DescriptorTable& table) const;
@@ -34,6 +35,7 @@ class MadeTrace {
   Operand make_operand(uint16_t instruction, uint16_t* words);
 
   std::mt19937_64 random_;
+  bool tiles_;
   std::vector<Superblock> superblocks_;
   std::vector<Path> paths_;
   std::vector<uint64_t> bases_;  // of address words
@@ -54,6 +56,6 @@ class ScratchDirectory {
 // A trace of `threads` threads and about `chunks` chunks, written to `path`; what went in is returned by thread.
 std::vector<std::vector<uint64_t>> write_made_trace(const std::string& path, uint64_t seed, uint32_t threads = 3,
                                                     uint32_t chunks = 4, WriterOptions options = {.workers = 2},
-                                                    uint32_t later = 200);
+                                                    uint32_t later = 200, bool tiles = true);
 
 }  // namespace simrun::traces

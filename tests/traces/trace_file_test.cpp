@@ -87,7 +87,7 @@ TEST(TraceFile, ReadsVersion2) {
 // Before words were predicted as now: the words are those that went in.
 TEST(TraceFile, ReadsVersion3) {
   const ScratchDirectory scratch;
-  const std::vector<std::vector<uint64_t>> expected = write_made_trace(scratch.file("t"), 7, 2, 1);
+  const std::vector<std::vector<uint64_t>> expected = write_made_trace(scratch.file("t"), 7, 2, 1, {.workers = 2}, 200, false);
   const Reader trace(TRACES_TESTS "/version_3.trace");
   EXPECT_EQ(trace.incomplete(), "");
   EXPECT_EQ(trace.sections()[0].type, SectionType::kInformation);

@@ -55,6 +55,7 @@ struct MemoryOperand {
   uint8_t mask_lane;      // as border::OperandDescriptor::mask_lane
   bool packed;            // kMasked: compress and expand: lane i is the i-th *active* one, so popcount(mask) lanes are touched from the
                           // base on without gaps (Intel SDM vol. 2, VPCOMPRESSD, VPEXPANDD)
+  uint8_t tile;           // kTile: 0..7
   uint8_t bit_offset;     // bt, bts, btr, btc with a bit offset in a register (Gpr, else kNoRegister): the address moves by
                           // size * (value of that register as a signed number of `size` bytes >> log2(8 * size))
   uint32_t size;          // bytes of one reference; 0 for kXsave; 1 for prefetches, flushes, clzero, monitorx, umonitor (one line)
@@ -89,7 +90,7 @@ struct Instruction {
   bool uses_gs;                   // gs: segment override with a memory operand, or rd/wrgsbase, swapgs
   bool writes_fs_base;            // wrfsbase, or a load of the selector
   bool writes_gs_base;
-  bool untraced_memory;           // references memory that `memory` does not describe (AMX tile loads and stores, VIA PadLock)
+  bool untraced_memory;           // references memory that `memory` does not describe (VIA PadLock)
   bool vector_state;              // reads or writes vector, x87 or MMX state (for statistics only)
   bool stores_fpu_pointer;        // stores x87's last instruction pointer: fnstenv, fnsave, and fxsave and xsave in all their forms
 

@@ -117,6 +117,15 @@ void add_xsave(const ZydisView& view, OperandKind kind, Instruction& out) {
   m.form = OperandForm::kXsave;
 }
 
+// Rows of up to 64 bytes; the index register is the distance between them.
+void add_tile(const ZydisView& view, OperandKind kind, Instruction& out) {
+  const bool loads = kind == OperandKind::kLoad;
+  MemoryOperand& m = add_memory_operand(out, kind, 64);
+  set_address(view, view.operands[loads ? 1 : 0], m);
+  m.form = OperandForm::kTile;
+  m.tile = static_cast<uint8_t>(view.operands[loads ? 0 : 1].reg.value - ZYDIS_REGISTER_TMM0);
+}
+
 // xlat: rbx plus al, zero-extended.
 void add_xlat(const ZydisView& view, Instruction& out) {
   add_at_register(view, OperandKind::kLoad, 1, kRbx, segment_flags_of_prefixes(view.insn), out);
@@ -163,10 +172,12 @@ bool decode_irregular_operands(const ZydisView& view, Instruction& out) {
     case ZYDIS_MNEMONIC_UMONITOR:
       add_at_register(view, OperandKind::kLoad, 1, gpr_part(view.operands[0].reg.value).number, segment, out);
       return true;
-    case ZYDIS_MNEMONIC_TILELOADD:  // rows by the tile configuration of the moment
+    case ZYDIS_MNEMONIC_TILELOADD:
     case ZYDIS_MNEMONIC_TILELOADDT1:
+      add_tile(view, OperandKind::kLoad, out);
+      return true;
     case ZYDIS_MNEMONIC_TILESTORED:
-      out.untraced_memory = true;
+      add_tile(view, OperandKind::kStore, out);
       return true;
     default:
       if (view.insn.meta.category != ZYDIS_CATEGORY_PADLOCK) return false;

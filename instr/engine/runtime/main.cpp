@@ -169,7 +169,7 @@ void remove_blanket() {
                     has_feature(Feature::kAvx512Bw), has_feature(Feature::kBmi2), g_routines.leave, h.watch_calls == 1 ? &h.watched : nullptr,
                     h.count_paths != 0, g_routines.indirect_miss, loop_is_fast(), h.unroll_loops != 0,
                     h.count_interval != 0 || h.count_interval_threads != 0 || h.count_paths != 0 || h.mode_switches != 0, pext_is_fast(),
-                    h.live_words != 0, h.protect_code_after != 0});
+                    h.live_words != 0, h.protect_code_after != 0, has_feature(Feature::kAmxTile)});
   start_signals();
   make_first_identity();
   forget_private_library();

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/tile_configuration.h"
 #include "instr/border/shared_memory.h"
 #include "instr/engine/decode/form_cache.h"
 #include "instr/engine/decode/known_forms.h"
@@ -78,6 +79,7 @@ uint32_t words_bound(const Instruction& instruction) {
     words += 4;
     if (m.form == border::OperandForm::kVectorIndex) words += 2 * 64 / 8;
     if (m.form == border::OperandForm::kMasked) words += m.vector_bytes / 8;
+    if (m.form == border::OperandForm::kTile) words += kTileWords;
   }
   return words;
 }

@@ -1,4 +1,5 @@
 // Copying of instructions, and the address words of their operands.
+#include "base/tile_configuration.h"
 #include "instr/engine/context/thread_context.h"
 #include "instr/engine/translate/translator.h"
 
@@ -242,6 +243,14 @@ WordMap::Use Translator::own_word(const Instruction& i, uint8_t reg) {
   return {word, 0, false};
 }
 
+// The end of an instruction with the operand [B + 8 * word] and `reg` in its modrm byte. EVEX scales only 8-bit displacements: 32 bits always.
+void Translator::place_words(uint8_t reg, uint16_t word) {
+  Assembler& a = *out_;
+  a.byte(static_cast<uint8_t>(0x80 | (reg & 7) << 3 | (buffer_ & 7)));
+  if ((buffer_ & 7) == 4) a.byte(0x24);
+  a.word32(static_cast<uint32_t>(place_of_word(word)));
+}
+
 // vmovdqu [B + 8 * word], vector register (EVEX for 64 bytes and for registers above 15; movdqu never: the engine only stores
 // vectors of VEX- and EVEX-encoded instructions and of maskmovdqu, on processors that have AVX).
 void Translator::store_vector(uint16_t word, uint8_t vector, uint8_t bytes) {
@@ -264,10 +273,7 @@ void Translator::store_vector(uint16_t word, uint8_t vector, uint8_t bytes) {
     a.byte(static_cast<uint8_t>(0x7a | (bytes == 32 ? 4 : 0)));
     a.byte(0x7f);
   }
-  a.byte(static_cast<uint8_t>(0x80 | (vector & 7) << 3 | (buffer_ & 7)));
-  if ((buffer_ & 7) == 4) a.byte(0x24);
-  // EVEX scales only 8-bit displacements: 32 bits always.
-  a.word32(static_cast<uint32_t>(place_of_word(word)));
+  place_words(vector, word);
 }
 
 // kmovq [B + 8 * word], k; without AVX512BW 16 bits over a zeroed word.
@@ -279,9 +285,18 @@ void Translator::store_mask(uint16_t word, uint8_t k) {
   a.byte(static_cast<uint8_t>(1 << 7 | 1 << 6 | b << 5 | 1));
   a.byte(options_.avx512bw ? 0xf8 : 0x78);
   a.byte(0x91);
-  a.byte(static_cast<uint8_t>(0x80 | k << 3 | (buffer_ & 7)));
-  if ((buffer_ & 7) == 4) a.byte(0x24);
-  a.word32(static_cast<uint32_t>(place_of_word(word)));
+  place_words(k, word);
+}
+
+// sttilecfg [B + 8 * word]. It faults as little as the tile instruction itself would (Intel SDM vol. 2, STTILECFG): XFD does not concern it.
+void Translator::store_tile_configuration(uint16_t word) {
+  Assembler& a = *out_;
+  const uint8_t b = static_cast<uint8_t>(~buffer_ >> 3 & 1);
+  a.byte(0xc4);
+  a.byte(static_cast<uint8_t>(1 << 7 | 1 << 6 | b << 5 | 2));
+  a.byte(0x79);
+  a.byte(0x49);
+  place_words(0, word);
 }
 
 void Translator::store_words_before(const Instruction& i) {
@@ -318,6 +333,7 @@ uint8_t string_register(const Instruction& i) { return i.gpr_written & bit(kRdi)
 
 // One operand: the words that its address needs, and its descriptor.
 void Translator::describe(const Instruction& i, const MemoryOperand& m) {
+  if (m.form == OperandForm::kTile && !options_.has_tiles) return;
   OperandDescriptor d{};
   d.instruction = current_;
   d.kind = m.kind;
@@ -363,6 +379,11 @@ void Translator::describe(const Instruction& i, const MemoryOperand& m) {
   if (m.form == OperandForm::kAddress && m.bit_offset < 16) {
     d.modifier = border::OperandModifier::kBitOffset;
     d.word_c = own_word(i, m.bit_offset).word;
+  }
+  if (m.form == OperandForm::kTile) {
+    d.lanes = m.tile;
+    d.word_c = words_.reserve(kTileWords);
+    store_tile_configuration(d.word_c);
   }
   if (m.form == OperandForm::kXsave) {
     d.word_c = words_.reserve(2);

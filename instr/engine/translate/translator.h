@@ -37,6 +37,7 @@ struct TranslationOptions {
   // kTrace: words go where somebody else reads them: each superblock stores the buffer pointer at its beginning, and asks for lines early.
   bool live_pointer = false;
   bool counts_comparisons = false;   // of code that can change: ThreadContext::comparisons_left
+  bool has_tiles = true;             // AMX; where there are none their instructions fault
 
   // Who reads what a run writes needs descriptors of its superblocks and paths (border/descriptors.h).
   bool describes_paths() const { return mode == border::Mode::kTrace || (mode == border::Mode::kCount && count_paths); }
@@ -172,6 +173,8 @@ class Translator {
   void store_word(const Instruction& i, uint16_t word, uint8_t reg);
   void store_vector(uint16_t word, uint8_t vector, uint8_t bytes);
   void store_mask(uint16_t word, uint8_t k);
+  void store_tile_configuration(uint16_t word);
+  void place_words(uint8_t reg, uint16_t word);
 
   void copy(const Instruction& i);
   void copy_bytes(const Instruction& i, const uint8_t* code, uint8_t length);
