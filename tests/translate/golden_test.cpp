@@ -62,11 +62,21 @@ std::string disassemble(const std::vector<uint8_t>& code, uint32_t size, uint64_
     ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
     char line[160];
     const auto status = ZydisDecoderDecodeFull(&decoder, code.data() + at, size - at, &instruction, operands);
-    if (!ZYAN_SUCCESS(status)) return text + "does not decode\n";
-    ZydisFormatterFormatInstruction(&formatter, &instruction, operands, instruction.operand_count_visible, line, sizeof line,
-                                    address + at, nullptr);
     char place[24];
     std::snprintf(place, sizeof place, "  +%03x  ", at);
+    if (!ZYAN_SUCCESS(status)) {   // newer than it
+      Instruction newer;
+      if (!decode(code.data() + at, size - at, AppAddress{address + at}, newer)) return text + "does not decode\n";
+      text += std::string(place) + "bytes";
+      for (uint32_t k = 0; k < newer.length; ++k, ++at) {
+        std::snprintf(line, sizeof line, " %02x", code[at]);
+        text += line;
+      }
+      text += "\n";
+      continue;
+    }
+    ZydisFormatterFormatInstruction(&formatter, &instruction, operands, instruction.operand_count_visible, line, sizeof line,
+                                    address + at, nullptr);
     text += place + with_names(line) + "\n";
     at += instruction.length;
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "instr/engine/decode/stand_in.h"
 #include "instr/engine/decode/zydis_view.h"
 
 namespace simrun::engine {
@@ -184,9 +185,8 @@ void decode_segment_bases(const ZydisView& view, Instruction& out) {
   }
 }
 
-}  // namespace
-
-bool decode(const uint8_t* code, uint32_t available, AppAddress pc, Instruction& out) {
+// What Zydis says of `zydis_code`, which stands for `code` of the same length.
+bool decode_as(const uint8_t* zydis_code, const uint8_t* code, uint32_t available, AppAddress pc, Instruction& out) {
   out = Instruction{};
   out.pc = pc;
   out.flow = Flow::kUnsupported;
@@ -196,7 +196,7 @@ bool decode(const uint8_t* code, uint32_t available, AppAddress pc, Instruction&
   ZydisDecodedInstruction insn;
   ZydisDecoderContext context;
   const ZyanUSize bytes = std::min<ZyanUSize>(available, ZYDIS_MAX_INSTRUCTION_LENGTH);
-  if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&decoder, &context, code, bytes, &insn))) return false;
+  if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&decoder, &context, zydis_code, bytes, &insn))) return false;
   ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
   if (!ZYAN_SUCCESS(ZydisDecoderDecodeOperands(&decoder, &context, &insn, operands, insn.operand_count))) return false;
 
@@ -215,6 +215,17 @@ bool decode(const uint8_t* code, uint32_t available, AppAddress pc, Instruction&
   decode_known_distance(view, out);
   decode_segment_bases(view, out);
   out.may_fault = may_fault(view, out);
+  return true;
+}
+
+}  // namespace
+
+bool decode(const uint8_t* code, uint32_t available, AppAddress pc, Instruction& out) {
+  if (decode_as(code, code, available, pc, out)) return true;
+  StandIn stand_in;
+  if (!find_stand_in(code, available, stand_in)) return false;
+  if (!decode_as(stand_in.bytes, code, std::min<uint32_t>(available, sizeof stand_in.bytes), pc, out)) return false;
+  if (stand_in.compares_and_adds) complete_compare_and_add(out);
   return true;
 }
 
