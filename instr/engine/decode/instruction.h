@@ -140,6 +140,11 @@ constexpr bool is_rdtsc(const Instruction& i) {
   return i.length >= 3 && end[-3] == 0x0f && end[-2] == 0x01 && end[-1] == 0xf9 && (i.length == 3 || is_prefix(end[-4]));
 }
 
+constexpr bool is_cpuid(const Instruction& i) {
+  const uint8_t* const end = i.bytes + i.length;
+  return i.length >= 2 && end[-2] == 0x0f && end[-1] == 0xa2 && (i.length == 2 || is_prefix(end[-3]));
+}
+
 // Decodes the instruction at `pc` whose bytes start at `code` (at least `available` readable bytes). Returns false when the bytes are
 // not a whole valid instruction: `length` is then 0 and `flow` kUnsupported. Any time (no allocation, no lock).
 bool decode(const uint8_t* code, uint32_t available, AppAddress pc, Instruction& out);

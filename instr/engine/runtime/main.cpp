@@ -25,6 +25,7 @@
 #include "instr/engine/instrument/ring_writer.h"
 #include "instr/engine/runtime/dispatcher.h"
 #include "instr/engine/runtime/fault_report.h"
+#include "instr/engine/runtime/uncopied_instructions.h"
 #include "instr/engine/signals/signals.h"
 #include "instr/engine/signals/vector_frame.h"
 #include "instr/engine/syscalls/mapping_calls.h"
@@ -163,6 +164,7 @@ void remove_blanket() {
     return g_routines.copy(&byte, reinterpret_cast<const void*>(raw(at)), 1) != 0;
   };
   g_narrow_branches = !is_intel();
+  g_answers_cpuid = h.max_superblock_instructions == 1 || has_unknown_features();   // the slow and obvious way does both
   g_has_protection_keys = has_feature(Feature::kOsProtectionKeys);
   start_descriptor_tables();
   start_code_table({h.mode, h.elide_words != 0, std::clamp(h.max_superblock_instructions, 1u, kMaxSuperblockInstructions),

@@ -3,6 +3,7 @@
 #include "instr/engine/runtime/uncopied_instructions.h"
 
 #include <Zydis/Zydis.h>
+#include <asm/prctl.h>
 #include <cpuid.h>
 
 #include <cstring>
@@ -12,7 +13,9 @@
 #include "instr/engine/context/app_memory.h"
 #include "instr/engine/context/process.h"
 #include "instr/engine/context/processor_features.h"
+#include "instr/engine/context/raw_syscall.h"
 #include "instr/engine/decode/instruction.h"
+#include "instr/engine/decode/known_features.h"
 #include "instr/engine/dispatch/code_table.h"
 #include "instr/engine/runtime/single_step.h"
 #include "instr/engine/signals/signals.h"
@@ -220,7 +223,41 @@ bool read_time_stamp(ThreadContext* c, const Uncopied& u) {
   return true;
 }
 
+CpuidLeaf ask_processor(uint32_t leaf, uint32_t subleaf) {
+  CpuidLeaf said{};
+  __cpuid_count(leaf, subleaf, said.eax, said.ebx, said.ecx, said.edx);
+  return said;
+}
+
+uint32_t avx10_version() {
+  constexpr uint32_t kAvx10Leaf = 0x24;
+  return ask_processor(0, 0).eax < kAvx10Leaf ? 0 : ask_processor(kAvx10Leaf, 0).ebx & 0xff;
+}
+
+bool answer_cpuid(ThreadContext* c, const Uncopied& u) {
+  if (raw_syscall(SYS_arch_prctl, ARCH_GET_CPUID) == 0) return raise_general_protection(c, 0), false;   // the program has it refused
+  const auto leaf = static_cast<uint32_t>(c->app.gpr[kRax]), subleaf = static_cast<uint32_t>(c->app.gpr[kRcx]);
+  const CpuidLeaf shown = without_unknown_features(leaf, subleaf, ask_processor(leaf, subleaf), avx10_version());
+  c->app.gpr[kRax] = shown.eax;
+  c->app.gpr[kRbx] = shown.ebx;
+  c->app.gpr[kRcx] = shown.ecx;
+  c->app.gpr[kRdx] = shown.edx;
+  c->app.pc += u.insn.length;
+  return true;
+}
+
 }  // namespace
+
+bool has_unknown_features() {
+  constexpr uint32_t kExtended = 0x80000000, kLeaves[][2] = {{7, 1}, {0x1e, 1}, {0x80000021, 0}};
+  const uint32_t most = ask_processor(0, 0).eax, most_extended = ask_processor(kExtended, 0).eax, avx10 = avx10_version();
+  for (const auto& [leaf, subleaf] : kLeaves) {
+    if (leaf > (leaf < kExtended ? most : most_extended)) continue;
+    const CpuidLeaf said = ask_processor(leaf, subleaf);
+    if (said != without_unknown_features(leaf, subleaf, said, avx10)) return true;
+  }
+  return false;
+}
 
 bool do_uncopied_instruction(ThreadContext* c) {
   uint8_t code[ZYDIS_MAX_INSTRUCTION_LENGTH];
@@ -252,6 +289,7 @@ bool do_uncopied_instruction(ThreadContext* c) {
     case ZYDIS_MNEMONIC_XABORT: return transaction(c, u);
     case ZYDIS_MNEMONIC_RDTSC:
     case ZYDIS_MNEMONIC_RDTSCP: return read_time_stamp(c, u);
+    case ZYDIS_MNEMONIC_CPUID: return answer_cpuid(c, u);
     case ZYDIS_MNEMONIC_POPF:
     case ZYDIS_MNEMONIC_POPFQ: return pop_flags(c);
     case ZYDIS_MNEMONIC_ENCLU:

@@ -15,6 +15,7 @@
 namespace simrun::engine {
 
 bool g_traps_tsc;
+bool g_answers_cpuid;
 bool (*g_can_read)(AppAddress at);
 bool g_has_protection_keys;
 
@@ -45,7 +46,7 @@ bool may_store(const Instruction& i) {
 // False: not a valid instruction.
 bool decode_one(const uint8_t* code, uint32_t available, AppAddress at, Instruction& i) {
   if (!g_forms.decode(code, available, at, i, &simrun_known_forms)) return false;
-  if (g_traps_tsc && is_rdtsc(i)) i.flow = Flow::kUnsupported;
+  if ((g_traps_tsc && is_rdtsc(i)) || (g_answers_cpuid && is_cpuid(i))) i.flow = Flow::kUnsupported;
   return true;
 }
 

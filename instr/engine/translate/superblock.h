@@ -93,6 +93,8 @@ struct DecodedSuperblock {
 
 // rdtsc and rdtscp are not copied: the dispatcher does them, and asks whether the thread may. Changes while the world is stopped.
 extern bool g_traps_tsc;
+// Nor is cpuid, where the processor has more than the decoder knows (decode/known_features.h). Set before anything is decoded.
+extern bool g_answers_cpuid;
 
 // How many of the bytes are there: a mapping may reach beyond the end of its file, which another program may have cut. Without the
 // engine's careful read (g_can_read, for one byte): all.
