@@ -79,6 +79,8 @@ void check_process(pid_t pid) {
   if (has_engine(pid)) refuse(pid, "it runs under simrun already, or did until a simrun that was killed");
   if (const uint64_t tracer = number_of_status(pid, "TracerPid")) refuse(pid, fmt::format("process {} traces it (a debugger?)", tracer));
   if (number_of_status(pid, "Seccomp") != 0) refuse(pid, "seccomp restricts its system calls, and with them the engine's; start it with simrun instead");
+  if (field_of_status(pid, "x86_Thread_features").find("shstk") != std::string::npos)
+    refuse(pid, "it uses shadow stacks, which translated code does not; start it with simrun instead");
   if (state.starts_with("T")) refuse(pid, "it is stopped; send it SIGCONT first");
 }
 

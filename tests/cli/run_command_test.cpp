@@ -499,6 +499,20 @@ print(missed)
   EXPECT_EQ(read_file(out()), "0\n");
 }
 
+// Translated calls have none: they cannot be switched on, also where the kernel has them.
+TEST_F(RunCommand, ShadowStacksAreNotThere) {
+  const std::string script = R"(
+import ctypes
+call = ctypes.CDLL(None, use_errno=True).syscall
+status = ctypes.c_ulong(7)
+for operation, argument in ((0x5001, 1), (0x5001, 3), (0x5002, 1), (0x5003, 1), (0x5005, ctypes.byref(status))):
+    print(call(158, operation, argument), ctypes.get_errno(), end=" ")
+print(call(453, 0, 4096, 0), ctypes.get_errno(), status.value)
+)";
+  EXPECT_EXIT(run({"--mode", "null", "--", "/usr/bin/python3", "-c", script}), 0);
+  EXPECT_EQ(read_file(out()), "-1 22 -1 22 -1 22 -1 22 -1 22 -1 38 7\n");
+}
+
 TEST_F(RunCommand, ChildrenThatOutliveTheProgramGoOn) {
   const std::string mark = directory_ / "mark";
   ASSERT_EQ(mkfifo((mark + ".go").c_str(), 0600), 0);

@@ -48,6 +48,9 @@ namespace simrun::engine {
 namespace {
 
 constexpr uint64_t kSyscallInstructionBytes = 2;
+// Shadow stacks (Linux 6.6, arch/x86/include/uapi/asm/prctl.h): translated calls and returns use none, so there are none, as in a kernel without.
+constexpr uint64_t kFirstShadowStackOperation = 0x5001, kLastShadowStackOperation = 0x5005;   // ARCH_SHSTK_ENABLE to ARCH_SHSTK_STATUS
+constexpr uint64_t kMapShadowStack = 453;
 
 void set_result(ThreadContext* c, int64_t result) { c->app.gpr[kRax] = static_cast<uint64_t>(result); }
 
@@ -64,6 +67,7 @@ void clear_gs_selector() {
 int64_t do_arch_prctl(ThreadContext* c) {
   constexpr uint64_t kEndOfUserSpace = 0x7ffffffff000;   // TASK_SIZE_MAX
   const uint64_t operation = c->app.gpr[kRdi] & 0xffffffff, value = c->app.gpr[kRsi];
+  if (operation >= kFirstShadowStackOperation && operation <= kLastShadowStackOperation) return -EINVAL;
   switch (operation) {
     case ARCH_SET_FS:
       if (value >= kEndOfUserSpace) return -EPERM;
@@ -236,6 +240,7 @@ bool perform(ThreadContext* c, uint64_t number) {
     case SYS_sigaltstack: set_result(c, do_sigaltstack(c)); return true;
     case SYS_arch_prctl: set_result(c, do_arch_prctl(c)); return true;
     case SYS_rseq: set_result(c, register_rseq(c)); return true;
+    case kMapShadowStack: set_result(c, -ENOSYS); return true;
     case SYS_clone: return do_clone(c);
     case SYS_clone3: return do_clone3(c);
     case SYS_fork: return do_fork(c, 0);
