@@ -159,7 +159,8 @@ void expand_xsave(const border::OperandDescriptor& o, const uint64_t* words, con
     if ((selected >> component.number & 1) != 0) emit(o.kind, address.at(index + component.offset), component.bytes);
 }
 
-// A row is one reference. Those before the configuration's first row were done before a fault (Intel SDM vol. 2, TILELOADD).
+// A row is one reference. Those before the configuration's first row were done before a fault, whose execution is not counted (Intel SDM vol. 2,
+// TILELOADD).
 template <class Emit>
 void expand_tile(const border::OperandDescriptor& o, const uint64_t* words, const SegmentBases& bases, Emit&& emit) {
   const TileRows tile = tile_rows(words + o.word_c, o.lanes);

@@ -358,7 +358,8 @@ void Translator::describe(const Instruction& i, const MemoryOperand& m) {
     d.word_b = words_.reserve(bytes / 8u);
     store_vector(d.word_b, m.index, bytes);
   } else if (m.index < 16) {
-    const WordMap::Use index = m.index_bytes == 1 ? own_word(i, m.index) : word_for(i, m.index);
+    WordMap::Use index = m.index_bytes == 1 ? own_word(i, m.index) : word_for(i, m.index);
+    if (m.form == OperandForm::kTile && index.add != 0) index = own_word(i, m.index);   // it counts once for each row
     d.word_b = index.word;
     if (index.store_now) d.register_b = m.index;
     d.disp += static_cast<int64_t>(static_cast<uint64_t>(index.add) << m.shift);
