@@ -41,8 +41,8 @@ using border::FollowRequest;
 using border::FollowState;
 
 constexpr int kWatchOptions = PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD;
-constexpr int kThroughOptions = kWatchOptions | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE;
-constexpr int64_t kMissingMilliseconds = 5000;
+constexpr int kThroughOptions = kWatchOptions | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXIT;
+constexpr int64_t kMissingMilliseconds = 5000, kLostMilliseconds = 1000;
 
 int64_t now_milliseconds() {
   using namespace std::chrono;
@@ -287,9 +287,23 @@ void Family::poll() {
   }
   take_back_requests();
   finish_departures();
-  std::erase_if(watched_, [this](Watched& w) { return !handle_stops(w); });
+  std::erase_if(watched_, [this](Watched& w) {
+    if (handle_stops(w)) return false;
+    if (w.through) birth_of_lost_ = w.birth, look_for_lost_until_ = now_milliseconds() + kLostMilliseconds;
+    return true;
+  });
+  find_lost();
   watched_.insert(watched_.end(), found_.begin(), found_.end());
   found_.clear();
+}
+
+void Family::find_lost() {
+  if (now_milliseconds() >= look_for_lost_until_) return;
+  siginfo_t info{};
+  if (waitid(P_ALL, 0, &info, WSTOPPED | WEXITED | WNOHANG | WNOWAIT | __WALL) != 0 || info.si_pid == 0) return;
+  const pid_t tid = info.si_pid;
+  const bool known = std::ranges::any_of(watched_, [&](const Watched& w) { return w.tid == tid || w.pid == tid; });
+  if (!known && tid != main_pid_ && is_traced_by_us(tid)) found_.push_back({tid, tid, birth_of_lost_, true});
 }
 
 // Only when it has had time enough: of another namespace's process nobody here knows whether it is there.

@@ -118,6 +118,7 @@ class Family {
   void leave(Target& target);
   void leave_unread();
   void answer(uint32_t parent, border::FollowRequest& request);
+  void find_lost();
   void take_back_requests();
   bool follow_forked(uint32_t parent, const border::FollowRequest& request);
   bool watch(pid_t pid, pid_t tid, const Birth& birth, int further_options = 0);
@@ -141,6 +142,9 @@ class Family {
   std::vector<Member> members_;
   std::vector<Watched> watched_;
   std::vector<Watched> found_;   // children of watched processes, to be added
+  // One that was watched for its children has ended: it may have been killed before it could say of one, which is traced and waits for us.
+  Birth birth_of_lost_{};
+  int64_t look_for_lost_until_ = 0;
   std::map<std::pair<uint32_t, uint64_t>, ChildState> children_;   // by parent and token
   // Entries of requests that have been answered, by member and place: who is killed before it has read the answer does not give its back.
   struct Answered {

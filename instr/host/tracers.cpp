@@ -66,6 +66,8 @@ bool names_ptrace(const std::string& path) {
 
 }  // namespace
 
+bool is_traced_by_us(pid_t tid) { return status_line(tid, "TracerPid") == std::to_string(gettid()); }
+
 bool is_traced(pid_t tid) {
   const std::string tracer = status_line(tid, "TracerPid");
   return !tracer.empty() && tracer != "0";

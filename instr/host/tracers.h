@@ -12,6 +12,8 @@ void reply(border::FollowRequest& request, bool granted);
 
 // A process or thread has a tracer.
 bool is_traced(pid_t tid);
+// By the calling thread.
+bool is_traced_by_us(pid_t tid);
 
 // A thread that we trace, at a stop of PTRACE_SYSCALL: it is about to make the call that makes it its parent's tracee.
 bool asks_to_be_traced(pid_t tid);

@@ -1,6 +1,5 @@
 #include "instr/engine/signals/core_file.h"
 
-#include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
 
@@ -9,6 +8,7 @@
 
 #include "instr/engine/context/engine_memory.h"
 #include "instr/engine/context/raw_syscall.h"
+#include "instr/engine/context/small_files.h"
 #include "instr/engine/signals/go_native.h"
 
 namespace simrun::engine {
@@ -17,12 +17,7 @@ namespace {
 // A tracer may let it live.
 bool is_traced() {
   char text[1024];
-  const int64_t file = raw_syscall(SYS_openat, static_cast<uint64_t>(AT_FDCWD), word("/proc/thread-self/status"), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return true;
-  const int64_t bytes = raw_syscall(SYS_read, static_cast<uint64_t>(file), word(text), sizeof text);
-  raw_syscall(SYS_close, static_cast<uint64_t>(file));
-  const std::string_view status(text, static_cast<size_t>(std::max<int64_t>(bytes, 0)));
-  return status.find("\nTracerPid:\t0\n") == std::string_view::npos;
+  return read_small_file("/proc/thread-self/status", text).find("\nTracerPid:\t0\n") == std::string_view::npos;
 }
 
 void leave_engine_out() {

@@ -3,16 +3,16 @@
 #include <poll.h>
 #include <sys/wait.h>
 
-#include <atomic>
+#include <cstdio>
 #include <ctime>
 #include <optional>
 
+#include "instr/engine/context/process.h"
 #include "instr/engine/context/raw_syscall.h"
+#include "instr/engine/context/small_files.h"
 
 namespace simrun::engine {
 namespace {
-
-std::atomic<bool> g_has_process_descriptor;   // has made one: who does not will not hear of an end early
 
 // As of waitid.
 struct Child {
@@ -32,8 +32,9 @@ std::optional<Child> asked_for(uint64_t number, const uint64_t* a) {
   return std::nullopt;
 }
 
+// Of a child by its number also when other threads of it go on.
 bool has_ended(const Child& child) {
-  if (child.kind == P_PID) return g_has_process_descriptor.load(std::memory_order_relaxed) && is_gone(child.id);
+  if (child.kind == P_PID) return is_gone(child.id);
   pollfd descriptor{static_cast<int>(child.id), POLLIN, 0};
   return raw_syscall(SYS_poll, word(&descriptor), 1, 0) == 1 && (descriptor.revents & POLLIN) != 0;
 }
@@ -45,21 +46,38 @@ bool can_be_waited_for(const Child& child) {
   return result != 0 || info.si_pid != 0;
 }
 
+bool is_traced_by_simulator(const Child& child) {
+  char path[40], text[1024];
+  uint64_t pid = child.id;
+  if (child.kind == P_PIDFD) {
+    std::snprintf(path, sizeof path, "/proc/self/fdinfo/%lu", child.id);
+    pid = number_behind(read_small_file(path, text), "\nPid:\t");
+  }
+  std::snprintf(path, sizeof path, "/proc/%lu/status", pid);
+  const uint64_t tracer = number_behind(read_small_file(path, text), "\nTracerPid:\t");   // a thread's
+  const auto simulator = static_cast<uint64_t>(__atomic_load_n(&g_process.header->simulator_pid, __ATOMIC_RELAXED));
+  return pid != 0 && tracer != 0 && simulator != 0 && raw_syscall(SYS_tgkill, simulator, tracer, 0) != -ESRCH;
+}
+
+uint64_t now_milliseconds() {
+  timespec now{};
+  raw_syscall(SYS_clock_gettime, CLOCK_MONOTONIC, word(&now));
+  return static_cast<uint64_t>(now.tv_sec) * 1000 + static_cast<uint64_t>(now.tv_nsec) / 1'000'000;
+}
+
 }  // namespace
 
 void await_report_of_end(const ThreadContext* c, uint64_t number, const uint64_t* arguments) {
   const std::optional<Child> child = asked_for(number, arguments);
   if (!child) return;
-  constexpr int kMoments = 1000;
+  constexpr uint64_t kPatience = 1000;
   const timespec moment{0, 100'000};
-  for (int k = 0; k < kMoments && has_ended(*child) && !can_be_waited_for(*child); ++k) {
-    if (c->pending.number.load(std::memory_order_relaxed) != 0) return;
+  uint64_t began = 0;
+  while (has_ended(*child) && !can_be_waited_for(*child) && is_traced_by_simulator(*child)) {
+    if (began == 0) began = now_milliseconds();
+    if (c->pending.number.load(std::memory_order_relaxed) != 0 || now_milliseconds() - began > kPatience) return;
     raw_syscall(SYS_nanosleep, word(&moment), 0);
   }
-}
-
-void note_process_descriptors(const ThreadContext* c, uint64_t number) {
-  if (number == SYS_pidfd_open && static_cast<int64_t>(c->app.gpr[kRax]) >= 0) g_has_process_descriptor.store(true, std::memory_order_relaxed);
 }
 
 }  // namespace simrun::engine

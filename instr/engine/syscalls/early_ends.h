@@ -6,11 +6,8 @@
 
 namespace simrun::engine {
 
-// Before a call that asks for the end of one child without waiting for it (WNOHANG): if it has ended and its end is not to be had yet, waits for
-// that, a tenth of a second at most, for its tracer may be one of the program's. Dispatcher only. `arguments`: all six.
+// Before a call that asks for the end of one child without waiting for it (WNOHANG): if it has ended, and its end is not to be had because simrun
+// traces it, waits for that, for a second at most. Dispatcher only. `arguments`: all six.
 void await_report_of_end(const ThreadContext* context, uint64_t number, const uint64_t* arguments);
-
-// After any call that was made.
-void note_process_descriptors(const ThreadContext* context, uint64_t number);
 
 }  // namespace simrun::engine

@@ -1,6 +1,5 @@
 #include "instr/engine/syscalls/halt_sharer.h"
 
-#include <fcntl.h>
 #include <signal.h>
 #include <sys/ptrace.h>
 
@@ -12,6 +11,7 @@
 #include "instr/engine/context/fork_locks.h"
 #include "instr/engine/context/process.h"
 #include "instr/engine/context/raw_syscall.h"
+#include "instr/engine/context/small_files.h"
 #include "instr/engine/context/signal_mask.h"
 #include "instr/engine/dispatch/safe_points.h"
 
@@ -57,11 +57,7 @@ void wait_for_halt(uint64_t tid, bool stops) {
 std::string_view read_stat(uint64_t tid, std::span<char, kStatBytes> memory) {
   char path[32];
   std::snprintf(path, sizeof path, "/proc/%lu/stat", tid);
-  const int64_t file = raw_syscall(SYS_openat, static_cast<uint64_t>(AT_FDCWD), word(path), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return {};
-  const int64_t bytes = raw_syscall(SYS_read, static_cast<uint64_t>(file), word(memory.data()), memory.size());
-  raw_syscall(SYS_close, static_cast<uint64_t>(file));
-  const std::string_view stat(memory.data(), static_cast<size_t>(std::max<int64_t>(bytes, 0)));
+  const std::string_view stat = read_small_file(path, memory);
   const size_t state = stat.rfind(')') + 2;
   return state < stat.size() ? stat.substr(state) : std::string_view();
 }

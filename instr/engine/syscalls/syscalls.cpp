@@ -163,7 +163,6 @@ bool watched_call(ThreadContext* c, uint64_t number) {
   after_mapping_call(c, number, arguments);
   note_user_faults(c, number, arguments);
   note_taken_signals(c, number, arguments);
-  note_process_descriptors(c, number);
   after_view_call(c, number, arguments);
   after_open_call(c, number, arguments);
   after_write_call(c, number, arguments);
