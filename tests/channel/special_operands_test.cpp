@@ -173,6 +173,8 @@ TEST(Tile, RowsThatItsConfigurationLeaves) {
   EXPECT_EQ(run_configured(2, 3, 4), (std::vector{store(0x1110, 4)})) << "two were done before a fault";
   EXPECT_TRUE(run_configured(0, 0, 0).empty());
   EXPECT_TRUE(run_configured(0, 16, 0).empty());
+  EXPECT_EQ(run_configured(0, 200, 5000).size(), 16u);
+  EXPECT_EQ(run_configured(15, 200, 5000), std::vector{store(0x1010 + 15 * 0x80, 64)});
   o.word_b = kNoWord;
   EXPECT_EQ(run_configured(0, 2, 64), (std::vector{store(0x1010, 64), store(0x1010, 64)})) << "rows at no distance";
 }

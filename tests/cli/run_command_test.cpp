@@ -480,7 +480,7 @@ TEST_F(RunCommand, FollowsByPattern) {
   EXPECT_EQ(named(results(), "/bin/true").size(), 1u);
 }
 
-// They are traced to their end, of which a pidfd tells before simrun has let go of it.
+// They are traced until they end, of which a pidfd tells as soon as it has come.
 TEST_F(RunCommand, EndsOfChildrenLeftOutCanBeWaitedForAtOnce) {
   const std::string script = R"(
 import os, select, subprocess
