@@ -32,7 +32,7 @@ MODES = {
     "storm": ["--mode", "trace", "--ring-size", "16KiB", "--protect-code", "2"],  # with libraries/storm.c
     "nullstorm": ["--mode", "null", "--protect-code", "1"],
 }
-# Not of every guest (CMakeLists.txt): all children are left out, and traced to their end.
+# Not of every guest (CMakeLists.txt): all children are left out, and traced until they end.
 FEW_GUESTS = {"leftout": ["--mode", "null", "--follow-children", "nothing-of-this-name"]}
 # Not in a storm: they count on calls that are not interrupted, on timers of their own, on the environment, or on where a signal comes.
 CALM = {"interrupted_calls", "user_dispatch", "seccomp_notify", "timers", "exec_from_thread", "environment", "spawn", "exec_self", "tracers",
