@@ -14,13 +14,15 @@ std::vector<const CacheShape*> shapes_of(const LevelConfig& level1) {
   return level1.split ? std::vector{&level1.instruction, &level1.data} : std::vector{&level1.unified};
 }
 
-// A power of two that divides the sets of all levels but the first.
+// A power of two that divides the sets of all inclusive levels.
 uint64_t columns_of(std::span<const MachineConfig> machines, uint64_t most) {
   uint64_t bits = most;
   for (const MachineConfig& machine : machines)
-    for (const LevelConfig& l : std::span(machine.levels).subspan(1))
+    for (const LevelConfig& l : std::span(machine.levels).subspan(1)) {
+      if (l.inclusion != Inclusion::kInclusive) continue;
       for (const CacheShape* shape : {&l.unified, &l.instruction, &l.data})
         if (shape->ways != 0) bits |= sets_of(*shape, machine.line_bytes);
+    }
   return bits & -bits;
 }
 
@@ -59,7 +61,7 @@ HitFilter::HitFilter(std::span<const MachineConfig> machines)
   for (size_t i = 0; i < shapes.size(); ++i) {
     Side& side = sides_[i];
     const uint64_t sets = filters_ ? sets_of(*shapes[i], machine.line_bytes) : 1;
-    side.guesses.resize(16 * columns);  // so that few lines have the same
+    side.guesses.resize(std::min(16 * columns, kMostGuesses));  // so that few lines have the same
     side.set_mask = sets - 1;
     side.ways = shapes[i]->ways;
     side.sets.resize(sets * side.ways);

@@ -3,10 +3,10 @@
 //
 // A group is references of one core in a row, no flush among them. A line that it had already, written if it is to be
 // written, is in level 1 still unless
-//   - the group met more lines of its set of level 1 than the set has ways: until then the least recently used one that
-//     goes is none of the group's. When it does, all lines of the set are forgotten, and counted anew;
+//   - the group met as many other lines of its set of level 1 as the set has ways since: until then the least recently
+//     used one that goes is another;
 //   - or an inclusive cache took it away from level 1, for a victim of its own. That was for a line that missed there, of
-//     the same *column*: the lines whose numbers agree in the low bits that choose the set in all further levels;
+//     the same *column*: the lines whose numbers agree in the low bits that choose the set in all inclusive levels;
 //   - or a reference by the other half of level 1 to the same line did.
 // Each column remembers two lines, of either half. A line that is listed is in level 1 then, and leaves doubt about the
 // one that was listed before. When that comes again in the same group, it is listed too, but leaves no doubt about the
@@ -57,7 +57,7 @@ class HitFilter {
   void take(Batch& batch);
 
  private:
-  static constexpr uint64_t kMostColumns = 1024;
+  static constexpr uint64_t kMostColumns = 4096, kMostGuesses = 16384;
   using Place = Cache::Guess;  // in lines_
   // What lies there is forgotten. Its bytes are equal, for memset.
   static constexpr Place kNoPlace = 0x1010;
@@ -73,7 +73,8 @@ class HitFilter {
   // Of the halves of level 1, or of it as a whole.
   struct Side {
     std::vector<Place> guesses;
-    // Of level 1, `ways` places of lines each: what the group met since it met too many.
+    // Of level 1, `ways` places of lines each: those of the group that were used last. Each that is not doubtful is
+    // there, for who came after it goes after it.
     std::vector<Place> sets;
     std::vector<uint8_t> sizes;
     uint64_t set_mask = 0;
@@ -83,8 +84,8 @@ class HitFilter {
 
   bool holds(Place place, uint64_t line) const { return line_of(lines_[place]) == line; }
   void doubt(Place place) { lines_[place].key |= kDoubtful; }
-  // The line at `place` of the list is met; it was listed at `before` already, or never. One too many: the others are
-  // doubtful.
+  // The line at `place` of the list is met; it was listed at `before` already, or it is not known where. One too many:
+  // the least recently used one is doubtful.
   void meet(Side& side, uint64_t line, Place place, Place before);
   void forget_guesses();
 
@@ -111,11 +112,13 @@ class HitFilter {
         places[i] = place;
         return;
       }
-  if (size == side.ways) {
-    for (uint32_t i = 0; i < size; ++i) doubt(places[i]);
-    size = 0;
+  if (size < side.ways) {
+    places[size++] = place;
+    return;
   }
-  places[size++] = place;
+  Place& oldest = *std::min_element(places, places + size, [this](Place a, Place b) { return lines_[a].used < lines_[b].used; });
+  doubt(oldest);
+  oldest = place;
 }
 
 inline void HitFilter::put(Access kind, uint64_t line) {
