@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <exception>
 #include <limits>
 #include <optional>
@@ -18,6 +19,7 @@
 #include "cli/report.h"
 #include "cli/sub_commands.h"
 #include "traces/export/formats.h"
+#include "traces/export/reference_filter.h"
 #include "traces/import/formats.h"
 #include "traces/region.h"
 
@@ -30,6 +32,8 @@ struct ConvertOptions {
   int64_t thread = -1, process = -1;
   bool quiet = false;
   std::optional<int> level;
+  uint64_t filter_bytes = 0;  // 0: no filter
+  uint64_t filter_line_bytes = 64;
   traces::ExportOptions format;
 };
 
@@ -42,11 +46,32 @@ std::string list_of_formats() {
                 "docs/trace-conversion.md says more.\n";
 }
 
+constexpr uint64_t kLeastLine = 8;
+
 template <class Formats>
 std::vector<std::string> names_of(const Formats& formats) {
   std::vector<std::string> names;
   for (const auto& format : formats) names.emplace_back(format.name);
   return names;
+}
+
+template <class Formats>
+const auto& find_format(const Formats& formats, const std::string& name) {
+  return *std::find_if(formats.begin(), formats.end(), [&](const auto& format) { return name == format.name; });
+}
+
+void check_filter(const CommandLine& line, const ConvertOptions& o) {
+  if (o.filter_bytes == 0) {
+    if (line.has("--l0-line")) line.usage_error("--l0-line goes with --l0-filter");
+    return;
+  }
+  std::string formats;
+  for (const auto& f : traces::export_formats())
+    if (f.takes_references_alone) formats += fmt::format("{}{}", formats.empty() ? "" : ", ", f.name);
+  if (o.to.empty() || !find_format(traces::export_formats(), o.to).takes_references_alone)
+    line.usage_error(fmt::format("--l0-filter goes with --to {}", formats));
+  if (!std::has_single_bit(o.filter_bytes) || !std::has_single_bit(o.filter_line_bytes) || o.filter_bytes < o.filter_line_bytes)
+    line.usage_error("--l0-filter and --l0-line take powers of two, and the filter has one line at least");
 }
 
 ConvertOptions parse_convert(const Words& words) {
@@ -74,6 +99,16 @@ ConvertOptions parse_convert(const Words& words) {
   line.app().add_flag("--count-iterations", o.format.count_iterations,
                       "champsim: a record for each iteration of a repeated string instruction");
   line.app()
+      .add_option("--l0-filter", o.filter_bytes,
+                  "Leave out what hits in direct-mapped caches of SIZE, one for fetches and one for data, but for the first write\n"
+                  "to a line: larger caches of LRU miss as before, and write back (docs/trace-conversion.md says which)")
+      ->transform(size_in_bytes(kLeastLine, uint64_t{1} << 30))
+      ->type_name("SIZE");
+  line.app()
+      .add_option("--l0-line", o.filter_line_bytes, "Lines of --l0-filter, which must be those of the caches to simulate (64)")
+      ->transform(size_in_bytes(kLeastLine, 4096))
+      ->type_name("SIZE");
+  line.app()
       .add_option("--level", o.level, "How hard to compress: .xz 0 to 9 (6), .gz 1 to 9 (6), .zst 1 to 19 (3)")
       ->transform(whole_number(0, 19))
       ->type_name("N");
@@ -81,16 +116,12 @@ ConvertOptions parse_convert(const Words& words) {
   line.parse(words);
   if (o.to.empty() == o.from.empty()) line.usage_error("give --to FORMAT or --from FORMAT");
   if (o.level && o.to.empty()) line.usage_error("--level goes with --to");
+  check_filter(line, o);
   if (o.format.count_iterations && o.to != "champsim") line.usage_error("--count-iterations goes with --to champsim");
   if (o.to.empty() && !(o.region.empty() && o.thread < 0 && o.process < 0))
     line.usage_error("--thread, --process and --region go with --to: what is read is read as a whole");
   refuse_same_file({{"FILE", o.input}, {"--output", o.output}});
   return o;
-}
-
-template <class Formats>
-const auto& find_format(const Formats& formats, const std::string& name) {
-  return *std::find_if(formats.begin(), formats.end(), [&](const auto& format) { return name == format.name; });
 }
 
 uint64_t instruction(const std::string& text, uint64_t otherwise) {
@@ -176,8 +207,11 @@ int export_trace(const ConvertOptions& o) {
   traces::ExportOptions options = o.format;
   options.all_code_is_known = traces::all_code_is_known(trace, o.process);
   const auto exporter = format.make(out, options);
+  std::optional<traces::FilteringExporter> filter;
+  if (o.filter_bytes != 0)
+    filter.emplace(*exporter, traces::ReferenceFilter(o.filter_bytes, static_cast<uint32_t>(o.filter_line_bytes), !format.one_memory, *exporter));
   Progress progress(!o.quiet);
-  Progressing visitor(*exporter, progress, format.single_thread);
+  Progressing visitor(filter ? static_cast<traces::Exporter&>(*filter) : *exporter, progress, format.single_thread);
   std::exception_ptr damage;  // what was before it is written all the same
   try {
     traces::walk(trace, walk, visitor);
@@ -199,6 +233,8 @@ int export_trace(const ConvertOptions& o) {
   if (!o.quiet)
     print_error("{}: {} instructions, {} references, {} bytes before compression\n", o.output,
                 grouped(visitor.instructions()), grouped(visitor.references()), grouped(out.bytes()));
+  if (filter && !o.quiet)
+    print_error("{}: --l0-filter kept {} fetches and {} references\n", o.output, grouped(filter->kept_fetches()), grouped(filter->kept_references()));
   if (damage) std::rethrow_exception(damage);
   return 0;
 }

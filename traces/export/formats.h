@@ -15,7 +15,11 @@ class Exporter : public Visitor {
   // After the last instruction.
   virtual void finish() {}
   // References that the format has no room for.
-  uint64_t left_out() const { return left_out_; }
+  virtual uint64_t left_out() const { return left_out_; }
+  // An instruction whose fetch is not to be told of, of a format that takes references alone.
+  virtual bool on_unfetched(const InstructionRecord& i) { return on_instruction(i); }
+  // How many bytes from its address on whoever reads the format takes a reference of `bytes` bytes to have.
+  virtual uint32_t bytes_seen(uint32_t bytes) const { return bytes; }
   // Of a format that takes references alone, which come as those of begun strings: how many instructions without any lie between
   // them; whether prefetches have a word of their own.
   virtual void pass_instructions(uint64_t /*count*/) {}

@@ -11,12 +11,13 @@ namespace simrun::traces {
 
 namespace {
 
-// What stands before a hexadecimal address; empty: the format has no such line.
+// What stands before a hexadecimal address; empty: the format has no such line. What it is read as, for lack of a size.
 struct Labels {
   std::string_view fetch, read, write;
+  uint32_t bytes;
 };
-constexpr Labels kDin{"2 ", "0 ", "1 "};
-constexpr Labels kRamulatorLoadStore{"", "LD 0x", "ST 0x"};
+constexpr Labels kDin{"2 ", "0 ", "1 ", 4};
+constexpr Labels kRamulatorLoadStore{"", "LD 0x", "ST 0x", 1};
 
 // A line for each fetch, read and write. A read-modify-write is both.
 class ListExporter final : public Exporter {
@@ -26,6 +27,8 @@ class ListExporter final : public Exporter {
     if (!labels_.fetch.empty()) put(labels_.fetch, i.pc);
     return on_begun_string(i);
   }
+  bool on_unfetched(const InstructionRecord& i) override { return on_begun_string(i); }
+  uint32_t bytes_seen(uint32_t) const override { return labels_.bytes; }
   bool on_begun_string(const InstructionRecord& i) override {
     for (const MemoryReference& r : i.references) {
       if (reads(r.kind)) put(labels_.read, r.address);
@@ -67,6 +70,7 @@ class O3Exporter final : public Exporter {
     references(i);
     return true;
   }
+  uint32_t bytes_seen(uint32_t) const override { return 1; }
   void finish() override {
     put();
     left_out_ += waiting_.size();
@@ -124,6 +128,7 @@ class DramSim3Exporter final : public Exporter {
  public:
   explicit DramSim3Exporter(CompressedOutput& out) : out_(out) {}
   bool on_instruction(const InstructionRecord& i) override { return on_begun_string(i); }
+  uint32_t bytes_seen(uint32_t) const override { return 1; }
   bool on_begun_string(const InstructionRecord& i) override {
     for (const MemoryReference& r : i.references) {
       if (reads(r.kind)) put(r.address, "READ", i.number);

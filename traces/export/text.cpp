@@ -18,6 +18,7 @@ class CsvExporter final : public Exporter {
     row(i, "fetch", i.pc, i.length);
     return on_begun_string(i);
   }
+  bool on_unfetched(const InstructionRecord& i) override { return on_begun_string(i); }
   bool on_begun_string(const InstructionRecord& i) override {
     for (const MemoryReference& r : i.references) row(i, word_of(r.kind), r.address, r.bytes);
     out_.write(rows_);
