@@ -67,8 +67,8 @@ void check_filter(const CommandLine& line, const ConvertOptions& o) {
   }
   std::string formats;
   for (const auto& f : traces::export_formats())
-    if (f.takes_references_alone) formats += fmt::format("{}{}", formats.empty() ? "" : ", ", f.name);
-  if (o.to.empty() || !find_format(traces::export_formats(), o.to).takes_references_alone)
+    if (f.can_be_filtered) formats += fmt::format("{}{}", formats.empty() ? "" : " or --to ", f.name);
+  if (o.to.empty() || !find_format(traces::export_formats(), o.to).can_be_filtered)
     line.usage_error(fmt::format("--l0-filter goes with --to {}", formats));
   if (!std::has_single_bit(o.filter_bytes) || !std::has_single_bit(o.filter_line_bytes) || o.filter_bytes < o.filter_line_bytes)
     line.usage_error("--l0-filter and --l0-line take powers of two, and the filter has one line at least");
@@ -100,8 +100,9 @@ ConvertOptions parse_convert(const Words& words) {
                       "champsim: a record for each iteration of a repeated string instruction");
   line.app()
       .add_option("--l0-filter", o.filter_bytes,
-                  "Leave out what hits in direct-mapped caches of SIZE, one for fetches and one for data, but for the first write\n"
-                  "to a line: larger caches of LRU miss as before, and write back (docs/trace-conversion.md says which)")
+                  "din, csv: leave out what hits in direct-mapped caches of SIZE, one for fetches and one for data, but for the\n"
+                  "first write to a line. Caches of LRU with as many sets or more miss and write back as before\n"
+                  "(docs/trace-conversion.md says which)")
       ->transform(size_in_bytes(kLeastLine, uint64_t{1} << 30))
       ->type_name("SIZE");
   line.app()

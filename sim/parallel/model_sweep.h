@@ -60,7 +60,7 @@ class ModelSweep {
     std::vector<uint64_t> words;
     std::vector<Piece> pieces;
   };
-  static constexpr size_t kLeastFiltered = 4;  // machines that are alike
+  static constexpr size_t kLeastFiltered = 3;  // machines that are alike
   static constexpr size_t kMostBatchWords = size_t{1} << 20, kMostUnused = 64;
 
   // What is made once: for one machine, or for several.

@@ -93,11 +93,12 @@ TEST_F(FilterCommand, RowsKeepTheirNumbers) {
 
 TEST_F(FilterCommand, BadOptions) {
   simrun(fmt::format("record -q -o {} -- {} 1", file("t"), kMarked));
-  for (const auto& [options, what] : {std::pair{"--to champsim --l0-filter 4KiB", "--l0-filter goes with --to din, "},
+  for (const auto& [options, what] : {std::pair{"--to champsim --l0-filter 4KiB", "--l0-filter goes with --to din or --to csv"},
+                                      {"--to gem5 --l0-filter 4KiB", "--l0-filter goes with --to din or --to csv"},
                                       {"--to din --l0-filter 3KiB", "powers of two"},
                                       {"--to din --l0-filter 32 --l0-line 64", "one line at least"},
                                       {"--to din --l0-line 64", "--l0-line goes with --l0-filter"},
-                                      {"--from din --l0-filter 4KiB", "--l0-filter goes with --to din, "}}) {
+                                      {"--from din --l0-filter 4KiB", "--l0-filter goes with --to din or --to csv"}}) {
     EXPECT_THAT(convert(fmt::format("{} -o {}", options, file("x"))), HasSubstr(what));
     EXPECT_EQ(status_, 2) << options;
   }

@@ -77,7 +77,7 @@ class Program {
   InstructionRecord next() {
     InstructionRecord i;
     if (below(8) == 0) thread_ = static_cast<uint32_t>(below(threads_));
-    i.thread = thread_;
+    i.thread = i.process = thread_;  // who reads the formats is not told of processes
     i.length = static_cast<uint8_t>(1 + below(15));
     if (below(20) == 0) pc_ = 0x1000 + below(16384);
     i.pc = pc_;

@@ -16,9 +16,9 @@ class Exporter : public Visitor {
   virtual void finish() {}
   // References that the format has no room for.
   virtual uint64_t left_out() const { return left_out_; }
-  // An instruction whose fetch is not to be told of, of a format that takes references alone.
+  // Of a format that can be filtered: an instruction whose fetch is left out; how many bytes from its address on a reader takes a
+  // reference of `bytes` bytes to have.
   virtual bool on_unfetched(const InstructionRecord& i) { return on_instruction(i); }
-  // How many bytes from its address on whoever reads the format takes a reference of `bytes` bytes to have.
   virtual uint32_t bytes_seen(uint32_t bytes) const { return bytes; }
   // Of a format that takes references alone, which come as those of begun strings: how many instructions without any lie between
   // them; whether prefetches have a word of their own.
@@ -47,6 +47,7 @@ struct ExportFormat {
   bool takes_references_alone;
   bool whole_areas;    // WalkOptions::whole_areas
   bool one_memory;     // does not say who makes a reference: several processes' addresses cannot be told apart
+  bool can_be_filtered;  // a list of fetches and references, for caches alone (reference_filter.h)
   std::unique_ptr<Exporter> (*make)(CompressedOutput& out, const ExportOptions& options);
 };
 std::span<const ExportFormat> export_formats();

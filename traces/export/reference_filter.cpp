@@ -16,27 +16,22 @@ ReferenceFilter::Caches& ReferenceFilter::caches_of(const InstructionRecord& i) 
   if (last_ != nullptr && last_thread_ == thread) return *last_;
   auto [at, is_new] = threads_.try_emplace(thread);
   Caches& caches = at->second;
-  if (is_new) {
-    caches.process = by_thread_ ? i.process : 0;
-    caches.fetches.resize(mask_ + 1), caches.data.resize(mask_ + 1);
-  }
+  if (is_new) caches.fetches.resize(mask_ + 1), caches.data.resize(mask_ + 1);
   last_ = &caches, last_thread_ = thread;
   return caches;
 }
 
 template <class Change>
-void ReferenceFilter::for_each_holder(const Caches& own, uint64_t line, Change change) {
-  for (auto& [thread, caches] : threads_) {
-    if (caches.process != own.process) continue;
+void ReferenceFilter::for_each_holder(uint64_t line, Change change) {
+  for (auto& [thread, caches] : threads_)
     for (std::vector<Line>* side : {&caches.fetches, &caches.data})
       if (Line& there = (*side)[line & mask_]; there.line == line) change(*side, there);
-  }
 }
 
-bool ReferenceFilter::keeps_line(Caches& own, std::vector<Line>& side, uint64_t line, bool write) {
+bool ReferenceFilter::keeps_line(std::vector<Line>& side, uint64_t line, bool write) {
   Line& last = side[line & mask_];
   if (last.line == line && (!write || last.written)) return false;
-  for_each_holder(own, line, [&](const std::vector<Line>& holder, Line& there) {
+  for_each_holder(line, [&](const std::vector<Line>& holder, Line& there) {
     if (&holder == &side) return;
     if (write)
       there = {};
@@ -48,7 +43,7 @@ bool ReferenceFilter::keeps_line(Caches& own, std::vector<Line>& side, uint64_t 
 }
 
 void ReferenceFilter::forget_line(Caches& own, uint64_t line) {
-  for_each_holder(own, line, [](const std::vector<Line>&, Line& there) { there = {}; });
+  for_each_holder(line, [](const std::vector<Line>&, Line& there) { there = {}; });
   own.data[line & mask_] = {};
 }
 
@@ -64,7 +59,7 @@ bool ReferenceFilter::any_line(uint64_t address, uint32_t bytes, Look look) cons
 
 bool ReferenceFilter::keeps_fetch(const InstructionRecord& i) {
   Caches& own = caches_of(i);
-  return any_line(i.pc, i.length, [&](uint64_t line) { return keeps_line(own, own.fetches, line, false); });
+  return any_line(i.pc, i.length, [&](uint64_t line) { return keeps_line(own.fetches, line, false); });
 }
 
 std::span<const MemoryReference> ReferenceFilter::keep(const InstructionRecord& i) {
@@ -72,7 +67,7 @@ std::span<const MemoryReference> ReferenceFilter::keep(const InstructionRecord& 
   kept_.clear();
   for (const MemoryReference& r : i.references) {
     const bool is_kept = any_line(r.address, r.bytes, [&](uint64_t line) {
-      if (reads(r.kind) || writes(r.kind)) return keeps_line(own, own.data, line, writes(r.kind));
+      if (reads(r.kind) || writes(r.kind)) return keeps_line(own.data, line, writes(r.kind));
       forget_line(own, line);
       return true;
     });

@@ -23,8 +23,8 @@ namespace simrun::traces {
 class ReferenceFilter {
  public:
   // Each cache has `bytes`, a power of two, and at least one line of `line_bytes`, another. `by_thread`: each thread has its own; what
-  // another thread of its process writes leaves them, and must be written anew when another one read it. Else they are of all
-  // that there is, as it is for a reader who is not told who refers to memory. References are to what `reader` takes them for.
+  // another one writes leaves them, and must be written anew when another one read it. Else they are of all threads, as it is
+  // for a reader who is not told who refers to memory. References are to what `reader` takes them for, one memory of all processes.
   ReferenceFilter(uint64_t bytes, uint32_t line_bytes, bool by_thread, const Exporter& reader);
 
   // In the order of the program: an instruction, then its references.
@@ -39,17 +39,15 @@ class ReferenceFilter {
     bool written = false;
   };
   struct Caches {
-    uint32_t process;
     std::vector<Line> fetches, data;
   };
 
   Caches& caches_of(const InstructionRecord& i);
-  bool keeps_line(Caches& own, std::vector<Line>& side, uint64_t line, bool write);
+  bool keeps_line(std::vector<Line>& side, uint64_t line, bool write);
   // Who may have it where, or not any more.
   void forget_line(Caches& own, uint64_t line);
-  // Of all caches that what `own` does is heard in.
   template <class Change>
-  void for_each_holder(const Caches& own, uint64_t line, Change change);
+  void for_each_holder(uint64_t line, Change change);
   template <class Look>
   bool any_line(uint64_t address, uint32_t bytes, Look look) const;
 
@@ -63,7 +61,7 @@ class ReferenceFilter {
   std::vector<MemoryReference> kept_;
 };
 
-// What the filter keeps, into an exporter whose format takes references alone.
+// What the filter keeps, into an exporter whose format can be filtered.
 class FilteringExporter final : public Exporter {
  public:
   FilteringExporter(Exporter& inner, ReferenceFilter filter) : inner_(inner), filter_(std::move(filter)) {}
@@ -74,7 +72,8 @@ class FilteringExporter final : public Exporter {
   uint64_t left_out() const override { return inner_.left_out(); }
 
   uint64_t kept_fetches() const { return kept_fetches_; }
-  uint64_t kept_references() const { return kept_references_; }
+  // Without those that the format has no place for.
+  uint64_t kept_references() const { return kept_references_ - inner_.left_out(); }
 
  private:
   Exporter& inner_;

@@ -11,13 +11,13 @@ namespace simrun::traces {
 
 namespace {
 
-// What stands before a hexadecimal address; empty: the format has no such line. What it is read as, for lack of a size.
+// What stands before a hexadecimal address; empty: the format has no such line.
 struct Labels {
   std::string_view fetch, read, write;
-  uint32_t bytes;
 };
-constexpr Labels kDin{"2 ", "0 ", "1 ", 4};
-constexpr Labels kRamulatorLoadStore{"", "LD 0x", "ST 0x", 1};
+constexpr Labels kDin{"2 ", "0 ", "1 "};
+constexpr Labels kRamulatorLoadStore{"", "LD 0x", "ST 0x"};
+constexpr uint32_t kDinBytes = 4;  // of all that has no size there
 
 // A line for each fetch, read and write. A read-modify-write is both.
 class ListExporter final : public Exporter {
@@ -28,7 +28,7 @@ class ListExporter final : public Exporter {
     return on_begun_string(i);
   }
   bool on_unfetched(const InstructionRecord& i) override { return on_begun_string(i); }
-  uint32_t bytes_seen(uint32_t) const override { return labels_.bytes; }
+  uint32_t bytes_seen(uint32_t) const override { return kDinBytes; }
   bool on_begun_string(const InstructionRecord& i) override {
     for (const MemoryReference& r : i.references) {
       if (reads(r.kind)) put(labels_.read, r.address);
@@ -70,7 +70,6 @@ class O3Exporter final : public Exporter {
     references(i);
     return true;
   }
-  uint32_t bytes_seen(uint32_t) const override { return 1; }
   void finish() override {
     put();
     left_out_ += waiting_.size();
@@ -128,7 +127,6 @@ class DramSim3Exporter final : public Exporter {
  public:
   explicit DramSim3Exporter(CompressedOutput& out) : out_(out) {}
   bool on_instruction(const InstructionRecord& i) override { return on_begun_string(i); }
-  uint32_t bytes_seen(uint32_t) const override { return 1; }
   bool on_begun_string(const InstructionRecord& i) override {
     for (const MemoryReference& r : i.references) {
       if (reads(r.kind)) put(r.address, "READ", i.number);
