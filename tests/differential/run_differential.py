@@ -18,7 +18,7 @@ import tempfile
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "guest"))
 import generate  # noqa: E402
-from run_guest import MODES  # noqa: E402
+from modes import MODES  # noqa: E402
 
 
 def run(prefix, program, arguments=(), seconds=300):

@@ -7,6 +7,7 @@ needed is missing.
 """
 
 import argparse
+import difflib
 import json
 import os
 import shlex
@@ -20,7 +21,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 sys.path.insert(0, os.path.join(HERE, "..", "guest"))
 from programs import CASES  # noqa: E402
-from run_guest import MODES, difference  # noqa: E402
+from modes import MODES  # noqa: E402
 
 SKIPPED = 77
 
@@ -63,6 +64,11 @@ def run(case, prefix, shared, seconds):
     if case.prepare:
         subprocess.run(["bash", "-ec", case.prepare], cwd=directory, env=environment, check=True)
     return Outcome(case, prefix, directory, environment, seconds)
+
+
+def difference(native, ours):
+    lines = [text.decode(errors="replace").splitlines() for text in (native, ours)]
+    return "\n".join(list(difflib.unified_diff(*lines, "native", "simrun", lineterm="", n=1))[:40])
 
 
 def compare(case, native, ours):
