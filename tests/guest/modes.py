@@ -5,8 +5,9 @@ import os
 
 def read_modes():
     with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "modes.txt")) as lines:
-        of_all = lines.read().split("some:")[0].splitlines()
-    return {words[0]: words[1:] for words in (line.split() for line in of_all) if words[0] != "#"}
+        of_all = [line for line in lines.read().split("\nsome:\n")[0].splitlines() if line[0] != "#"]
+    return {words[0]: words[1:] for words in map(str.split, of_all)}
 
 
 MODES = read_modes()
+assert "sim" in MODES
