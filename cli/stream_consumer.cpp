@@ -54,6 +54,7 @@ EngineCounts engine_counts(const border::ProcessHeader& header) {
 // Drain with the interface of Merge, over all processes.
 class Drains {
  public:
+  static bool is_expected(const channel::Origin&) { return true; }
   void add_process(const channel::MappedProcess& mapped, const channel::Origin&) {
     drains_.push_back(std::make_unique<channel::Drain>(mapped));
     alive_.push_back(true);
@@ -112,7 +113,7 @@ bool StreamConsumer::ended() {
     family_.stop_following();
     return true;
   }
-  return std::none_of(living_.begin(), living_.end(), [&](uint32_t index) { return family_[index].running(); });
+  return newcomers_.empty() && std::none_of(living_.begin(), living_.end(), [&](uint32_t index) { return family_[index].running(); });
 }
 
 bool StreamConsumer::is_counting() const {
@@ -155,18 +156,27 @@ void StreamConsumer::show(const std::vector<channel::ThreadReport>& threads) {
   progress_.show(sum.instructions, sum.loads + sum.stores, living);
 }
 
-channel::Origin StreamConsumer::origin(uint32_t index) const {
+// Nothing: it comes from one that has not been let in itself.
+std::optional<channel::Origin> StreamConsumer::origin_of(const Newcomer& newcomer) const {
   using Kind = host::Family::Birth::Kind;
-  const host::Family::Birth& birth = family_.birth(index);
-  switch (birth.kind) {
+  const auto birth = family_.birth_of_arrival(newcomer.arrival);
+  if (!birth) return std::nullopt;
+  switch (birth->kind) {
     case Kind::kLaunched:
-      return {};
+      return channel::Origin{};
     case Kind::kForked:
-      return {channel::Origin::Kind::kFork, birth.parent, birth.token, birth.root_slot};
+      return channel::Origin{channel::Origin::Kind::kFork, birth->parent, birth->token, birth->root_slot};
     case Kind::kExecuted:
-      return {channel::Origin::Kind::kExec, birth.parent, 0, birth.root_slot};
+      return channel::Origin{channel::Origin::Kind::kExec, birth->parent, 0, birth->root_slot};
   }
-  return {};
+  return channel::Origin{};
+}
+
+bool StreamConsumer::has_newcomer_by_exec(uint32_t process) const {
+  return std::any_of(newcomers_.begin(), newcomers_.end(), [&](const Newcomer& n) {
+    const auto origin = origin_of(n);
+    return origin && origin->kind == channel::Origin::Kind::kExec && origin->parent == process;
+  });
 }
 
 channel::ChildState StreamConsumer::child(uint32_t parent, uint64_t token, uint64_t pid) {
@@ -181,16 +191,27 @@ channel::ChildState StreamConsumer::child(uint32_t parent, uint64_t token, uint6
   return channel::ChildState::kNative;
 }
 
-void StreamConsumer::let_in(uint32_t index, RunResult& result) {
+// It is looked after from now on, whenever it is let in.
+void StreamConsumer::greet() {
+  for (; !all_greeted(); ++greeted_) {
+    host::Target& target = family_.arrival(greeted_);
+    if (guardian_ != nullptr) guardian_->guard(target);
+    bell_.add(target.header().consumer_sleeps);
+    newcomers_.push_back({greeted_, command_line_of(target.pid())});
+  }
+}
+
+void StreamConsumer::let_in(size_t newcomer, RunResult& result) {
+  Newcomer n = std::move(newcomers_[newcomer]);
+  newcomers_.erase(newcomers_.begin() + static_cast<ptrdiff_t>(newcomer));
+  family_.admit(n.arrival);
+  const auto index = static_cast<uint32_t>(mapped_.size());
   host::Target& target = family_[index];
   mapped_.push_back(std::make_unique<channel::MappedProcess>(target.mapping()));
   living_.push_back(index);
-  if (guardian_ != nullptr) guardian_->guard(target);
-  bell_.add(target.header().consumer_sleeps);
-  std::string command = command_line_of(target.pid());
   const host::Family::Birth& birth = family_.birth(index);
-  if (command.empty() && birth.is_copy) command = result.processes[birth.parent].command;  // it has ended already
-  result.processes.push_back({index, target.pid(), std::move(command)});
+  if (n.command.empty() && birth.is_copy) n.command = result.processes[birth.parent].command;  // it has ended already
+  result.processes.push_back({index, target.pid(), std::move(n.command)});
 }
 
 void StreamConsumer::take_leave(uint32_t index, RunResult& result) {
@@ -220,6 +241,8 @@ void StreamConsumer::finish(RunResult& result) {
     family_.poll();
     nap(std::chrono::milliseconds(1));
   }
+  greet();
+  while (!newcomers_.empty()) let_in(0, result);   // parents come before their children
   for (const uint32_t index : living_) {
     if (!family_.is_attached() && family_[index].running()) {
       ++result.left_running;

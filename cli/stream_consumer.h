@@ -37,6 +37,7 @@ class StreamConsumer {
   void run(Sink& sink, const channel::MergeOptions& options, RunResult& result) {
     channel::Merge<Sink> merge(sink, options);
     merge.set_find_child([this](uint32_t parent, uint64_t token, uint64_t pid) { return child(parent, token, pid); });
+    merge.set_find_image([this](uint32_t process) { return has_newcomer_by_exec(process); });
     try {
       loop(merge, [&] { return merge.reports(); }, [&] { return merge.waits_for_runnable(); }, result);
     } catch (const channel::StreamError& error) {
@@ -58,7 +59,7 @@ class StreamConsumer {
  private:
   static constexpr std::chrono::seconds kPatience{10};   // with threads that get no processor
 
-  // `streams` has add_process(), set_alive(), is_done(), forget() and advance(), as Merge.
+  // `streams` has is_expected(), add_process(), set_alive(), is_done(), forget() and advance(), as Merge.
   template <class Streams, class Reports, class IsBehind>
   void loop(Streams& streams, Reports&& reports, IsBehind&& is_behind, RunResult& result) {
     using channel::Status;
@@ -71,7 +72,7 @@ class StreamConsumer {
       const Status status = streams.advance();
       if (progress_.due()) show(reports());
       if (family_.is_attached() && !family_.is_leaving() && is_time_to_leave(reports)) family_.start_leaving();
-      if (status == Status::kFinished && all_seen()) return;
+      if (status == Status::kFinished && all_greeted() && newcomers_.empty()) return;
       if (given_up(result)) return;
       if (status == Status::kAdvanced)
         idle = 0;
@@ -80,14 +81,20 @@ class StreamConsumer {
     }
   }
 
-  // Lets new processes in; with `ends`, looks which have ended.
+  // Lets new processes in whose turn it is; with `ends`, looks which have ended.
   template <class Streams>
   void look_around(Streams& streams, bool ends, RunResult& result) {
     family_.poll();
-    while (mapped_.size() < family_.size()) {
-      const auto index = static_cast<uint32_t>(mapped_.size());
-      let_in(index, result);
-      streams.add_process(*mapped_[index], origin(index));
+    greet();
+    for (size_t k = 0; k < newcomers_.size();) {
+      const std::optional<channel::Origin> origin = origin_of(newcomers_[k]);
+      if (!origin || !streams.is_expected(*origin)) {
+        ++k;
+        continue;
+      }
+      let_in(k, result);
+      streams.add_process(*mapped_.back(), *origin);
+      k = 0;   // its children may have been there before it
     }
     diagnosis_.look(family_);
     if (!ends) return;
@@ -119,9 +126,9 @@ class StreamConsumer {
     const bool naps = idle <= (behind && !counts ? kNapsForRunnable : kNaps);
     bell_.arm(naps ? border::kConsumerNaps : border::kConsumerSleeps);
     family_.poll();   // who asked or stopped since look_around() rang nobody
-    if (naps && all_seen())
+    if (naps && all_greeted())
       bell_.sleep(counts ? kCountingNap : kNap);
-    else if (!all_seen() || streams.advance() == channel::Status::kAdvanced)
+    else if (!all_greeted() || streams.advance() == channel::Status::kAdvanced)
       idle = 0;
     else if (!ended())
       bell_.sleep(std::chrono::milliseconds(!behind ? 100 : counts ? 10 : 2));
@@ -145,14 +152,21 @@ class StreamConsumer {
   static void nap(std::chrono::microseconds time);
   bool ended();                  // nothing more is waited for, but what has been written is still read
   bool is_counting() const;      // all are in count mode
-  bool all_seen() const { return mapped_.size() == family_.size(); }
+  bool all_greeted() const { return greeted_ == family_.arrived(); }
   bool writes(uint32_t index);   // the engine may still write into the rings
   bool given_up(RunResult& result);
   uint64_t executed(const channel::ThreadReport& thread) const;   // instructions, as far as is known by now
   void show(const std::vector<channel::ThreadReport>& threads);
-  channel::Origin origin(uint32_t index) const;
+  // Followed, but not yet let in: its parent is not known to have made it, as far as is read.
+  struct Newcomer {
+    uint32_t arrival;   // Family::arrival()
+    std::string command;
+  };
+  std::optional<channel::Origin> origin_of(const Newcomer& newcomer) const;
+  bool has_newcomer_by_exec(uint32_t process) const;
   channel::ChildState child(uint32_t parent, uint64_t token, uint64_t pid);
-  void let_in(uint32_t index, RunResult& result);
+  void greet();
+  void let_in(size_t newcomer, RunResult& result);
   void take_leave(uint32_t index, RunResult& result);
   void finish(RunResult& result);
 
@@ -164,6 +178,8 @@ class StreamConsumer {
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::chrono::steady_clock::time_point counted_ = start_;
   std::optional<std::chrono::steady_clock::time_point> begun_;   // --for: when all threads that were there had gone on
+  uint32_t greeted_ = 0;                                         // of those that have arrived
+  std::vector<Newcomer> newcomers_;
   std::vector<std::unique_ptr<channel::MappedProcess>> mapped_;  // by index of the family; null when done
   std::vector<uint32_t> living_;                                 // not yet done
   channel::Doorbell bell_;

@@ -107,6 +107,7 @@ class Merge {
       if (paths_[process] != nullptr) lose_paths(process);
   }
 
+  bool is_expected(const Origin& origin) const { return time_.is_expected(origin); }
   // One more process, as VirtualTime::add_process; `mapped` must stay until forget(). Throws StreamError.
   uint32_t add_process(const MappedProcess& mapped, const Origin& origin = {}) {
     paths_.push_back(std::make_unique<PathTable>(mapped, line_bytes_));
@@ -124,6 +125,7 @@ class Merge {
     if constexpr (requires { sink_.forget_process(process); }) sink_.forget_process(process);
   }
   void set_find_child(VirtualTime::FindChild find_child) { time_.set_find_child(std::move(find_child)); }
+  void set_find_image(VirtualTime::FindImage find_image) { time_.set_find_image(std::move(find_image)); }
 
   // Up to some hundred turns. Throws StreamError: the message names the thread.
   Status advance() {

@@ -17,6 +17,23 @@ using Clock = std::chrono::steady_clock;
 VirtualTime::VirtualTime(const MergeOptions& options, Start start)
     : options_(options), start_(std::move(start)), schedule_(options.cores, options.time_slice, options.pins) {}
 
+std::vector<VirtualTime::Expected>::const_iterator VirtualTime::announcement(const Origin& origin) const {
+  return std::find_if(expected_.begin(), expected_.end(), [&](const Expected& e) {
+    return e.kind == origin.kind && e.thread->process == origin.parent && e.token == origin.token;
+  });
+}
+
+// It, or a thread of it, may still say of a process that it made.
+bool VirtualTime::may_announce(uint32_t process) const {
+  const auto& p = processes_[process];
+  return p != nullptr && (p->alive || p->held || !p->searched || p->live != 0);
+}
+
+// In recorded order it is looked at from its first word on.
+bool VirtualTime::is_expected(const Origin& origin) const {
+  return origin.kind == Origin::Kind::kNone || options_.sampler != nullptr || announcement(origin) != expected_.end() || !may_announce(origin.parent);
+}
+
 uint32_t VirtualTime::add_process(const MappedProcess& mapped, const Origin& origin) {
   const auto index = static_cast<uint32_t>(processes_.size());
   processes_.push_back(std::make_unique<Process>());
@@ -30,9 +47,7 @@ uint32_t VirtualTime::add_process(const MappedProcess& mapped, const Origin& ori
     return index;
   }
   process.held = true;
-  const auto announced = std::find_if(expected_.begin(), expected_.end(), [&](const Expected& e) {
-    return e.kind == origin.kind && e.thread->process == origin.parent && e.token == origin.token;
-  });
+  const auto announced = announcement(origin);
   if (announced == expected_.end()) return index;
   const Expected e = *announced;
   expected_.erase(announced);
@@ -117,7 +132,7 @@ void VirtualTime::exec(MergeThread& thread) {
 
 // What was announced and has not been added: is it still to come?
 bool VirtualTime::is_settled(const Expected& e) {
-  if (e.kind == Origin::Kind::kExec) return has_words(*e.thread) || !alive(*e.thread);
+  if (e.kind == Origin::Kind::kExec) return !(find_image_ && find_image_(e.thread->process)) && (has_words(*e.thread) || !alive(*e.thread));
   if (find_child_ && find_child_(e.thread->process, e.token, e.pid) != ChildState::kNative) return false;
   ++native_children_;
   return true;
@@ -132,9 +147,7 @@ bool VirtualTime::waits_for_children() {
 void VirtualTime::release_held_orphans() {
   for (uint32_t k = 0; k < processes_.size(); ++k) {
     const auto& p = processes_[k];
-    if (!p || !p->held) continue;
-    const auto& parent = processes_[p->origin.parent];
-    if (parent != nullptr && (parent->alive || parent->held || !parent->searched || parent->live != 0)) continue;
+    if (!p || !p->held || may_announce(p->origin.parent)) continue;
     const MergeThread* first = smallest_clock();
     begin(k, first == nullptr ? 0 : first->clock);
   }

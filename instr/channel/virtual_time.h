@@ -101,13 +101,19 @@ class VirtualTime {
   using RunOn = std::function<uint32_t(const ThreadReport&)>;  // Sink::run_on
   // (parent, token, pid): what became of the child that the stream of `parent` announces.
   using FindChild = std::function<ChildState(uint32_t, uint64_t, uint64_t)>;
+  // Whether there is what `process` became by exec, to be added.
+  using FindImage = std::function<bool(uint32_t process)>;
 
   VirtualTime(const MergeOptions& options, Start start);
   // Called when a thread gets a core (ThreadReport::core), with MergeOptions::cores; returns its new handle.
   void set_run_on(RunOn run_on) { run_on_ = std::move(run_on); }
   void set_find_child(FindChild find_child) { find_child_ = std::move(find_child); }
+  void set_find_image(FindImage find_image) { find_image_ = std::move(find_image); }
 
-  // Another process; returns its index. `mapped` must stay until forget().
+  // Whether it is the turn of a process from there to be added, so that indices are in the order of births in virtual time: it has been announced,
+  // or nobody is left who would.
+  bool is_expected(const Origin& origin) const;
+  // Another process; returns its index. `mapped` must stay until forget(). One may be added before it is expected; it waits.
   uint32_t add_process(const MappedProcess& mapped, const Origin& origin);
   // Whether a process may still write. When not, what is there is read and then each of its streams ends.
   void set_alive(uint32_t process, bool alive);
@@ -175,6 +181,8 @@ class VirtualTime {
   MergeThread* first_orphan(Process& process);
   bool waits_for_children();
   bool is_settled(const Expected& expected);
+  std::vector<Expected>::const_iterator announcement(const Origin& origin) const;
+  bool may_announce(uint32_t process) const;
   void begin(uint32_t process, uint64_t clock, uint64_t pid = 0);
   bool has_been_read(uint32_t process) const;
   bool may_leave_wait(MergeThread& thread) const;
@@ -200,6 +208,7 @@ class VirtualTime {
   Start start_;
   RunOn run_on_;
   FindChild find_child_;
+  FindImage find_image_;
   CoreSchedule schedule_;
   ProcessTree tree_;
   std::vector<std::unique_ptr<Process>> processes_;  // by index; null when forgotten

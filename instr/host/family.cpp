@@ -120,6 +120,7 @@ Family::Family(LaunchOptions options) : options_(std::move(options)) {
   warnings_ = first.warnings;
   std::vector<border::MappedFile> files = std::move(first.files);
   add(std::make_unique<Target>(std::move(first)), {}, std::move(files));
+  admit(main_);
   main_header_ = &(*this)[main_].header();
 }
 
@@ -131,6 +132,7 @@ Family::Family(LaunchOptions options, const std::vector<pid_t>& processes, Guard
       FileDescriptor process = open_process(pid);
       TakenOver taken = attach_apart(pid, options_, guardian);
       add(std::make_unique<Target>(pid, std::move(taken.mapping), Target::Relation::kStranger, std::move(process)), {}, std::move(taken.files));
+      admit(arrived() - 1);
     }
   } catch (const std::exception& error) {
     if (members_.empty()) throw;
@@ -550,16 +552,9 @@ bool Family::matches(pid_t pid) const {
   return false;
 }
 
-void Family::forget(uint32_t index) {
-  for (Departure& d : departures_)
-    if (d.member == index && d.thread.joinable()) d.thread.join();
-  const bool is_being_left = leaver_.joinable() && !left_;  // by a thread that has its targets in hand
-  members_[index].files = std::vector<border::MappedFile>();
-  if (index != main_ && !is_being_left) members_[index].target.reset();
-}
-
 Family::ChildState Family::child(uint32_t parent, uint64_t token, pid_t pid) {
-  const auto known = children_.find({parent, token});
+  const std::pair place{numbered_[parent].member, token};
+  const auto known = children_.find(place);
   if (known != children_.end()) {
     missing_since_.erase(pid);
     // When nothing is followed any more, a child that is still on its way to a program goes on natively; nobody waits for it.
@@ -569,7 +564,7 @@ Family::ChildState Family::child(uint32_t parent, uint64_t token, pid_t pid) {
   const auto [since, first] = missing_since_.try_emplace(pid, now_milliseconds());
   if (!first && (is_gone(pid) || now_milliseconds() - since->second > kMissingMilliseconds)) {
     poll();   // it may have asked just before its end
-    if (!children_.contains({parent, token})) children_[{parent, token}] = ChildState::kNative;
+    if (!children_.contains(place)) children_[place] = ChildState::kNative;
   }
   return ChildState::kPending;
 }

@@ -29,7 +29,7 @@ class Family {
   // Where a followed process came from.
   struct Birth {
     enum class Kind { kLaunched, kForked, kExecuted } kind = Kind::kLaunched;
-    uint32_t parent = 0;     // index: who forked, or whose process it was
+    uint32_t parent = 0;     // who forked, or whose process it was
     uint64_t token = 0;      // of the fork, 0 for none: as the parent's stream has it
     uint32_t root_slot = 0;  // of its first thread
     bool is_copy = false;    // kForked: of its parent's image; else (vfork, posix_spawn) an image of its own
@@ -43,8 +43,7 @@ class Family {
   Family(LaunchOptions options, const std::vector<pid_t>& processes, Guardian* guardian);
   ~Family();
 
-  // Answers what engines ask and takes over images whose exec has come; what is new has the highest indices. Cheap when there is
-  // nothing to do. What goes wrong with one process makes that process go on natively, and a warning.
+  // Answers what engines ask and takes over images whose exec has come; what is new has arrived(). Cheap when there is nothing to do. What goes wrong with one process makes that process go on natively, and a warning.
   void poll();
 
   // From now on nothing new is followed.
@@ -52,13 +51,21 @@ class Family {
   // Kills the program: every followed process, and whatever descends from them, followed or not.
   void end_all();
 
-  // Processes that were ever followed.
-  uint32_t size() const { return static_cast<uint32_t>(members_.size()); }
-  Target& operator[](uint32_t index) { return *members_[index].target; }
-  const Birth& birth(uint32_t index) const { return members_[index].birth; }
+  // Processes that were ever followed, in the order in which they came, which is the host's.
+  uint32_t arrived() const { return static_cast<uint32_t>(members_.size()); }
+  Target& arrival(uint32_t k) { return *members_[k].target; }
+  // Nothing: its parent has no number yet.
+  std::optional<Birth> birth_of_arrival(uint32_t k) const;
+  // Gives it the next number, if it has none. Those that were launched or attached to have one from the start.
+  void admit(uint32_t k);
+
+  // Those with a number. Every `index` is such a number, a Birth's parent too.
+  uint32_t size() const { return static_cast<uint32_t>(numbered_.size()); }
+  Target& operator[](uint32_t index) { return *member(index).target; }
+  const Birth& birth(uint32_t index) const { return numbered_[index].birth; }
   // Mapped in the process when it got its engine; nothing for one that was forked.
-  const std::vector<border::MappedFile>& first_files(uint32_t index) const { return members_[index].files; }
-  bool is_forgotten(uint32_t index) const { return members_[index].target == nullptr; }
+  const std::vector<border::MappedFile>& first_files(uint32_t index) const { return member(index).files; }
+  bool is_forgotten(uint32_t index) const { return member(index).target == nullptr; }
   // Its streams have been read: gives its mapping back, but for that of the launched process, which is waited for through it.
   void forget(uint32_t index);
 
@@ -96,6 +103,11 @@ class Family {
     Birth birth;
     std::vector<border::MappedFile> files;
     std::optional<bool> may_trace = {};   // its program knows ptrace
+    std::optional<uint32_t> number = {};
+  };
+  struct Numbered {
+    uint32_t member;
+    Birth birth;   // with its parent's number
   };
   // A traced process on its way to an exec, running natively meanwhile.
   struct Watched {
@@ -112,6 +124,8 @@ class Family {
     std::thread thread;
   };
 
+  const Member& member(uint32_t index) const { return members_[numbered_[index].member]; }
+  Member& member(uint32_t index) { return members_[numbered_[index].member]; }
   bool is_pending_in_main(int signal) const;
   bool main_has_taken(int signal, pid_t sender) const;
   static uint32_t missing_threads(Member& member);
@@ -139,7 +153,8 @@ class Family {
   void add(std::unique_ptr<Target> target, const Birth& birth, std::vector<border::MappedFile> files = {});
 
   LaunchOptions options_;
-  std::vector<Member> members_;
+  std::vector<Member> members_;      // in here they are known by their places among these, a Birth's parent too
+  std::vector<Numbered> numbered_;
   std::vector<Watched> watched_;
   std::vector<Watched> found_;   // children of watched processes, to be added
   // One that was watched for its children has ended: it may have been killed before it could say of one, which is traced and waits for us.

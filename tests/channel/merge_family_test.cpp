@@ -64,6 +64,42 @@ TEST_F(FamilyTest, NothingPassesAForkBeforeItIsKnownWhatBecameOfTheChild) {
   EXPECT_EQ(merge().events().forks, 1u);
 }
 
+// The host may have made the second child first: their numbers are in the order in which they were made.
+TEST_F(FamilyTest, IsExpectedOnlyWhenItIsAnnounced) {
+  merge().set_find_child([](uint32_t, uint64_t, uint64_t) { return ChildState::kFollowed; });
+  bool has_image = true;
+  merge().set_find_image([&](uint32_t process) { return process == 1 && has_image; });
+  FakeTarget second_target(8192, 16), image_target(8192, 16);
+  MappedProcess second(second_target.mapping()), image(image_target.mapping());
+  const Origin executed{Origin::Kind::kExec, 1, 0, 0};
+  Producer a(target_, 0, 41), e(child_target_, 0, 99), f(second_target, 0, 100);
+  a.start();
+  step(a, 0);
+  a.event(Event::kProcessFork, {99, 7});
+  step(a, 0);
+  a.event(Event::kProcessFork, {100, 8});
+  EXPECT_TRUE(merge().is_expected({}));
+  EXPECT_FALSE(merge().is_expected(forked(7)));
+  settle(true);
+  EXPECT_TRUE(merge().is_expected(forked(7)));
+  EXPECT_FALSE(merge().is_expected(forked(8)));
+  ASSERT_EQ(merge().add_process(child_process_, forked(7)), 1u);
+  e.start();
+  e.event(Event::kExec, {1});
+  settle(true);
+  EXPECT_FALSE(merge().is_expected(forked(7)));
+  EXPECT_TRUE(merge().is_expected(executed));
+  EXPECT_FALSE(merge().is_expected(forked(8)));
+  merge().set_alive(1, false);   // its process is another image already, which is to be added
+  settle(true);
+  EXPECT_FALSE(merge().is_expected(forked(8)));
+  has_image = false;
+  settle(true);
+  EXPECT_TRUE(merge().is_expected(forked(8)));
+  EXPECT_TRUE(merge().is_expected({Origin::Kind::kFork, 1, 9, 0}));   // nobody is left who would announce it
+  ASSERT_EQ(merge().add_process(second, forked(8)), 2u);
+}
+
 TEST_F(FamilyTest, ChildStartsAtItsParentsClock) {
   merge().set_find_child([](uint32_t, uint64_t, uint64_t) { return ChildState::kPending; });
   Producer a(target_, 0, 41), e(child_target_, 0, 99);

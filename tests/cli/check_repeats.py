@@ -13,6 +13,7 @@ SIMRUN = sys.argv[1]
 SCRIPTS = {
     "one after the other": "for (1 .. 12) { run('/bin/true'); if (!fork) { exit 3 } wait; run('/bin/echo', $_) }",
     "side by side": "if (!fork) { exec '/bin/ls', '-R', '/etc' } run('/bin/true'); wait",
+    "many at once": "for my $k (1 .. 5) { my $pid = fork; if (!$pid) { my @a = (1 .. 5000 * $k); exit 0 } push @p, $pid } waitpid $_, 0 for @p",
 }
 # Not `system`, which has a pipe to its child.
 START = "open STDOUT, '>', '/dev/null'; sub run { my $pid = fork; exec @_ unless $pid; waitpid $pid, 0 } "
@@ -22,7 +23,7 @@ def results(script):
     words = [SIMRUN, "run", "--quiet", "--config", "l3_4core.yaml", "--json", "-", "--", "/usr/bin/perl", "-e", START + script]
     done = subprocess.run(words, capture_output=True, text=True, timeout=200, check=True, env={"PERL_HASH_SEED": "0", "LC_ALL": "C"})
     report = json.loads(done.stdout)
-    threads = [(t["start_clock"], t["end_clock"], t["core"], t["instructions"]) for t in report["threads"]]
+    threads = [(t["process"], t["start_clock"], t["end_clock"], t["core"], t["instructions"]) for t in report["threads"]]
     return threads, report["levels"], report["memory"], report["transfers"]
 
 
