@@ -104,6 +104,9 @@ std::vector<const Job*> wanted_jobs(const Plan& plan, const BatchOptions& o) {
     const bool is_named = o.only.empty() || std::any_of(o.only.begin(), o.only.end(), [&](const auto& pattern) { return matches(job, pattern); });
     if (is_named && (o.job.empty() || o.job == job.label() || o.job == std::to_string(job.number))) jobs.push_back(&job);
   }
+  for (const Job* job : jobs)
+    if (job->program->command.empty() && !plan.task->takes_traces)
+      throw UserError(fmt::format("program {} is a trace: {} takes none (--only leaves programs out)", job->program->name, plan.task->name), 2);
   if (jobs.empty()) throw UserError(fmt::format("--job {}: there is none (simrun batch --list shows them)", o.job), 2);
   return jobs;
 }

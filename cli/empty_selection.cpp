@@ -61,6 +61,8 @@ std::optional<std::pair<uint64_t, uint64_t>> extent_of(const traces::Reader& tra
 }  // namespace
 
 UserError nothing_selected(const traces::Reader& trace, const traces::WalkOptions& walk) {
+  if (walk.to <= walk.from)
+    return UserError(fmt::format("from {} up to {}: the end must lie behind the beginning", grouped(walk.from), grouped(walk.to)), 2);
   std::string what = fmt::format("{} has no instruction", trace.path());
   if (walk.thread >= 0) what += fmt::format(" of thread {}", walk.thread);
   if (walk.process >= 0) what += fmt::format("{} process {}", walk.thread >= 0 ? " in" : " of", walk.process);
@@ -69,10 +71,8 @@ UserError nothing_selected(const traces::Reader& trace, const traces::WalkOption
                             : fmt::format(" from {} up to {}", grouped(walk.from), grouped(walk.to));
   const auto extent = extent_of(trace, walk);
   const bool has_some = extent && walk.from <= extent->second && walk.to > extent->first;
-  if (has_some)
-    what += " that begins a path: those there are of one that begins before (paths are simulated whole)";
-  else if (extent)
-    what += fmt::format("; the first one is number {}, the last {}", grouped(extent->first), grouped(extent->second));
+  if (extent) what += fmt::format("; the first one is number {}, the last {}", grouped(extent->first), grouped(extent->second));
+  if (has_some) what += " (paths that are simulated are simulated whole, and lie where they begin)";
   if (!trace.incomplete().empty()) what += "; " + trace.incomplete();
   return UserError(what);
 }

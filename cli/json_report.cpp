@@ -360,7 +360,7 @@ Json json_report(const RunResult& r) {
   json["totals"] = counts(r.totals());
   json["process"] = {{"native_children", r.events.forks},  {"execs", r.events.execs},
                      {"native_programs", r.native_images}, {"left_running", r.left_running},
-                     {"markers", r.events.markers},        {"discarded_words", r.drained_words}};
+                     {"discarded_words", r.drained_words}};
   json["processes"] = processes(r);
   json["threads"] = threads(r);
   put_model(json, r);

@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <string_view>
 
 #include "base/user_error.h"
+#include "cli/file_identity.h"
 
 namespace simrun::cli {
 
@@ -21,6 +23,10 @@ bool is_same_file(const std::string& a, const std::string& b) {
 }
 
 }  // namespace
+
+NamedFile program_itself(const std::vector<std::string>& command) {
+  return {"the program", command.empty() ? "" : program_file(command, std::getenv("PATH"))};
+}
 
 void refuse_same_file(const std::vector<NamedFile>& files) {
   for (size_t i = 0; i < files.size(); ++i)

@@ -19,6 +19,9 @@ struct NamedFile {
 // Throws UserError with exit status 2 when two are the same: one would take the other's place.
 void refuse_same_file(const std::vector<NamedFile>& files);
 
+// The program that is run, so that no result takes its place.
+NamedFile program_itself(const std::vector<std::string>& command);
+
 class OutputFile {
  public:
   // Throws UserError, as NewFile.

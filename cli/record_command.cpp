@@ -148,7 +148,7 @@ void report(const RecordOptions& o, const RunResult& result, const traces::Write
 
 int record_command(const Words& words) {
   const RecordOptions options = parse_record(words);
-  refuse_same_file({{"--output", options.output}, {"--json", options.json_file}});
+  refuse_same_file({program_itself(options.program.command), {"--output", options.output}, {"--json", options.json_file}});
   std::optional<OutputFile> json;
   if (!options.json_file.empty()) json.emplace(options.json_file);
   std::optional<sim::MachineConfig> machine;

@@ -54,7 +54,7 @@ void report(const RunOptions& options, const RunResult& result) {
 }  // namespace
 
 int run_and_report(const RunOptions& options) {
-  std::vector<NamedFile> others = {{"--memory-trace", options.memory_trace.file}};
+  std::vector<NamedFile> others = {program_itself(options.program.command), {"--memory-trace", options.memory_trace.file}};
   for (const std::string& config : options.machines.configs) others.push_back({"--config", config});
   ResultFiles files(options.results, std::move(others));
   RunResult result = run(options);

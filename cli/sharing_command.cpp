@@ -91,6 +91,7 @@ int sharing_command(const Words& words) {
   sim::MachineConfig machine = configs::read_machine(options.config);
   check_pins(options.program, machine.cores);
   sim::Hierarchy model(machine);
+  refuse_same_file({program_itself(options.program.command), {"--json", options.json_file}});
   std::optional<OutputFile> json;
   if (!options.json_file.empty()) json.emplace(options.json_file);
   ProgramRun program(options.program, border::Mode::kTrace);

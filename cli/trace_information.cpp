@@ -121,7 +121,7 @@ Json trace_summary(const RunResult& result) {
       {"signal", result.signal},
       {"error", result.error},
       {"wall_seconds", result.wall_seconds},
-      {"events", {{"forks", result.events.forks}, {"execs", result.events.execs}, {"markers", result.events.markers}}},
+      {"events", {{"forks", result.events.forks}, {"execs", result.events.execs}}},
       {"native_programs", result.native_images},
       {"left_running", result.left_running},
       {"processes", processes},
@@ -144,7 +144,6 @@ void read_trace_summary(const nlohmann::json& information, const nlohmann::json&
   if (const auto at = summary.find("events"); at != summary.end() && at->is_object()) {
     result.events.forks = number<uint64_t>(*at, "forks");
     result.events.execs = number<uint64_t>(*at, "execs");
-    result.events.markers = number<uint64_t>(*at, "markers");
   }
   result.native_images = number<uint64_t>(summary, "native_programs");
   result.left_running = number<uint64_t>(summary, "left_running");

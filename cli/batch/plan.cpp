@@ -98,11 +98,7 @@ Plan make_plan(configs::Suite suite, const Task& task, const std::string& folder
   if (from_suite) machines = plan.suite.machines;
   refuse_own_options(plan.options);
   const auto simulates = [&](const configs::SuiteProgram& p) { return task.needs_machine && !simulates_nothing(p.options) && !simulates_nothing(plan.options); };
-  for (const configs::SuiteProgram& program : plan.suite.programs) {
-    refuse_own_options(program.options);
-    if (program.command.empty() && !task.takes_traces)
-      throw UserError(fmt::format("program {} is a trace: {} takes none", program.name, task.name), 2);
-  }
+  for (const configs::SuiteProgram& program : plan.suite.programs) refuse_own_options(program.options);
   const bool any = std::any_of(plan.suite.programs.begin(), plan.suite.programs.end(), simulates);
   if (any && machines.empty())
     throw UserError("which machines? Give --config MACHINE, again for another (configs/README.md), or 'machines' in the suite", 2);

@@ -20,7 +20,7 @@ enum class Event : uint32_t {
   kSignal,             // signal number, the address that it interrupted: of the instruction that would have come next. A handler starts
   kCut,                // path id, instructions retired, iterations done of a string instruction that was next (negative:
                        // downwards), then the words stored so far: a superblock that a fault cut short, from its entry
-  kMarker,             // type, value (simrun.h, SSC marks)
+  kMarker,             // nobody writes it: markers are instructions of the path (traces/record.h)
   kExec,               // 1 if the new image is to be followed: the process image is about to be replaced; its streams end unless
                        // kExecFailed follows
   kExecFailed,         // as in kExec

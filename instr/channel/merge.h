@@ -83,7 +83,6 @@ enum class Status { kAdvanced, kIdle, kFinished };
 struct ProcessEvents {
   uint64_t forks = 0;  // children that went on outside this simulation
   uint64_t execs = 0;  // that succeeded or were not seen to fail
-  uint64_t markers = 0;
 };
 
 template <class Sink>
@@ -306,7 +305,6 @@ class Merge {
         thread.clock += replay_cut(*paths_[thread.process], payload, replay, sink_);
         return;
       case Event::kMarker:
-        ++events_.markers;
         return;
       case Event::kExec:
         if (!payload.empty() && payload[0] != 0) return time_.exec(thread);

@@ -508,7 +508,7 @@ bool Family::take_image(Watched& w) {
       add(std::make_unique<Target>(pid, std::move(image.mapping), was_main ? Target::Relation::kChild : Target::Relation::kStranger,
                                    std::move(process)),
           birth, std::move(image.files));
-      if (was_main) main_ = size() - 1, main_header_ = &(*this)[main_].header();
+      if (was_main) main_ = arrived() - 1, main_header_ = &members_[main_].target->header();
       taken = true;
     } catch (const UserError& error) {
       if (!has_been_killed(pid)) warnings_.push_back(fmt::format("process {} ({}) is not followed: {}", pid, base_name(link_of(fmt::format("/proc/{}/exe", pid))), error.what()));

@@ -353,6 +353,10 @@ replayed = read("of traces/loop/l3_1core/run/result.json")
 assert abs(replayed["totals"]["instructions"] / live["totals"]["instructions"] - 1) < 1e-3
 assert os.path.exists("of traces/loop/l3_1core/pinpoints/result/report.json")
 
+# One of a suite that the task does not take can be left out.
+mixed = suite("mixed.yaml", ["{name: loop, trace: tasks/loop/record/run.trace}", "{name: one, command: ['true']}"])
+batch(mixed, "-o", "mixed", "--task", "bbv", "--only", "one")
+
 # A program's status counts, but for pinpoints.
 status = suite("status.yaml", ["{name: one, command: [perl, -e, 'for (1 .. 50000) { $x += $_ } exit 1'], environment: {PERL_HASH_SEED: 0}, status: 1}"])
 batch(status, "-o", "status", "--task", "bbv", "--", "--interval", "1M")

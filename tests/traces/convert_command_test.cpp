@@ -532,7 +532,9 @@ TEST_F(ConvertCommand, NothingToConvertIsAnError) {
     EXPECT_EQ(digits, std::to_string(last));
   }
   EXPECT_FALSE(fs::exists(file("x")));
-  EXPECT_THAT(simrun(fmt::format("sim {} -c l3_1core --from {}", file("t"), last)), HasSubstr("that begins a path"));
+  EXPECT_THAT(simrun(fmt::format("sim {} -c l3_1core --from {}", file("t"), last)), HasSubstr("simulated whole"));
+  for (const char* command : {"view {} --from 5 --to 5", "convert {} --to din -o {} --region 10..5"})
+    EXPECT_THAT(simrun(fmt::format(fmt::runtime(command), file("t"), file("x"))), HasSubstr("the end must lie behind the beginning")) << command;
   EXPECT_EQ(simrun(fmt::format("convert -q {} --to din --region {}..{} -o {}", file("t"), last, last + 20, file("x"))), "");
   EXPECT_THAT(simrun(fmt::format("view {} --thread 7", file("t"))), HasSubstr("t has no instruction of thread 7\n"));
 }

@@ -339,16 +339,20 @@ TEST_F(RecordCommand, ADeviceOrPipeIsNoTrace) {
 TEST_F(RecordCommand, TwoFilesAreNotOne) {
   simrun(fmt::format("record -q -o {} -- true", file("t")));
   const auto bytes = fs::file_size(file("t"));
+  const std::string program = file("program");
+  fs::copy_file("/bin/true", program);
   for (const std::string& command :
        {fmt::format("convert {} --to din -o {}", file("t"), directory_ + "/./t"),
         fmt::format("sim {} -c l3_1core -j {}", file("t"), file("t")),
         fmt::format("sim {} -c l3_1core -j {} --csv {}", file("t"), file("r"), file("r")),
         fmt::format("-c l3_1core -j {} --csv {} -- true", file("r"), file("r")),
-        fmt::format("record -c l3_1core -o {} -j {} -- true", file("r"), file("r"))}) {
+        fmt::format("record -c l3_1core -o {} -j {} -- true", file("r"), file("r")), "record -o " + program + " -- " + program,
+        "-c l3_1core -j " + program + " -- " + program, "sharing -c l3_1core -j " + program + " -- " + program}) {
     EXPECT_THAT(simrun(command), HasSubstr("are the same file: "));
     EXPECT_EQ(status_, 2) << command;
   }
   EXPECT_EQ(fs::file_size(file("t")), bytes);
+  EXPECT_EQ(fs::file_size(program), fs::file_size("/bin/true"));
   EXPECT_FALSE(fs::exists(file("r")));
   simrun(fmt::format("sim {} -q -c l3_1core -j /dev/null --csv /dev/null", file("t")));
   EXPECT_EQ(status_, 0);
