@@ -386,7 +386,7 @@ void simulate_curve(const SimOptions& o, const traces::Reader& trace, const Span
 // One machine by one thread, in whatever state it begins.
 void simulate_one(const SimOptions& o, const traces::Reader& trace, const Spans& spans, const sim::MachineConfig& machine, RunResult& result) {
   sim::Hierarchy model(machine);
-  if (!o.state.empty()) read_state(o.state, model);
+  if (!o.state.empty()) require_state_of_region(o.state, trace), read_state(o.state, model);
   LinePlaces places;
   std::optional<MemoryTrace> memory_trace;
   if (!o.memory_trace.file.empty()) memory_trace.emplace(o.memory_trace, machine);

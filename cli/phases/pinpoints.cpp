@@ -384,9 +384,9 @@ std::vector<Counts> PinPoints::simulate(const RegionPass& pass, const char* what
   if (first != 0) read_state(path(kPartState), model);
   auto keep_next = std::chrono::steady_clock::now() + kBetweenParts;
   const auto expected = static_cast<size_t>(std::count(pass.is_change.begin() + skipped, pass.is_change.end(), true));
-  RegionTraces traces =
-      recorded_ ? RegionTraces(recorded_->trace().information(), found_.machine.cores, &recorded_->trace())
-                : RegionTraces(trace_information(o_.program, found_.machine.cores), found_.machine.cores);
+  const nlohmann::ordered_json information =
+      recorded_ ? nlohmann::ordered_json(recorded_->trace().information()) : trace_information(o_.program, found_.machine.cores);
+  RegionTraces traces(information, found_.machine.cores, recorded_ ? &recorded_->trace() : nullptr);
   // Between regions, when nothing is being written, there is little to keep.
   const auto keep_part = [&](size_t stop) {
     if (part == nullptr || stop == first || !pass.is_change[stop] || pass.stops[stop].simulate || traces.any()) return;
@@ -402,7 +402,7 @@ std::vector<Counts> PinPoints::simulate(const RegionPass& pass, const char* what
   const auto on_stop = [&](size_t index, uint64_t instructions) {
     const size_t stop = first + index;
     if (pass.is_change[stop]) at.push_back(counts_of(found_.machine, model.statistics(), instructions));
-    if (!pass.states.empty() && !pass.states[stop].empty()) write_state(pass.states[stop], model);
+    if (!pass.states.empty() && !pass.states[stop].empty()) write_state(pass.states[stop], model, {{"interval", stop}, {"command", information.value("command", json())}});
     if (!pass.traces.empty())
       for (const size_t region : pass.closes[stop]) traces.end(region, instructions);
     keep_part(stop);
@@ -577,8 +577,8 @@ int PinPoints::report() {
   if (!o_.program.quiet) print_error("{}", made.table);
   if (o_.max_error == 0 || 100 * made.worst <= o_.max_error) return 0;
   print_error(
-      "simrun: error: {} is off by {:.2f}%, more than the {:g}% allowed: try more phases (--max-k), a longer warm-up "
-      "(--warm-up) or other intervals (--interval)\n",
+      "simrun: error: {} is off by {:.2f}%, more than the {:g}% allowed: try more phases (--max-k), more points (--points), other "
+      "intervals (--interval), and for what caches count a longer warm-up (--warm-up)\n",
       made.worst_name, 100 * made.worst, o_.max_error);
   return 1;
 }

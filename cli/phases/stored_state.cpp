@@ -24,6 +24,8 @@ constexpr size_t kMagicBytes = sizeof kMagic - 1;
 constexpr int kLayout = 4;  // to be raised when the bytes of sim::Hierarchy::state() change
 constexpr uint64_t kMaxHeader = 16u << 20, kMaxState = uint64_t{1} << 40;
 
+constexpr char kInterval[] = "interval", kCommand[] = "command";
+
 json header_of(const sim::MachineConfig& machine) {
   return {{"simrun", SIMRUN_VERSION}, {"layout", kLayout}, {"machine", configs::to_json(machine)}};
 }
@@ -46,7 +48,7 @@ StateFile read_file(const std::string& path) {
   std::string text(bytes, 0);
   StateFile file;
   if (!in.read(text.data(), static_cast<std::streamsize>(bytes)) ||
-      (file.header = json::parse(text, nullptr, false)).is_discarded())
+      !(file.header = json::parse(text, nullptr, false)).is_object())
     throw UserError(path + " is damaged: its header makes no sense");
   file.frame.assign(std::istreambuf_iterator<char>(in), {});
   return file;
@@ -54,9 +56,11 @@ StateFile read_file(const std::string& path) {
 
 }  // namespace
 
-void write_state(const std::string& path, const sim::Hierarchy& model) {
+void write_state(const std::string& path, const sim::Hierarchy& model, const json& region) {
   const std::vector<uint8_t> state = model.state();
-  const std::string header = header_of(model.config()).dump();
+  json whole = header_of(model.config());
+  if (!region.is_null()) whole.update(region);
+  const std::string header = whole.dump();
   const uint64_t header_bytes = header.size();
   std::string frame(ZSTD_compressBound(state.size()), 0);
   ZSTD_CCtx* const context = ZSTD_createCCtx();
@@ -70,7 +74,8 @@ void write_state(const std::string& path, const sim::Hierarchy& model) {
 }
 
 void read_state(const std::string& path, sim::Hierarchy& model) {
-  const StateFile file = read_file(path);
+  StateFile file = read_file(path);
+  for (const char* key : {kInterval, kCommand}) file.header.erase(key);
   const json ours = header_of(model.config());
   if (file.header.value("machine", json()) != ours["machine"])
     throw UserError(path + " is the state of another machine: it can only go on with the machine of its run");
@@ -87,9 +92,20 @@ void read_state(const std::string& path, sim::Hierarchy& model) {
   model.set_state(std::move(state));
 }
 
+void require_state_of_region(const std::string& path, const traces::Reader& trace) {
+  const json header = read_file(path).header, summary = trace.summary(), information = trace.information();
+  const json region = summary.is_object() ? summary.value("region", json()) : json();
+  if (!header.contains(kInterval) || !region.is_object() || !region.contains(kInterval)) return;
+  if (header[kInterval] == region[kInterval] && header.value(kCommand, json()) == information.value(kCommand, json())) return;
+  throw UserError(fmt::format("{} is the state before another region: interval {} of {}, and {} is of interval {}", path, header[kInterval].dump(),
+                              header.value(kCommand, json()).dump(), trace.path(), region[kInterval].dump()));
+}
+
 bool is_state_of(const std::string& path, const sim::MachineConfig& machine) {
   try {
-    return read_file(path).header == header_of(machine);
+    json header = read_file(path).header;
+    for (const char* key : {kInterval, kCommand}) header.erase(key);
+    return header == header_of(machine);
   } catch (const UserError&) {
     return false;
   }

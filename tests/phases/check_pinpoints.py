@@ -314,7 +314,7 @@ def snapshots():
     assert "L2 MPKI" in remark and "loads" not in remark, remark
     assert run(*words).stdout == "", "all is there"
     trace = sorted(str(p) for p in pathlib.Path("d/regions").glob("*.trace"))[-1]
-    state = trace.replace(".trace", ".state")
+    state, other = trace.replace(".trace", ".state"), sorted(str(p) for p in pathlib.Path("d/regions").glob("*.state"))[0]
 
     def sim(*options, status=0):
         done = subprocess.run([SIMRUN, "sim", "-q", trace, "-j", "o.json", *options], stderr=subprocess.PIPE, text=True)
@@ -339,7 +339,7 @@ def snapshots():
     pathlib.Path("before").write_bytes(of_before)
     assert "another version of simrun" in sim(*CONFIG, "--state", "before", status=1)
     assert "no stored cache state" in sim(*CONFIG, "--state", trace, status=1)
-    assert "cannot read none" in sim(*CONFIG, "--state", "none", status=1)
+    assert "cannot read none" in sim(*CONFIG, "--state", "none", status=1) and "another region" in sim(*CONFIG, "--state", other, status=1)
     assert "without --from and --warm-up" in sim(*CONFIG, "--state", state, "--warm-up", "1k", status=2)
     os.remove(state)
     assert run(*words).stdout == "done\n", "only the whole run is made again"
