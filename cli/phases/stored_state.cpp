@@ -60,7 +60,7 @@ void write_state(const std::string& path, const sim::Hierarchy& model, const jso
   const std::vector<uint8_t> state = model.state();
   json whole = header_of(model.config());
   if (!region.is_null()) whole.update(region);
-  const std::string header = whole.dump();
+  const std::string header = whole.dump(-1, ' ', false, json::error_handler_t::replace);  // as traces have it: arguments are any bytes
   const uint64_t header_bytes = header.size();
   std::string frame(ZSTD_compressBound(state.size()), 0);
   ZSTD_CCtx* const context = ZSTD_createCCtx();

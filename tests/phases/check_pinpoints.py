@@ -291,7 +291,7 @@ def recorded():
 def snapshots():
     """From the stored state of the caches a region's trace gives what the whole run had there, without a warm-up."""
     words = (*CONFIG, "-o", "d", "--interval", "100k", "-k", "4", "--points", "8", "--warm-up", "0", "--snapshots",
-             "--", GUEST, 8)
+             "--", GUEST, 8, "\udcff")
 
     def chosen(folder, *options):
         run(*options, *(word if word != "d" else folder for word in words))
