@@ -84,8 +84,8 @@ class Family {
   int wait_status() const { return main_status_; }
   // Async-signal-safe; nothing when attached. `value`: of a signal that was queued with one.
   void forward_signal(int signal, const sigval* value = nullptr);
-  // Async-signal-safe, takes 1 to 15 milliseconds. The launched process has got this signal by itself from `sender` (0: the kernel), or will; or sent
-  // it itself, to its process group.
+  // Async-signal-safe, takes 1 to 15 milliseconds, for a real-time signal that is pending up to 215. The launched process has got this
+  // signal by itself from `sender` (0: the kernel), or will; or sent it itself, to its process group.
   bool main_has_signal(int signal, pid_t sender) const;
   // Async-signal-safe. The signal by which the launched process has been stopped, as its parent is to hear; 0: it has not, or others have come
   // from it, which need simrun.

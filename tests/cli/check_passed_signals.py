@@ -127,18 +127,20 @@ while time.time() < end:
 print(seen)
 """
 # Counts those of two that each send one to the group at once.
+# Real-time signals, which count each, to the group; taken at once, and after having been pending for a while.
 BY_TWO = """
-import os, signal
+import os, signal, time
 kind = signal.SIGRTMIN + 5
 signal.pthread_sigmask(signal.SIG_BLOCK, {kind})
 seen = []
-for _ in range(9):
+for delay in 0, 0, 0, 0, 0, 0.04, 0, 0.08, 0.04:
     senders = []
     for _ in range(2):
         senders.append(os.fork())
         if senders[-1] == 0:
             os.kill(0, kind)
             os._exit(0)
+    time.sleep(delay)
     while info := signal.sigtimedwait({kind}, 0.15):
         seen.append(info.si_pid in senders)
     for sender in senders:
