@@ -155,8 +155,10 @@ void print_text(const traces::Reader& trace) {
   const nlohmann::json& information = trace.information();
   fmt::print("{}: {}\n", trace.path(), command_of(information));
   const nlohmann::json machine = information.value("machine", nlohmann::json::object());
-  fmt::print("   recorded        {} on {} ({})\n", text_of(information, "started"), text_of(machine, "processor"),
-             text_of(machine, "kernel"));
+  if (const std::string format = text_of(information, "imported_from"); !format.empty())
+    fmt::print("   imported        from {}\n", format);
+  else
+    fmt::print("   recorded        {} on {} ({})\n", text_of(information, "started"), text_of(machine, "processor"), text_of(machine, "kernel"));
   const double bits = trace.instructions() == 0 ? 0
                                                 : 8.0 * static_cast<double>(trace.file_bytes()) /
                                                       static_cast<double>(trace.instructions());

@@ -65,7 +65,7 @@ void add_model_options(CLI::App& run, RunOptions& o) {
       ->transform(instruction_count(1))
       ->type_name("N")
       ->group("Region");
-  run.add_option("--interval", o.interval, "Counts over time, in the result files: for each N instructions of all threads (1000 or more)")
+  run.add_option("--interval", o.interval, "Counts over time, in the result files: for each N instructions of all threads (1000 or more); of one machine")
       ->transform(instruction_count(kShortestInterval, kLongestInterval))
       ->type_name("N")
       ->group("Model");
@@ -73,12 +73,12 @@ void add_model_options(CLI::App& run, RunOptions& o) {
       ->transform(whole_number(1, 256))
       ->type_name("N")
       ->group("Model");
-  run.add_option("--miss-curve", o.miss_curve, "Misses of every size of a level (L1D, L2, ...), fully associative")
+  run.add_option("--miss-curve", o.miss_curve, "Misses of every size of a level (L1D, L2, ...), fully associative; of one machine, by one thread, without --details and --warm-up")
       ->type_name("LEVEL")
       ->group("Model");
   run.add_flag("--details", o.details,
                "Also misses by class (compulsory, capacity, conflict, true and false sharing), lifetimes of lines, reuse "
-               "distances, and which instructions and lines miss most (slow)")
+               "distances, and which instructions and lines miss most (slow; of one machine, by one thread, without --warm-up)")
       ->group("Model");
   run.add_option("-n,--top", o.top, "With --details: functions, instructions, objects and lines to name")
       ->transform(whole_number(0, 1u << 20))

@@ -67,8 +67,8 @@ std::string text_report(const RunResult& r, const analysis::SharingReport& repor
   std::string text = fmt::format("\n== simrun sharing: {} (status {})\n", fmt::join(r.command, " "), r.shell_status());
   if (!r.error.empty()) text += fmt::format("   NOT COMPLETE: {}\n", r.error);
   text += region_line(r);
-  text += fmt::format("   machine {}: {} cores; {} threads, {} instructions; {:.3f} s\n", r.machine->name,
-                      r.machine->cores, r.threads.size(), grouped(r.totals().instructions), r.wall_seconds);
+  text += fmt::format("   machine {}: {} core{}; {} thread{}, {} instructions; {:.3f} s\n", r.machine->name, r.machine->cores,
+                      r.machine->cores == 1 ? "" : "s", r.threads.size(), r.threads.size() == 1 ? "" : "s", grouped(r.totals().instructions), r.wall_seconds);
   return text + analysis::text_of(report, least_misses);
 }
 

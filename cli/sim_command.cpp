@@ -60,9 +60,9 @@ void add_model_options(CLI::App& app, SimOptions& o) {
   app.add_option("--sim-threads", o.sim_threads, "Host threads that simulate: one machine in slices, or a sweep")
       ->transform(whole_number(1, 256))
       ->type_name("N");
-  app.add_option("--miss-curve", o.miss_curve, "Misses of every size of a level (L1D, L2, ...), fully associative")
+  app.add_option("--miss-curve", o.miss_curve, "Misses of every size of a level (L1D, L2, ...), fully associative; of one machine, by one thread, without --details")
       ->type_name("LEVEL");
-  app.add_option("--interval", o.interval, "Counts over time, in the result files: for each N instructions of all threads (1000 or more)")
+  app.add_option("--interval", o.interval, "Counts over time, in the result files: for each N instructions of all threads (1000 or more); of one machine")
       ->transform(instruction_count(kShortestInterval, kLongestInterval))
       ->type_name("N");
   add_memory_trace_options(app, o.memory_trace);

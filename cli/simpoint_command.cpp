@@ -122,6 +122,8 @@ void report(const simpoint::ClusteringChoice& choice, const Selection& selection
   else if (choice.examined.back().k() == most && most - k <= k / 10 && k > 1 && choice.examined.size() > 1 &&
            analysis.clustering.ks.empty())
     fmt::print("k is close to the most that were tried: try --max-k {}\n", 2 * most);
+  if (const uint32_t given = simpoint::greatest_k_lowered(choice, analysis.clustering))
+    fmt::print("-k {} made {} clusters of {} intervals: others would have none\n", given, choice.examined.back().k(), choice.clustering.labels.size());
 }
 
 }  // namespace

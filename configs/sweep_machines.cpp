@@ -48,6 +48,8 @@ Sweep parse(const std::string& text) {
                     "order of references depends on them; run simrun for each",
                     text),
         2);
+  for (auto value = sweep.values.begin(); value != sweep.values.end(); ++value)
+    if (std::find(sweep.values.begin(), value, *value) != value) throw UserError(fmt::format("--sweep '{}': {} is given twice", text, *value), 2);
   return sweep;
 }
 

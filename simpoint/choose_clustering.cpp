@@ -206,6 +206,12 @@ bool are_few_intervals(const ClusteringChoice& choice, const ClusteringOptions& 
   return options.ks.empty() && most > 1 && most < options.max_k && choice.clustering.k() == most;
 }
 
+uint32_t greatest_k_lowered(const ClusteringChoice& choice, const ClusteringOptions& options) {
+  if (options.ks.empty()) return 0;
+  const uint32_t given = *std::max_element(options.ks.begin(), options.ks.end());
+  return choice.examined.back().k() < given ? given : 0;
+}
+
 bool is_one_phase(std::span<const ScoredClustering> examined, size_t intervals, double least_gain) {
   const ScoredClustering& first = examined[0];
   if (first.k() != 1) return false;

@@ -64,6 +64,9 @@ constexpr uint64_t most_phases(uint64_t intervals) { return std::max<uint64_t>(i
 // Whether more phases were not looked for because there are not enough intervals.
 bool are_few_intervals(const ClusteringChoice& choice, const ClusteringOptions& options);
 
+// The greatest k that was given, if it made fewer clusters (the others would have no interval); else 0.
+uint32_t greatest_k_lowered(const ClusteringChoice& choice, const ClusteringOptions& options);
+
 // True when k = 1 was examined and no other k gains `least_gain` (ClusteringOptions) over it.
 bool is_one_phase(std::span<const ScoredClustering> examined, size_t intervals, double least_gain);
 

@@ -310,6 +310,8 @@ void PinPoints::analyse() {
     say("analysis: one interval is the whole run: shorter ones (--interval) would tell phases apart");
   else if (simpoint::are_few_intervals(choice, o_.analysis.clustering))
     say("analysis: as many phases as there can be of so few intervals: shorter ones (--interval) would tell which are alike");
+  else if (const uint32_t given = simpoint::greatest_k_lowered(choice, o_.analysis.clustering))
+    say("analysis: -k {} made {} clusters: others would have no interval", given, choice.examined.back().k());
   for (const std::string& remark : found_.plan.remarks) say("{}", remark);
   const std::string lacking = recorded_ ? cores_lacking(recorded_->trace(), found_.machine.cores) : "";
   if (lacking.empty()) return;

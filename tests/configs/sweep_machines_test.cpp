@@ -66,6 +66,7 @@ TEST(SweepMachines, OfSeveralFiles) {
 }
 
 TEST(SweepMachines, AKeyIsSweptOnce) {
+  EXPECT_NE(sweep_error({"L2.size=1MiB,256KiB,1MiB"}).find("1MiB is given twice"), std::string::npos);
   EXPECT_NE(sweep_error({"L2.latency=1,2", "L1.data.ways=4", "L2.latency=30,40"}).find("L2.latency is swept already"), std::string::npos);
 }
 

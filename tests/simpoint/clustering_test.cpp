@@ -207,7 +207,9 @@ TEST(Choice, SaysThatThereAreFewIntervals) {
   const ClusteringChoice choice = choose_clustering(p.points, interval_weights(p.sums, true), {});
   EXPECT_LE(choice.examined.back().k(), 5u);
   EXPECT_EQ(are_few_intervals(choice, {}), choice.clustering.k() == 5);
-  const ClusteringOptions as_simpoint{.least_gain = 0};
+  const ClusteringOptions as_simpoint{.least_gain = 0}, too_many{.ks = {3, 500}}, few{.ks = {3, 5}};
+  EXPECT_EQ(greatest_k_lowered(choose_clustering(p.points, interval_weights(p.sums, true), too_many), too_many), 500u);
+  EXPECT_EQ(greatest_k_lowered(choose_clustering(p.points, interval_weights(p.sums, true), few), few), 0u);
   EXPECT_EQ(choose_clustering(p.points, interval_weights(p.sums, true), as_simpoint).examined.back().k(), 10u);
 }
 

@@ -272,6 +272,7 @@ TEST_F(ConvertCommand, Compressions) {
   convert("champsim", "p.champsimtrace.zst");
   for (const char* ending : {"xz", "gz", "zst"}) {
     simrun(fmt::format("convert -q --from champsim {} -o {}", file(fmt::format("p.champsimtrace.{}", ending)), file("back")));
+    EXPECT_THAT(simrun("info " + file("back")), HasSubstr("imported        from champsim"));
     simrun(fmt::format("convert -q --to champsim {} -o {}", file("back"), file("again")));
     const std::string again = contents("again");
     ASSERT_EQ(again.size(), plain.size()) << ending;
