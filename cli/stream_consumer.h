@@ -131,7 +131,7 @@ class StreamConsumer {
     else if (!all_greeted() || streams.advance() == channel::Status::kAdvanced)
       idle = 0;
     else if (!ended())
-      bell_.sleep(std::chrono::milliseconds(!behind ? 100 : counts ? 10 : 2));
+      bell_.sleep(std::chrono::milliseconds(family_.has_departures() ? 1 : !behind ? 100 : counts ? 10 : 2));
     bell_.disarm();
   }
 

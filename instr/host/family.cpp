@@ -405,10 +405,10 @@ void Family::unwatch_failed_exec(pid_t tid) {
   if (w == watched_.end()) return;
   set_aside(*w);
   ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr);
+  // Whichever stop comes: another one than was asked for (a signal, a call of one that is watched by_call) takes its place.
   while (const std::optional<int> status = wait_for_stop(tid, tid == main_pid_)) {
-    const int event = *status >> 8;
-    if (event == PTRACE_EVENT_STOP && ptrace(PTRACE_DETACH, tid, nullptr, nullptr) == 0) break;   // else it has been killed
-    ptrace(PTRACE_CONT, tid, nullptr, event ? 0 : *status & 0x7f);
+    const int event = *status >> 8, signal = *status & 0xff;
+    if (ptrace(PTRACE_DETACH, tid, nullptr, event || signal & 0x80 ? 0 : signal) == 0) break;   // else it has been killed
   }
   watched_.erase(w);
 }

@@ -46,6 +46,9 @@ class Family {
   // Answers what engines ask and takes over images whose exec has come; what is new has arrived(). Cheap when there is nothing to do. What goes wrong with one process makes that process go on natively, and a warning.
   void poll();
 
+  // Somebody leaves the engine for a tracer that waits for it: poll() again soon, for nobody rings when it has left.
+  bool has_departures() const { return !departures_.empty(); }
+
   // From now on nothing new is followed.
   void stop_following() { closed_ = true; }
   // Kills the program: every followed process, and whatever descends from them, followed or not.

@@ -93,30 +93,49 @@ bool read_program(uint64_t at, sock_fprog& header, FilterProgram& program) {
   return read_app(program.data(), word(header.filter), header.len * sizeof(sock_filter));
 }
 
-// The call itself, with another program in the place of the application's.
-bool set_filter(ThreadContext* c, uint64_t number, int64_t& result, bool& signalled) {
+// The call itself, with another program in the place of the application's. False: a signal came.
+bool call_with(ThreadContext* c, FilterProgram& program) {
   uint64_t& program_at = c->app.gpr[kRdx];
+  sock_fprog ours{static_cast<uint16_t>(program.size()), program.data()};
+  const uint64_t before = program_at;
+  program_at = word(&ours);
+  const bool made = pass_through(c);
+  program_at = before;
+  return made;
+}
+
+// What the kernel refuses (a mistake in the program or the flags, a lack of privileges) is not ours to give up for. It is asked with one that lets
+// everything pass, else as wrong as this one.
+bool is_refused(ThreadContext* c, FilterProgram program, bool& signalled) {
+  for (sock_filter& i : program)
+    if (i.code == (BPF_RET | BPF_K) || i.code == (BPF_RET | BPF_A)) i = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+  signalled = !call_with(c, program);
+  return signalled || static_cast<int64_t>(c->app.gpr[kRax]) < 0;
+}
+
+bool set_filter(ThreadContext* c, uint64_t number, int64_t& result, bool& signalled) {
   const uint64_t flags = number == SYS_seccomp ? c->app.gpr[kRsi] : 0;
   sock_fprog header;
   FilterProgram program;
-  if (!read_program(program_at, header, program)) {   // the kernel knows which of its mistakes comes first
+  if (!read_program(c->app.gpr[kRdx], header, program)) {   // the kernel knows which of its mistakes comes first
     signalled = !pass_through(c);
     result = static_cast<int64_t>(c->app.gpr[kRax]);
     return true;
   }
-  if (reads_instruction_pointer(program))
+  FilterProgram installed = with_exemptions(program, engine_code(), application_calls());
+  const bool asks_for_pc = reads_instruction_pointer(program);
+  if ((asks_for_pc || installed.size() > BPF_MAXINSNS) && is_refused(c, program, signalled)) {
+    result = static_cast<int64_t>(c->app.gpr[kRax]);
+    return true;
+  }
+  if (asks_for_pc)
     fail(
         "the program sets a seccomp filter that asks for the instruction pointer of system calls, which is not its own "
         "under simrun");
-  FilterProgram installed = with_exemptions(program, engine_code(), application_calls());
   if (installed.size() > BPF_MAXINSNS)
     fail("the program sets a seccomp filter of %zu instructions: simrun needs room for %zu more than that, of %d",
          program.size(), installed.size() - program.size(), BPF_MAXINSNS);
-  sock_fprog ours{static_cast<uint16_t>(installed.size()), installed.data()};
-  const uint64_t before = program_at;
-  program_at = word(&ours);
-  signalled = !pass_through(c);
-  program_at = before;
+  signalled = !call_with(c, installed);
   result = static_cast<int64_t>(c->app.gpr[kRax]);
   const bool listener = (flags & SECCOMP_FILTER_FLAG_NEW_LISTENER) != 0;
   if (!signalled && (result == 0 || (listener && result > 0))) note_filter(c, std::move(program), flags);

@@ -1,10 +1,11 @@
 // build: -pthread
 // Filters that use the accumulator before they load it, which is 0; SECCOMP_FILTER_FLAG_TSYNC is for the threads of one process, not for others that
-// share its memory; strict mode knows calls through the vsyscall page.
+// share its memory; strict mode knows calls through the vsyscall page. What simrun cannot install is refused as the kernel would.
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sched.h>
+#include <stddef.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -59,6 +60,20 @@ static void of_one_process(void) {
   CHECK_EQUAL(status, 5 << 8);
 }
 
+static void refused(void) {
+  struct sock_filter asks[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, instruction_pointer)), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL)};
+  static struct sock_filter unfinished[BPF_MAXINSNS];
+  for (int k = 0; k < BPF_MAXINSNS; ++k) unfinished[k] = (struct sock_filter)BPF_STMT(BPF_ALU | BPF_ADD | BPF_K, 0);
+  struct sock_fprog program = {2, asks};
+  CHECK_EQUAL(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0x8000, &program), -1);
+  CHECK_EQUAL(errno, EINVAL);
+  if (geteuid() == 0) CHECK_EQUAL(setresuid(65534, 65534, 65534), 0);
+  CHECK_EQUAL(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program), -1);
+  CHECK_EQUAL(errno, EACCES);
+  CHECK_EQUAL(install(0, unfinished, BPF_MAXINSNS), -1);
+  CHECK_EQUAL(errno, EINVAL);
+}
+
 static void strictly(void) {
   long (*const time_of_old)(long*) = (long (*)(long*))0xffffffffff600400;
   prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
@@ -81,6 +96,7 @@ static void in_child(void (*part)(void), const char* name) {
 int main(void) {
   in_child(begins_with_zero, "begins with zero");
   in_child(of_one_process, "of one process");
+  in_child(refused, "refused");
   in_child(strictly, "strictly");   // a SIGSEGV where there is no such page
   return finish();
 }
