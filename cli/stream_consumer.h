@@ -84,6 +84,7 @@ class StreamConsumer {
   // Lets new processes in whose turn it is; with `ends`, looks which have ended.
   template <class Streams>
   void look_around(Streams& streams, bool ends, RunResult& result) {
+    pass_on_held_signals();
     family_.poll();
     greet();
     for (size_t k = 0; k < newcomers_.size();) {

@@ -43,6 +43,35 @@ bool hand_to_its_thread(int signal, siginfo_t* info) {
   return done;
 }
 
+// Real-time signals that may be what waits in the program: they are passed on if it has not taken them by then. The handlers fill it, the thread on
+// which they run empties it.
+struct HeldSignal {
+  int signal;
+  pid_t sender;
+  bool has_value;
+  sigval value;
+  int64_t until;   // CLOCK_MONOTONIC, nanoseconds
+};
+constexpr int64_t kHoldNanoseconds = 200'000'000;
+constexpr unsigned kMostHeld = 64;
+HeldSignal held_signals[kMostHeld];
+std::atomic<unsigned> all_held{0}, all_decided{0};
+
+int64_t now_nanoseconds() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * 1'000'000'000 + now.tv_nsec;
+}
+
+bool hold(const HeldSignal& held) {
+  unsigned number = all_held.load();   // another signal's handler may come in between
+  do {
+    if (number - all_decided.load() == kMostHeld) return false;
+  } while (!all_held.compare_exchange_weak(number, number + 1));
+  held_signals[number % kMostHeld] = held;
+  return true;
+}
+
 void wake() {
   if (channel::Doorbell* bell = watched_bell.load()) bell->ring();
 }
@@ -63,7 +92,11 @@ void pass_on(int signal, siginfo_t* info, void*) {
   if (!own && (sent || hung_up || !is_terminals(signal))) {
     if (host::Family* family = watched_family.load()) {
       const sigval* const value = info->si_code == SI_QUEUE ? &info->si_value : nullptr;
-      if (!family->main_has_signal(signal, sent ? info->si_pid : 0)) family->forward_signal(signal, value);
+      const pid_t sender = sent ? info->si_pid : 0;
+      const host::Family::Arrival arrival = family->main_has_signal(signal, sender);
+      const bool is_held = arrival == host::Family::Arrival::kMayWait &&
+                           hold({signal, sender, value != nullptr, value != nullptr ? *value : sigval{}, now_nanoseconds() + kHoldNanoseconds});
+      if (arrival != host::Family::Arrival::kCame && !is_held) family->forward_signal(signal, value);
     } else {
       held_back = signal;
     }
@@ -144,6 +177,16 @@ void watch_nothing() {
   watched_family = nullptr;
   watched_guardian = nullptr;
   watched_bell = nullptr;
+}
+
+void pass_on_held_signals() {
+  host::Family* const family = watched_family.load();
+  for (unsigned number = all_decided.load(); number != all_held.load(); all_decided = ++number) {
+    const HeldSignal& held = held_signals[number % kMostHeld];
+    if (family == nullptr || family->main_has_taken(held.signal, held.sender)) continue;
+    if (now_nanoseconds() < held.until) return;
+    family->forward_signal(held.signal, held.has_value ? &held.value : nullptr);
+  }
 }
 
 void let_signals_end_simrun() {

@@ -23,6 +23,9 @@ void install_signal_handlers();
 void watch(host::Family& family, channel::Doorbell& bell, host::Guardian* guardian);
 void watch_nothing();
 
+// Now and then, while a program is watched: real-time signals of which it is not known yet whether it has them already.
+void pass_on_held_signals();
+
 // No program runs, and none of what is done now is lost by an end: the first four do again what they did before install_signal_handlers().
 void let_signals_end_simrun();
 

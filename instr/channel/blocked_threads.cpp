@@ -149,6 +149,8 @@ void VirtualTime::enter_call(MergeThread& thread, std::span<const uint64_t> payl
   thread.wait.is_in = !payload.empty() && may_be_told_of_children(payload[0]);
   if (payload.size() > 1 && payload[1] != 0)
     leave(thread);
+  else if (!payload.empty() && payload[0] == SYS_sched_yield)
+    yield(thread);
   else
     thread.slice_end -= std::min(thread.slice_end, kSliceOfCall);
 }
@@ -159,6 +161,58 @@ void VirtualTime::exit_call(MergeThread& thread, std::span<const uint64_t> paylo
   thread.wait = {};
   if (options_.sampler != nullptr) return;
   for (MergeThread* t : woken) rejoin(*t);
+}
+
+// Has done little but yield since it did so the last time.
+bool VirtualTime::polls(const MergeThread& thread) {
+  constexpr uint64_t kLittle = 1000;   // instructions
+  return thread.has_yielded && thread.clock - thread.yielded_at < kLittle;
+}
+
+// The smallest clock of those whose work a thread that polls may wait for; its own if there are none.
+uint64_t VirtualTime::clock_of_work(const MergeThread& thread) const {
+  uint64_t working = std::numeric_limits<uint64_t>::max(), any = working;
+  for (const MergeThread* t : known_) {
+    if (t == &thread || t->stage != Stage::kRunnable) continue;
+    any = std::min(any, t->clock);
+    if (!polls(*t)) working = std::min(working, t->clock);
+  }
+  constexpr uint64_t kNone = std::numeric_limits<uint64_t>::max();
+  return working != kNone ? working : any != kNone ? any : thread.clock;
+}
+
+// Runnable all the time. Who polls waits for what others do: that takes no time but theirs, and how often it has asked until now, which is the
+// host's, does not let them go on. When there are no more words of it they have a turn (pass_turn). Who waits for its core has it.
+void VirtualTime::yield(MergeThread& thread) {
+  constexpr uint32_t kMostInARow = 4096;
+  if (options_.sampler != nullptr) return;
+  if (polls(thread)) {
+    thread.clock = thread.yielded_at;
+    ++thread.yields;
+  } else {
+    thread.yields = thread.turns_passed = 0;
+  }
+  thread.has_yielded = thread.may_pass_turn = true;
+  thread.clock = std::max(thread.clock, clock_of_work(thread));
+  thread.yielded_at = thread.slice_end = thread.clock;
+  const bool is_awaited = schedule_.is_awaited();   // its core
+  thread.turn_end = thread.clock + (is_awaited ? 0 : options_.quantum);
+  if (!is_awaited && thread.yields < kMostInARow) return;
+  thread.yields = 0;
+  pass_turn(thread);
+}
+
+// A thread that polls and has no words. True: others have a turn before it is waited for; the longer it has polled the longer ones, for it may have
+// to be waited for between any two.
+bool VirtualTime::pass_turn(MergeThread& thread) {
+  constexpr uint32_t kMostDoubled = 6;
+  if (!thread.may_pass_turn || !polls(thread)) return false;
+  thread.may_pass_turn = false;
+  const uint64_t turns = (uint64_t{1} << std::min(thread.turns_passed++, kMostDoubled)) - 1;
+  const uint64_t until = clock_of_work(thread) + turns * options_.quantum + 1;
+  if (smallest_clock_of_others(thread) > until) return false;   // nobody has one
+  thread.yielded_at = thread.clock = thread.turn_end = std::max(thread.clock, until);
+  return true;
 }
 
 void VirtualTime::leave(MergeThread& thread) { set_stage(thread, Stage::kBlocked); }

@@ -31,6 +31,8 @@ class CoreSchedule {
   MergeThread* leave(MergeThread& thread);
   // At the end of a turn: if its slice is over and somebody waits, that thread gets its core and it waits. Else null.
   MergeThread* rotate(MergeThread& thread);
+  // Threads wait for a core.
+  bool is_awaited() const { return !waiting_.empty(); }
   // It is gone, after leave(), or will be: its core belongs to nobody.
   void forget(MergeThread& thread);
 

@@ -182,7 +182,7 @@ MergeThread* VirtualTime::next() {
       set_stage(*thread, Stage::kBlocked);
       continue;
     }
-    if (step_back(*thread)) continue;
+    if (pass_turn(*thread) || step_back(*thread)) continue;
     waits_for_runnable_ = true;
     return nullptr;
   }

@@ -75,6 +75,10 @@ struct MergeThread {
   uint64_t counted = 0;                                  // count mode: instructions that it has reported
   FutexCall futex;
   WaitCall wait;
+  bool has_yielded = false;
+  uint64_t yielded_at = 0;                               // its clock at its last sched_yield
+  uint32_t yields = 0, turns_passed = 0;                 // in a row, with little between them
+  bool may_pass_turn = false;                            // nobody has had a turn since
   std::vector<uint32_t> unborn;                          // slots of children created and not yet made eligible
   std::chrono::steady_clock::time_point waited_since{};  // 0: nobody waits for it
   int excuses = 0;                                       // times meanwhile that it wanted a processor and had none
@@ -193,6 +197,10 @@ class VirtualTime {
   MergeThread* next_recorded();
   MergeThread* smallest_clock_within_look();
   uint64_t smallest_clock_of_others(const MergeThread& thread) const;
+  void yield(MergeThread& thread);
+  bool pass_turn(MergeThread& thread);
+  static bool polls(const MergeThread& thread);
+  uint64_t clock_of_work(const MergeThread& thread) const;
   bool step_back(MergeThread& thread);
   bool stalled(MergeThread& thread);
   void rejoin(MergeThread& thread);

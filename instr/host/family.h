@@ -87,9 +87,12 @@ class Family {
   int wait_status() const { return main_status_; }
   // Async-signal-safe; nothing when attached. `value`: of a signal that was queued with one.
   void forward_signal(int signal, const sigval* value = nullptr);
-  // Async-signal-safe, takes 1 to 15 milliseconds, for a real-time signal that is pending up to 215. The launched process has got this
-  // signal by itself from `sender` (0: the kernel), or will; or sent it itself, to its process group.
-  bool main_has_signal(int signal, pid_t sender) const;
+  // Async-signal-safe, takes 1 to 15 milliseconds. Whether the launched process has got this signal by itself from `sender` (0: the kernel), or will;
+  // or sent it itself, to its process group. kMayWait: one of its real-time signals is pending, this one or another.
+  enum class Arrival { kNot, kMayWait, kCame };
+  Arrival main_has_signal(int signal, pid_t sender) const;
+  // Async-signal-safe. It has taken one from there in the last 200 milliseconds.
+  bool main_has_taken(int signal, pid_t sender) const;
   // Async-signal-safe. The signal by which the launched process has been stopped, as its parent is to hear; 0: it has not, or others have come
   // from it, which need simrun.
   int main_stopped_by() const;
@@ -130,7 +133,6 @@ class Family {
   const Member& member(uint32_t index) const { return members_[numbered_[index].member]; }
   Member& member(uint32_t index) { return members_[numbered_[index].member]; }
   bool is_pending_in_main(int signal) const;
-  bool main_has_taken(int signal, pid_t sender) const;
   static uint32_t missing_threads(Member& member);
   void leave(Target& target);
   void leave_unread();

@@ -49,23 +49,18 @@ bool Family::main_has_taken(int signal, pid_t sender) const {
   });
 }
 
-bool Family::main_has_signal(int signal, pid_t sender) const {
-  if (sender == main_pid_) return true;
+Family::Arrival Family::main_has_signal(int signal, pid_t sender) const {
+  if (sender == main_pid_) return Arrival::kCame;
+  bool is_pending = false;
   // Who signals a group is not through with it when the first in it hears of it; and who has taken one may wait for a processor before it says so.
-  constexpr long kMostMilliseconds = 8, kMostPending = 200;
-  for (long milliseconds = 1, pending = 0; milliseconds <= kMostMilliseconds;) {
+  for (long milliseconds = 1; milliseconds <= 8; milliseconds *= 2) {
     const timespec nap{0, milliseconds * 1'000'000};
     nanosleep(&nap, nullptr);
-    if (main_has_taken(signal, sender)) return true;
-    if (!is_pending_in_main(signal)) {
-      milliseconds *= 2;
-    } else if (signal < SIGRTMIN) {
-      return true;
-    } else if ((pending += milliseconds) > kMostPending) {   // real-time ones count each: what waits may be another one
-      return false;
-    }
+    if (main_has_taken(signal, sender)) return Arrival::kCame;
+    is_pending = is_pending_in_main(signal);
+    if (is_pending && signal < SIGRTMIN) return Arrival::kCame;
   }
-  return false;
+  return is_pending ? Arrival::kMayWait : Arrival::kNot;   // real-time ones count each: what waits may be another one
 }
 
 }  // namespace simrun::host

@@ -1,4 +1,6 @@
 // Threads on cores, and the recorded order.
+#include <sys/syscall.h>
+
 #include <functional>
 #include <thread>
 
@@ -119,6 +121,51 @@ TEST_F(MergeTest, CallsUseUpASlice) {
   for (Producer* p : {&a, &b}) p->end();
   settle(true);
   EXPECT_EQ(order(), "AAAAABBBBBBBBAAA");  // four calls, and what was left of the turn
+}
+
+// Who does little but yield waits for others: how often it has asked by now does not let them go on.
+TEST_F(MergeTest, YieldsInHandTakeNoTime) {
+  options_.quantum = 100;
+  Producer a(target_, 0, 1), b(target_, 1, 2);
+  for (Producer* p : {&a, &b}) p->start();
+  for (int i = 0; i < 30; ++i) step(a, 0), a.event(Event::kSyscallEnter, {SYS_sched_yield, 0}), a.event(Event::kSyscallExit, {0, 0});
+  for (int i = 0; i < 20; ++i) step(a, 0), step(b, 1);
+  for (Producer* p : {&a, &b}) p->end();
+  settle(true);
+  const std::string ten_a(10, 'A'), ten_b(10, 'B');
+  EXPECT_EQ(order(), ten_a + ten_a + ten_a + ten_a + ten_b + ten_b + ten_a);
+}
+
+// It is waited for after each turn of the others, which get longer.
+TEST_F(MergeTest, WhoYieldsIsWaitedFor) {
+  options_.stall_time_out = std::chrono::seconds(10);
+  Producer a(target_, 0, 1), b(target_, 1, 2);
+  for (Producer* p : {&a, &b}) p->start();
+  for (int i = 0; i < 12; ++i) step(b, 1);
+  std::string expected = "A";
+  for (const char* turns : {"BB", "BBB", "BBBBB"}) {   // one as ever, and 1, 2, 4
+    step(a, 0), a.event(Event::kSyscallEnter, {SYS_sched_yield, 0});
+    settle(true);
+    EXPECT_EQ(order(), expected += turns);
+    a.event(Event::kSyscallExit, {0, 0});
+    expected += 'A';
+  }
+  for (int i = 0; i < 200; ++i) step(a, 0);   // it works
+  for (Producer* p : {&a, &b}) p->end();
+  settle(true);
+  EXPECT_EQ(order().substr(0, 20), expected + "BABAAA");
+}
+
+// Of a core that others wait for it lets go.
+TEST_F(MergeTest, WhoYieldsLeavesItsCore) {
+  options_.cores = 1, options_.time_slice = 1000;
+  Producer a(target_, 0, 1), b(target_, 1, 2);
+  for (Producer* p : {&a, &b}) p->start();
+  step(a, 0), a.event(Event::kSyscallEnter, {SYS_sched_yield, 0}), a.event(Event::kSyscallExit, {0, 0}), step(a, 0);
+  step(b, 1), b.event(Event::kSyscallEnter, {SYS_sched_yield, 0}), b.event(Event::kSyscallExit, {0, 0}), step(b, 1);
+  for (Producer* p : {&a, &b}) p->end();
+  settle(true);
+  EXPECT_EQ(order(), "ABAB");
 }
 
 TEST_F(MergeTest, BlockedThreadLeavesItsCore) {

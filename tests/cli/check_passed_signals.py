@@ -4,6 +4,7 @@
 Each program runs natively and under simrun, in a session of its own: a signal to its process group comes to it once, whoever sends it; one to
 simrun alone is passed on, whichever, with its value; one that it sends to its parent comes to who started simrun; an alarm set before the exec comes, and is the program's, as what is pending;
 who waits for it sees it stop, and lets it go on; a terminal that hangs up ends the leader of its session."""
+import ctypes
 import os
 import pty
 import signal
@@ -15,6 +16,7 @@ simrun = sys.argv[1]
 SIGNALS = [signal.SIGUSR1, signal.SIGUSR2, signal.SIGHUP, signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGWINCH]
 WAYS = {'natively': [], 'null': [simrun, '-q', '--mode', 'null', '--'], 'trace': [simrun, '-q', '--mode', 'trace', '--']}
 PYTHON = '/usr/bin/python3'
+LIBC = ctypes.CDLL(None)
 COUNTING = '''
 import os, signal, sys, time
 seen = []
@@ -147,6 +149,18 @@ for delay in 0, 0, 0, 0, 0, 0.04, 0, 0.08, 0.04:
         os.waitpid(sender, 0)
 print(seen)
 """
+# Each of these counts, though the program is long in taking them.
+QUEUED = """
+import signal, sys
+kind = signal.SIGRTMIN + 5
+signal.pthread_sigmask(signal.SIG_BLOCK, {kind})
+print('ready', flush=True)
+sys.stdin.readline()
+taken = 0
+while signal.sigtimedwait({kind}, 0):
+    taken += 1
+print(taken)
+"""
 # What an exec leaves: a timer of real time and one of processor time, signals that are blocked and pending, the policy of scheduling.
 INHERITS = """
 import os, select, signal, sys
@@ -204,6 +218,13 @@ def check_way(way):
 
     program = start(way, BY_TWO)
     check('by two', way, (program.communicate(timeout=100)[0], program.returncode), (f'{[True] * 18}\n', 0))
+
+    program = start(way, QUEUED)
+    check('queued', way, program.stdout.readline(), 'ready\n')
+    for _ in range(40):
+        assert LIBC.sigqueue(program.pid, signal.SIGRTMIN + 5, None) == 0
+    time.sleep(2)
+    check('queued', way, (program.communicate('\n', timeout=100)[0], program.returncode), ('40\n', 0))
 
     for send in os.kill, os.killpg:
         program = start(way, FROM_OUTSIDE, *numbers())

@@ -48,13 +48,14 @@ Blocking may_block(const ThreadContext* c, uint64_t number) {
     case SYS_pread64: case SYS_preadv: case SYS_preadv2:
     case SYS_open: case SYS_openat:   // long of a FIFO that nobody else has open
       return is_only_one() ? Blocking::kLong : Blocking::kBriefly;
+    case SYS_sched_yield:   // waits for a processor; who yields wants to run (docs/order.md)
     case SYS_pwrite64: case SYS_pwritev: case SYS_pwritev2: case SYS_openat2: case SYS_creat:
       return is_only_one() ? Blocking::kNo : Blocking::kBriefly;
     case SYS_poll: case SYS_ppoll: case SYS_select: case SYS_pselect6: case SYS_epoll_wait: case SYS_epoll_pwait: case SYS_epoll_pwait2:
     case SYS_recvfrom: case SYS_recvmsg: case SYS_recvmmsg: case SYS_sendto: case SYS_sendmsg: case SYS_sendmmsg:
     case SYS_accept: case SYS_accept4: case SYS_connect:
     case SYS_nanosleep: case SYS_clock_nanosleep: case SYS_pause: case SYS_rt_sigsuspend: case SYS_rt_sigtimedwait:
-    case SYS_wait4: case SYS_waitid: case SYS_flock: case SYS_sched_yield:
+    case SYS_wait4: case SYS_waitid: case SYS_flock:
     case SYS_msgrcv: case SYS_msgsnd: case SYS_semop: case SYS_semtimedop: case SYS_mq_timedreceive: case SYS_mq_timedsend:
     case SYS_io_uring_enter: case SYS_io_getevents: case SYS_io_pgetevents: case SYS_splice: case SYS_tee: case SYS_vmsplice: case SYS_sendfile:
     case SYS_futex_waitv: case kFutexWait: case SYS_fsync: case SYS_fdatasync: case SYS_sync:
