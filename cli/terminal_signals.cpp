@@ -24,6 +24,8 @@ std::atomic<host::Family*> watched_family{nullptr};
 std::atomic<channel::Doorbell*> watched_bell{nullptr};
 std::atomic<host::Guardian*> watched_guardian{nullptr};
 std::atomic<int> seen{0};
+std::atomic<bool> has_run{false};
+std::atomic<int> seen_after_end{0};
 std::atomic<int> held_back{0};  // a signal to pass on that came before there was a program
 
 // False: this thread is to do it; what another one has handed over is as that one had it again. (A code from 0 up, or of tgkill(2), cannot be sent
@@ -108,6 +110,8 @@ void pass_on(int signal, siginfo_t* info, void*) {
 void on_end_request(int signal, siginfo_t* info, void* context) {
   if (hand_to_its_thread(signal, info)) return;
   ++seen;
+  const host::Family* const family = watched_family.load();
+  if (has_run && (family == nullptr || family->main_has_ended())) seen_after_end = signal;
   pass_on(signal, info, context);
 }
 
@@ -153,6 +157,8 @@ void unblock_passed_on() {
 
 void install_signal_handlers() {
   handling_thread = gettid();
+  has_run = false;
+  seen_after_end = 0;
   for (int signal : kEndRequests) {
     struct sigaction before {};
     sigaction(signal, nullptr, &before);
@@ -168,6 +174,7 @@ void watch(host::Family& family, channel::Doorbell& bell, host::Guardian* guardi
   watched_guardian = guardian;
   watched_bell = &bell;
   watched_family = &family;
+  has_run = true;
   install(SIGCHLD, on_child);
   unblock_passed_on();
   if (const int signal = held_back.exchange(0)) family.forward_signal(signal);
@@ -198,6 +205,8 @@ void let_signals_end_simrun() {
 }
 
 int signals_seen() { return seen.load(); }
+
+int signal_after_end() { return seen_after_end.load(); }
 
 void end_by_signal(int signal) {
   const rlimit no_core{0, 0};

@@ -33,6 +33,9 @@ void let_signals_end_simrun();
 // simulation either.
 int signals_seen();
 
+// One of these that came when the program had ended already, so that it is simrun that is to end; 0: none has.
+int signal_after_end();
+
 // Ends this process by `signal`, as the program was, without a core file.
 [[noreturn]] void end_by_signal(int signal);
 

@@ -217,14 +217,12 @@ RunResult PinPoints::run_program(Sink& sink, const char* what, const std::vector
 
 void PinPoints::check_end(const RunResult& result, const char* what) const {
   if (!result.error.empty()) throw UserError(fmt::format("{}: {}", what, result.error));
-  if (result.signal != 0 && signals_seen() != 0) {
-    print_error(
-        "simrun: {}: the program was ended by signal {}. What was finished before stays in {}; the same call goes on "
-        "from there.\n",
-        what, result.signal, o_.folder);
-    end_by_signal(result.signal);
-  }
   let_signals_end_simrun();   // until the next run
+  if (const int signal = interrupted_by(result)) {
+    print_error("simrun: {}: {} by signal {}. What was finished before stays in {}; the same call goes on from there.\n", what,
+                result.signal != 0 ? "the program was ended" : "ended", signal, o_.folder);
+    end_by_signal(signal);
+  }
   if ((result.signal == 0 && result.exit_code == 0) || said_how_it_ended_) return;
   said_how_it_ended_ = true;   // its own affair otherwise
   const std::string end = result.signal != 0 ? fmt::format("was ended by signal {}", result.signal) : fmt::format("ended with status {}", result.exit_code);
@@ -258,7 +256,7 @@ void PinPoints::make_profile() {
   const auto [result, profile, intervals] = recorded_ ? profile_recorded(*recorded_, o_.profile, o_.program.quiet, add)
                                                       : profile_run(o_.program, o_.profile, add);
   ++runs_;
-  if (result.signal != 0 && signals_seen() != 0) writer.reset();  // check_end() ends this process
+  if (interrupted_by(result) != 0) writer.reset();  // check_end() ends this process
   check_end(result, "profile");
   if (intervals == 0) throw UserError("the program executed nothing that is counted");
   writer->finish(profile);

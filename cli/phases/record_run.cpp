@@ -28,6 +28,8 @@ struct WithoutPartial {
 
 }  // namespace
 
+int interrupted_by(const RunResult& result) { return result.signal != 0 && signals_seen() != 0 ? result.signal : signal_after_end(); }
+
 RunResult record_run(const ProgramOptions& program, const sim::MachineConfig& machine, const std::string& path) {
   const WithoutPartial behind_the_writer{path};
   traces::Writer writer(path, trace_information(program, machine.cores));
@@ -37,7 +39,7 @@ RunResult record_run(const ProgramOptions& program, const sim::MachineConfig& ma
   WholeRecorder<channel::CountingSink> sink(writer, run.family(), none);
   RunResult result = run.into(sink, machine.line_bytes, machine.cores);
   result.mode = RunMode::kTrace;
-  if (!result.error.empty() || (result.signal != 0 && signals_seen() != 0)) return result;
+  if (!result.error.empty() || interrupted_by(result) != 0) return result;
   if (writer.instructions() == 0) throw UserError("the program executed nothing that is counted");
   if (writer.stopped().empty()) writer.finish(trace_summary(result));
   if (const std::string why = writer.stopped(); !why.empty()) {

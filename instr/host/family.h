@@ -84,6 +84,8 @@ class Family {
 
   // The launched process, whatever it executes: its end is the end of the run. Attached: any of them.
   bool main_runs();
+  // Async-signal-safe. It has ended, whether or not main_runs() has been asked since.
+  bool main_has_ended() const;
   int wait_status() const { return main_status_; }
   // Async-signal-safe; nothing when attached. `value`: of a signal that was queued with one.
   void forward_signal(int signal, const sigval* value = nullptr);

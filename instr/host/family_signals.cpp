@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <ctime>
@@ -17,6 +18,15 @@ namespace simrun::host {
 void Family::forward_signal(int signal, const sigval* value) {
   if (main_ended_ || attached_) return;
   if (value == nullptr || sigqueue(main_pid_, signal, *value) != 0) kill(main_pid_, signal);
+}
+
+bool Family::main_has_ended() const {
+  if (main_ended_ || attached_) return main_ended_;
+  siginfo_t info{};
+  const int saved = errno;
+  const bool is_child = waitid(P_PID, static_cast<id_t>(main_pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+  errno = saved;
+  return !is_child || info.si_pid == main_pid_;   // it may have been waited for
 }
 
 int Family::main_stopped_by() const {
