@@ -138,10 +138,10 @@ void report(const RecordOptions& o, const RunResult& result, const traces::Write
   if (!result.error.empty()) print_error("simrun: error: {}\n", result.error);
   if (o.program.quiet) return;
   print_error("{}", text_report(result));
-  if (writer.instructions() == 0) return;
-  const double bits = 8.0 * static_cast<double>(writer.bytes()) / static_cast<double>(writer.instructions());
-  print_error("\n   trace {}: {} instructions in {} bytes, {:.3f} bits an instruction\n", o.output,
-              grouped(writer.instructions()), grouped(writer.bytes()), bits);
+  const uint64_t instructions = writer.written_instructions();
+  if (instructions == 0) return;
+  const double bits = 8.0 * static_cast<double>(writer.bytes()) / static_cast<double>(instructions);
+  print_error("\n   trace {}: {} instructions in {} bytes, {:.3f} bits an instruction\n", o.output, grouped(instructions), grouped(writer.bytes()), bits);
 }
 
 }  // namespace

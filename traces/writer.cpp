@@ -314,6 +314,13 @@ uint64_t Writer::bytes() const {
   return file_.bytes();
 }
 
+uint64_t Writer::written_instructions() const {
+  const std::lock_guard lock(mutex_);
+  uint64_t sum = 0;
+  for (const Section& section : file_.sections()) sum += section.instructions;
+  return sum;
+}
+
 void Writer::stop_workers() {
   {
     const std::lock_guard lock(mutex_);

@@ -64,6 +64,7 @@ class Writer {
   std::string stopped() const;
   uint64_t instructions() const { return instructions_; }  // added so far
   uint64_t bytes() const;                                  // written so far
+  uint64_t written_instructions() const;                   // the same; fewer than were added once it has stopped
   // Processes of which there are descriptions in memory, written or not; for tests.
   size_t processes_described() const { return described_.size(); }
 

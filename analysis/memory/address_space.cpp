@@ -153,6 +153,21 @@ uint64_t AddressSpace::thread_local_bytes() const {
   return sum;
 }
 
+namespace {
+
+// Of a stack that is a part of a larger mapping (a run-time system's own heap, as Go has it) nobody says how long it is.
+constexpr uint64_t kFrame = 1024, kPartOfMapping = 16 << 10;
+
+}  // namespace
+
+// Whether the range, which its first stack pointer is in, is its stack alone: it begins at the upper end, below no more than its control block and
+// thread-local variables.
+bool AddressSpace::is_stack(const Range& range, const Thread& thread) {
+  constexpr uint64_t kAbove = 64 << 10;
+  const bool has_block = thread.thread_pointer >= thread.stack_pointer && thread.thread_pointer < range.end;
+  return range.end - (has_block ? thread.thread_pointer : thread.stack_pointer) <= kAbove;
+}
+
 // Of a thread's control block and thread-local variables (glibc, musl): at the upper end of its stack, or, of the first
 // thread, in memory of their own. `range`: null, or what `address` is in, from `start` on.
 std::optional<Place> AddressSpace::thread_memory(uint64_t address, const Range* range, uint64_t start) const {
@@ -161,6 +176,10 @@ std::optional<Place> AddressSpace::thread_memory(uint64_t address, const Range* 
   const uint64_t below = thread_local_bytes();
   for (const auto& [t, thread] : threads_) {
     const uint64_t pointer = thread.thread_pointer;
+    if (here(thread.stack_pointer) && !is_stack(*range, thread)) {
+      if (address < thread.stack_pointer + kFrame && address + kPartOfMapping > thread.stack_pointer) return Place{PlaceKind::kStack, t, thread.stack_pointer - address};
+      continue;
+    }
     const bool on_stack = here(thread.stack_pointer) && here(pointer);
     const uint64_t lowest = on_stack ? thread.stack_pointer : pointer - below;
     if (pointer != 0 && address >= lowest && address < pointer + kControlBlock)

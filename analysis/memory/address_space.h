@@ -93,6 +93,7 @@ class AddressSpace {
     uint64_t thread_pointer = 0;
     uint64_t stack_pointer = 0;  // the first that was seen
   };
+  static bool is_stack(const Range& range, const Thread& thread);
   const Range* range_of(uint64_t address, uint64_t* start) const;
   const Block* live_block(uint64_t address, uint32_t* id) const;
   void insert(uint64_t start, Range range);

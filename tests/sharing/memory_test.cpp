@@ -120,6 +120,19 @@ TEST(AddressSpace, StacksOfThreads) {
   EXPECT_EQ(space.place(0x7e00000ff6f0), (Place{PlaceKind::kThread, 1, 0x10}));
 }
 
+// Go has its threads' stacks, and what it says of a thread, in its own heap.
+TEST(AddressSpace, StacksWithinALargerMapping) {
+  AddressSpace space;
+  space.map_memory(0xc000000000, 0x4000000, 0, 0, false);
+  space.start_thread(1, 0xc000060098, 0xc000044000);
+  EXPECT_EQ(space.place(0xc000043ff0), (Place{PlaceKind::kStack, 1, 0x10}));
+  EXPECT_EQ(space.place(0xc000041000).kind, PlaceKind::kStack);
+  EXPECT_EQ(space.place(0xc000040000).kind, PlaceKind::kMapping);
+  EXPECT_EQ(space.place(0xc000050000).kind, PlaceKind::kMapping);
+  EXPECT_EQ(space.place(0xc000060090).kind, PlaceKind::kMapping);
+  EXPECT_EQ(space.place(0xc003fffff8).kind, PlaceKind::kMapping);
+}
+
 // As lld lays it out: the code begins in the page of the file that the headers are in. With 64 thread-local bytes.
 std::string made_module() {
   struct {

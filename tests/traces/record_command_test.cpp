@@ -424,12 +424,14 @@ TEST_F(RecordCommand, OneWriterOfAFile) {
 
 TEST_F(RecordCommand, FullDiskEndsTheRecordingOnly) {
   const std::string script = fmt::format(
-      "{} record -q --chunk-size 64KiB -o {} -- {} 30000 & pid=$!; "
+      "{} record --chunk-size 64KiB -o {} -- {} 30000 & pid=$!; "
       "for k in $(seq 500); do [ $(stat -c %s {}.partial 2>/dev/null || echo 0) -gt 100000 ] && break; sleep 0.02; "
       "done; "
       "prlimit --pid $pid --fsize=600000; wait $pid; echo status $?",
       SIMRUN_EXECUTABLE, file("t"), kMarked, file("t"));
-  const std::string output = run("bash -c '" + script + "' 2>&1");
+  std::string output = run("bash -c '" + script + "' 2>&1");
+  std::erase(output, ',');
+  EXPECT_THAT(output, HasSubstr(fmt::format("trace {}: {} instructions in ", file("t"), info("t")["instructions"].get<uint64_t>())));
   EXPECT_THAT(output, HasSubstr("the recording ended early"));
   EXPECT_THAT(output, HasSubstr(" 30000\n"));  // the program itself went on to its end
   EXPECT_THAT(output, HasSubstr("status 1\n"));
