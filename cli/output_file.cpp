@@ -18,7 +18,7 @@ bool is_same_file(const std::string& a, const std::string& b) {
   std::error_code error;
   if (std::filesystem::exists(a, error) && !std::filesystem::is_regular_file(a, error)) return false;
   if (std::filesystem::equivalent(a, b, error)) return true;
-  const auto canonical = [&](const std::string& path) { return std::filesystem::weakly_canonical(std::filesystem::absolute(path), error); };
+  const auto canonical = [&](const std::string& path) { return std::filesystem::weakly_canonical(std::filesystem::absolute(path, error), error); };
   return canonical(a) == canonical(b);
 }
 

@@ -44,7 +44,7 @@ std::vector<SharingUse> resolve_uses(const SharedLine& line) {
     PlaceNames names(*use.space);
     auto frames = names.code(use.code);
     std::string where = fmt::format("{:#x}", use.pc);
-    if (!frames.empty() && frames[0].line != 0) {
+    if (std::any_of(frames.begin(), frames.end(), [](const SourceFrame& f) { return f.line != 0; })) {   // compilers have code of no line
       where.clear();
       for (const SourceFrame& f : frames) where += fmt::format("{}|{}|{};", f.function, f.file, f.line);
     }

@@ -185,7 +185,7 @@ std::vector<SourceFrame> ModuleSymbols::frames(uint64_t address) {
   if (Dwarf_Line* line = unit == nullptr ? nullptr : dwarf_getsrc_die(unit->die, address - unit->bias)) {
     int number = 0;
     dwarf_lineno(line, &number);
-    innermost.file = text_or_empty(dwarf_linesrc(line, nullptr, nullptr));
+    if (number != 0) innermost.file = text_or_empty(dwarf_linesrc(line, nullptr, nullptr));   // 0: of no line (DWARF 5, 6.2.2)
     innermost.line = static_cast<uint32_t>(number);
   }
   std::vector<SourceFrame> frames;
