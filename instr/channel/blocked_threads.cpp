@@ -22,16 +22,21 @@ ThreadState state_of(const MergeThread& thread) {
   return static_cast<ThreadState>(thread.ring.slot().ring.state.load(std::memory_order_acquire));
 }
 
-// The thread runs, or would if the host had a processor for it or were done with its disk.
-bool wants_processor(const MergeThread& thread) {
-  const uint32_t tid = thread.ring.slot().ring.tid.load(std::memory_order_relaxed);
-  if (tid == 0) return true;  // it has not got to say its number yet
+// As /proc has it: 'R' runs, and so on (proc_pid_stat(5)); 0: there is no such thread.
+char host_state(uint32_t tid) {
   std::ifstream file(fmt::format("/proc/{}/stat", tid));
   std::string text;
   std::getline(file, text);
   const size_t name_end = text.rfind(')');
-  if (name_end == std::string::npos || text.size() <= name_end + 2) return false;
-  return text[name_end + 2] == 'R' || text[name_end + 2] == 'D';
+  return name_end == std::string::npos || text.size() <= name_end + 2 ? '\0' : text[name_end + 2];
+}
+
+// The thread runs, or would if the host had a processor for it or were done with its disk.
+bool wants_processor(const MergeThread& thread) {
+  const uint32_t tid = thread.ring.slot().ring.tid.load(std::memory_order_relaxed);
+  if (tid == 0) return true;  // it has not got to say its number yet
+  const char state = host_state(tid);
+  return state == 'R' || state == 'D';
 }
 
 }  // namespace
@@ -243,11 +248,24 @@ void VirtualTime::wake_parent(uint32_t process) {
   }
   if (waiting == nullptr) return;
   waiting->wait.ended = process;
+  waiting->wait.gone_since = {};
+  waiting->wait.ended_tid = processes_[process]->mapped->slot(processes_[process]->origin.root_slot).ring.tid.load(std::memory_order_relaxed);
   rejoin(*waiting);
 }
 
-bool VirtualTime::its_child_still_ends(const MergeThread& thread) const {
-  return thread.wait.is_woken() && processes_[thread.wait.ended] != nullptr && processes_[thread.wait.ended]->alive;
+// The host may take its time to do away with a process, of which the engine has said its last word; its parent is told then, and not at that very
+// moment.
+bool VirtualTime::its_child_still_ends(MergeThread& thread) const {
+  constexpr std::chrono::milliseconds kTold{5};
+  WaitCall& wait = thread.wait;
+  if (!wait.is_woken()) return false;
+  if (wait.gone_since == Clock::time_point{}) {
+    if (processes_[wait.ended] != nullptr && processes_[wait.ended]->alive) return true;
+    const char state = host_state(wait.ended_tid);
+    if (state != 0 && state != 'Z' && state != 'X') return true;
+    wait.gone_since = Clock::now();
+  }
+  return Clock::now() - wait.gone_since < kTold;
 }
 
 }  // namespace simrun::channel

@@ -48,7 +48,10 @@ uint32_t VirtualTime::add_process(const MappedProcess& mapped, const Origin& ori
   }
   process.held = true;
   const auto announced = announcement(origin);
-  if (announced == expected_.end()) return index;
+  if (announced == expected_.end()) {
+    release_held_orphans();   // now: as long as others are runnable nobody else does (look_for_threads)
+    return index;
+  }
   const Expected e = *announced;
   expected_.erase(announced);
   begin(index, e.clock, e.pid);

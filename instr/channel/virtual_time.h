@@ -39,6 +39,8 @@ struct WaitCall {
   static constexpr uint32_t kNobody = ~uint32_t{0};
   bool is_in = false;
   uint32_t ended = kNobody;  // a child, read to its end, so that the thread comes back soon: runnable without words
+  uint32_t ended_tid = 0;    // its first thread, as the host knows it
+  std::chrono::steady_clock::time_point gone_since{};  // the host has done away with that; 0: not that we have seen
   bool is_woken() const { return ended != kNobody; }
 };
 
@@ -191,7 +193,7 @@ class VirtualTime {
   bool has_been_read(uint32_t process) const;
   bool may_leave_wait(MergeThread& thread) const;
   void wake_parent(uint32_t process);
-  bool its_child_still_ends(const MergeThread& thread) const;
+  bool its_child_still_ends(MergeThread& thread) const;
   void release_held_orphans();
   MergeThread* smallest_clock();
   MergeThread* next_recorded();

@@ -13,6 +13,8 @@ SIMRUN = sys.argv[1]
 SCRIPTS = {
     "one after the other": "for (1 .. 12) { run('/bin/true'); if (!fork) { exit 3 } wait; run('/bin/echo', $_) }",
     "side by side": "if (!fork) { exec '/bin/ls', '-R', '/etc' } run('/bin/true'); wait",
+    "beside one that computes": "my $c = fork; if (!$c) { my $s = 0; $s += $_ for 1 .. 1000000; exit 0 } "
+    "for (1 .. 40) { my $pid = fork; if (!$pid) { my $s = 0; $s += $_ for 1 .. 500; exit 0 } waitpid $pid, 0 } waitpid $c, 0",
     "many at once": "for my $k (1 .. 5) { my $pid = fork; if (!$pid) { my @a = (1 .. 5000 * $k); exit 0 } push @p, $pid } waitpid $_, 0 for @p",
 }
 # Not `system`, which has a pipe to its child.
