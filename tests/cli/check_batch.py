@@ -71,7 +71,9 @@ def wait_until(what):
 # What is in a job's folder, and that it is what simrun says by itself.
 with open("words.txt", "w") as file:
     file.write("".join(f"{i * 7919 % 10007}\n" for i in range(5000)))
-both = suite("both.yaml", ["{name: sort, command: [sort, -n], input: words.txt}",
+# What it does by itself goes by the memory that the host has left.
+SORT = ["sort", "-n", "-S", "1M"]
+both = suite("both.yaml", [f"{{name: sort, command: [{', '.join(SORT)}], input: words.txt}}",
                            "{name: cat, command: [cat, words.txt], files: [words.txt], output: discard}",
                            "{name: env, command: [sh, -c, 'echo $A $B; pwd > here; exit 3'], environment: {B: 2}, status: 3}"],
              "name: first\nenvironment: {A: 1, B: 1, LC_ALL: C}\n")
@@ -80,10 +82,10 @@ assert "[6/6]" in said.stderr and "batch first: 6 of 6 done" in said.stderr, sai
 known = {name: os.environ[name] for name in ("PATH", "HOME", "LD_LIBRARY_PATH") if name in os.environ}
 for machine in ("small", "large"):
     with open("words.txt") as words, open("alone.out", "w") as output:
-        subprocess.run([simrun, "-q", "-c", f"./{machine}.yaml", "--json", "alone.json", "--", "sort", "-n"], stdin=words,
+        subprocess.run([simrun, "-q", "-c", f"./{machine}.yaml", "--json", "alone.json", "--", *SORT], stdin=words,
                        stdout=output, check=True, env={**known, "A": "1", "B": "1", "LC_ALL": "C"})
     alone, one = read("alone.json"), read(f"out/sort/{machine}/run/result.json")
-    assert one["command"] == ["sort", "-n"] and one["exit_status"] == 0 and one["configuration"]["name"] == machine
+    assert one["command"] == SORT and one["exit_status"] == 0 and one["configuration"]["name"] == machine
     assert {**alone["totals"], "stalls": 0} == {**one["totals"], "stalls": 0} and alone["levels"] == one["levels"], (alone["totals"], one["totals"])
     with open(f"out/sort/{machine}/run/stdout") as file:
         assert [int(line) for line in file] == sorted(i * 7919 % 10007 for i in range(5000))
@@ -150,7 +152,7 @@ assert os.stat("out/sort/small/run/result.json").st_mtime_ns != before["small"]
 suite("both.yaml", ["{name: sort, command: [sort, --no-such], input: words.txt}"])
 failed = batch("both.yaml", "-o", "out", *MACHINES, status=1)
 assert failed.stderr.count("FAILED, exit status 2 (") == 2 and set(states("both.yaml", "-o", "out", *MACHINES).values()) == {"failed"} and "0 of 2 done, 2 failed" in failed.stderr, failed
-assert read("out/sort/large/run/result.json")["command"] == ["sort", "-n"]
+assert read("out/sort/large/run/result.json")["command"] == SORT
 with open("out/sort/large/run.failed/stderr") as file:
     assert "unrecognized option" in file.read()
 

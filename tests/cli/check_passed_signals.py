@@ -128,8 +128,7 @@ while time.time() < end:
         seen.append(os.read(descriptor, 128)[0])
 print(seen)
 """
-# Counts those of two that each send one to the group at once.
-# Real-time signals, which count each, to the group; taken at once, and after having been pending for a while.
+# Counts those of two that each send one to the group at once: real-time signals, which count each, taken at once and after having been pending for a while.
 BY_TWO = """
 import os, signal, time
 kind = signal.SIGRTMIN + 5
@@ -143,7 +142,9 @@ for delay in 0, 0, 0, 0, 0, 0.04, 0, 0.08, 0.04:
             os.kill(0, kind)
             os._exit(0)
     time.sleep(delay)
-    while info := signal.sigtimedwait({kind}, 0.15):
+    for _ in senders:
+        seen.append(signal.sigtimedwait({kind}, 30).si_pid in senders)
+    while info := signal.sigtimedwait({kind}, 0.3):   # more than these
         seen.append(info.si_pid in senders)
     for sender in senders:
         os.waitpid(sender, 0)

@@ -30,8 +30,11 @@ def processes(session, dead=False):
     return found
 
 
+# Session 0 is everybody's who has none: whose is not known.
 def give_up(seed, session, what):
     print(f'FAILED: seed {seed}: {what}')
+    if session == 0:
+        sys.exit(1)
     for pid, (state, maps) in processes(session, dead=True).items():
         status = dict(line.split(":\t", 1) for line in open(f"/proc/{pid}/status").read().splitlines() if ":\t" in line)
         print(f'  {pid} of {status["PPid"]}, tracer {status["TracerPid"]}: {status["Name"]} {status["State"]}')

@@ -5,10 +5,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static pid_t make_child(void) {
+static pid_t make_child(useconds_t lives) {
   const pid_t child = fork();
   if (child == 0) {
-    usleep(20000);
+    usleep(lives);
     _exit(7);
   }
   if (child < 0) exit(1);
@@ -19,12 +19,12 @@ int main(void) {
   int status;
   srand(1);
   for (int k = 0; k < 300; ++k) {
-    const pid_t child = make_child();
+    const pid_t child = make_child(900000);
     usleep((useconds_t)(rand() % 500));
     if (kill(child, SIGKILL) != 0 || waitpid(child, &status, 0) != child || !WIFSIGNALED(status)) return 2;
   }
   for (int k = 0; k < 60; ++k) {
-    const pid_t child = make_child();
+    const pid_t child = make_child(20000);
     if (waitpid(child, &status, 0) != child || !WIFEXITED(status) || WEXITSTATUS(status) != 7) return 3;
   }
   puts("done");
