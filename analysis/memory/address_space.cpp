@@ -177,6 +177,9 @@ std::optional<Place> AddressSpace::thread_memory(uint64_t address, const Range* 
   for (const auto& [t, thread] : threads_) {
     const uint64_t pointer = thread.thread_pointer;
     if (here(thread.stack_pointer) && !is_stack(*range, thread)) {
+      // A pool's stack may have the control block and thread-local variables at its end all the same, close above.
+      const bool has_block = here(pointer) && pointer >= thread.stack_pointer && pointer - thread.stack_pointer < below + kPartOfMapping;
+      if (has_block && address >= thread.stack_pointer && address < pointer + kControlBlock) return Place{PlaceKind::kThread, t, pointer - address};
       if (address < thread.stack_pointer + kFrame && address + kPartOfMapping > thread.stack_pointer) return Place{PlaceKind::kStack, t, thread.stack_pointer - address};
       continue;
     }

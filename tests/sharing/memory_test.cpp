@@ -131,6 +131,11 @@ TEST(AddressSpace, StacksWithinALargerMapping) {
   EXPECT_EQ(space.place(0xc000050000).kind, PlaceKind::kMapping);
   EXPECT_EQ(space.place(0xc000060090).kind, PlaceKind::kMapping);
   EXPECT_EQ(space.place(0xc003fffff8).kind, PlaceKind::kMapping);
+  space.map_memory(0x7d0000000000, 0x1000000, 0, 0, false);   // a pool of stacks
+  space.start_thread(2, 0x7d00000ff700, 0x7d00000fe000);
+  EXPECT_EQ(space.place(0x7d00000ff6f0), (Place{PlaceKind::kThread, 2, 0x10}));
+  EXPECT_EQ(space.place(0x7d00000fdff0), (Place{PlaceKind::kStack, 2, 0x10}));
+  EXPECT_EQ(space.place(0x7d0000200000).kind, PlaceKind::kMapping);
 }
 
 // As lld lays it out: the code begins in the page of the file that the headers are in. With 64 thread-local bytes.
