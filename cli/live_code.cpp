@@ -1,23 +1,16 @@
 #include "cli/live_code.h"
 
-#include "cli/process_maps.h"
-
 namespace simrun::cli {
 
 LiveCode::Process& LiveCode::meet() {
   const uint32_t index = processes();
   const host::Family::Birth& birth = family_.birth(index);
   Process& process = *processes_.emplace_back(std::make_unique<Process>());
+  process.command = family_.command(index);
   if (family_.is_forgotten(index)) return process;
   host::Target& target = family_[index];
-  process.command = command_line_of(target.pid());
-  if (birth.is_copy) {
-    const Process& parent = *processes_[birth.parent];
-    process.modules = parent.modules.of_child(index, target.pid());
-    if (process.command.empty()) process.command = parent.command;  // it has ended already
-  } else {
-    process.modules = TraceModules(index, target.pid(), target.header().app_pc);
-  }
+  process.modules = birth.is_copy ? processes_[birth.parent]->modules.of_child(index, target.pid())
+                                  : TraceModules(index, target.pid(), target.header().app_pc);
   process.mapped.emplace(target.mapping());
   return process;
 }

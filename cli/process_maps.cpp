@@ -1,6 +1,5 @@
 #include "cli/process_maps.h"
 
-#include <algorithm>
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -57,13 +56,6 @@ MappedModule module_around(const std::vector<MapsEntry>& maps, uint64_t address)
   module.start = maps[first].start;
   module.end = maps[last].end;
   return module;
-}
-
-std::string command_line_of(pid_t pid) {
-  std::string text = read_process_file(pid, "cmdline");
-  while (!text.empty() && text.back() == 0) text.pop_back();
-  std::replace(text.begin(), text.end(), '\0', ' ');
-  return text;
 }
 
 }  // namespace simrun::cli

@@ -20,8 +20,6 @@ std::vector<MapsEntry> read_process_maps(pid_t pid);
 
 // A file of /proc/PID as it is; empty when the process has ended (streams' iterators would throw then).
 std::string read_process_file(pid_t pid, const char* name);
-// Its words with blanks between; empty when it has ended.
-std::string command_line_of(pid_t pid);
 std::vector<MapsEntry> parse_process_maps(const std::string& text);
 
 // A file and the memory that shows it, with the anonymous memory right behind (a module's zeroed data).

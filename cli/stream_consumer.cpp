@@ -6,7 +6,6 @@
 #include <ctime>
 
 #include "cli/print_error.h"
-#include "cli/process_maps.h"
 
 namespace simrun::cli {
 
@@ -157,9 +156,9 @@ void StreamConsumer::show(const std::vector<channel::ThreadReport>& threads) {
 }
 
 // Nothing: it comes from one that has not been let in itself.
-std::optional<channel::Origin> StreamConsumer::origin_of(const Newcomer& newcomer) const {
+std::optional<channel::Origin> StreamConsumer::origin_of(uint32_t newcomer) const {
   using Kind = host::Family::Birth::Kind;
-  const auto birth = family_.birth_of_arrival(newcomer.arrival);
+  const auto birth = family_.birth_of_arrival(newcomer);
   if (!birth) return std::nullopt;
   switch (birth->kind) {
     case Kind::kLaunched:
@@ -173,8 +172,8 @@ std::optional<channel::Origin> StreamConsumer::origin_of(const Newcomer& newcome
 }
 
 bool StreamConsumer::has_newcomer_by_exec(uint32_t process) const {
-  return std::any_of(newcomers_.begin(), newcomers_.end(), [&](const Newcomer& n) {
-    const auto origin = origin_of(n);
+  return std::any_of(newcomers_.begin(), newcomers_.end(), [&](uint32_t newcomer) {
+    const auto origin = origin_of(newcomer);
     return origin && origin->kind == channel::Origin::Kind::kExec && origin->parent == process;
   });
 }
@@ -197,21 +196,18 @@ void StreamConsumer::greet() {
     host::Target& target = family_.arrival(greeted_);
     if (guardian_ != nullptr) guardian_->guard(target);
     bell_.add(target.header().consumer_sleeps);
-    newcomers_.push_back({greeted_, command_line_of(target.pid())});
+    newcomers_.push_back(greeted_);
   }
 }
 
 void StreamConsumer::let_in(size_t newcomer, RunResult& result) {
-  Newcomer n = std::move(newcomers_[newcomer]);
+  family_.admit(newcomers_[newcomer]);
   newcomers_.erase(newcomers_.begin() + static_cast<ptrdiff_t>(newcomer));
-  family_.admit(n.arrival);
   const auto index = static_cast<uint32_t>(mapped_.size());
   host::Target& target = family_[index];
   mapped_.push_back(std::make_unique<channel::MappedProcess>(target.mapping()));
   living_.push_back(index);
-  const host::Family::Birth& birth = family_.birth(index);
-  if (n.command.empty() && birth.is_copy) n.command = result.processes[birth.parent].command;  // it has ended already
-  result.processes.push_back({index, target.pid(), std::move(n.command)});
+  result.processes.push_back({index, target.pid(), family_.command(index)});
 }
 
 void StreamConsumer::take_leave(uint32_t index, RunResult& result) {

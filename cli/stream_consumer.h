@@ -158,12 +158,7 @@ class StreamConsumer {
   bool given_up(RunResult& result);
   uint64_t executed(const channel::ThreadReport& thread) const;   // instructions, as far as is known by now
   void show(const std::vector<channel::ThreadReport>& threads);
-  // Followed, but not yet let in: its parent is not known to have made it, as far as is read.
-  struct Newcomer {
-    uint32_t arrival;   // Family::arrival()
-    std::string command;
-  };
-  std::optional<channel::Origin> origin_of(const Newcomer& newcomer) const;
+  std::optional<channel::Origin> origin_of(uint32_t newcomer) const;
   bool has_newcomer_by_exec(uint32_t process) const;
   channel::ChildState child(uint32_t parent, uint64_t token, uint64_t pid);
   void greet();
@@ -180,7 +175,8 @@ class StreamConsumer {
   std::chrono::steady_clock::time_point counted_ = start_;
   std::optional<std::chrono::steady_clock::time_point> begun_;   // --for: when all threads that were there had gone on
   uint32_t greeted_ = 0;                                         // of those that have arrived
-  std::vector<Newcomer> newcomers_;
+  // By Family::arrival(). Followed, but not yet let in: its parent is not known to have made it, as far as is read.
+  std::vector<uint32_t> newcomers_;
   std::vector<std::unique_ptr<channel::MappedProcess>> mapped_;  // by index of the family; null when done
   std::vector<uint32_t> living_;                                 // not yet done
   channel::Doorbell bell_;

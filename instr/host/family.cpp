@@ -78,6 +78,15 @@ std::string link_of(const std::string& path) {
 
 std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
+// Words of its command line with spaces between them.
+std::string command_line_of(pid_t pid) {
+  std::ifstream file(fmt::format("/proc/{}/cmdline", pid));
+  std::string text(std::istreambuf_iterator<char>(file), {});
+  while (!text.empty() && text.back() == 0) text.pop_back();
+  std::ranges::replace(text, '\0', ' ');
+  return text;
+}
+
 // The file that the kernel was told to execute: a script's own name, not that of its interpreter (AT_EXECFN). Empty: not known.
 std::string executed_file(pid_t pid) {
   const FileDescriptor auxv(open(fmt::format("/proc/{}/auxv", pid).c_str(), O_RDONLY | O_CLOEXEC));
@@ -150,8 +159,11 @@ Family::~Family() {
   for (const Watched& w : watched_) ptrace(PTRACE_DETACH, w.tid, nullptr, nullptr);   // in vain unless stopped: then our end does it
 }
 
+// It waits for us, so it is there.
 void Family::add(std::unique_ptr<Target> target, const Birth& birth, std::vector<border::MappedFile> files) {
-  members_.push_back({std::move(target), birth, std::move(files)});
+  std::string command = command_line_of(target->pid());
+  if (command.empty() && birth.is_copy) command = members_[birth.parent].command;   // killed
+  members_.push_back({std::move(target), birth, std::move(files), std::move(command)});
   main_is_first_ = members_.size() == 1;
   if (birth.kind == Birth::Kind::kForked && birth.token != 0) children_[{birth.parent, birth.token}] = ChildState::kFollowed;
 }

@@ -68,6 +68,8 @@ class Family {
   const Birth& birth(uint32_t index) const { return numbered_[index].birth; }
   // Mapped in the process when it got its engine; nothing for one that was forked.
   const std::vector<border::MappedFile>& first_files(uint32_t index) const { return member(index).files; }
+  // Its command line when it got its engine; of one that was forked and killed at once, its parent's.
+  const std::string& command(uint32_t index) const { return member(index).command; }
   bool is_forgotten(uint32_t index) const { return member(index).target == nullptr; }
   // Its streams have been read: gives its mapping back, but for that of the launched process, which is waited for through it.
   void forget(uint32_t index);
@@ -110,6 +112,7 @@ class Family {
     std::unique_ptr<Target> target;
     Birth birth;
     std::vector<border::MappedFile> files;
+    std::string command;
     std::optional<bool> may_trace = {};   // its program knows ptrace
     std::optional<uint32_t> number = {};
   };
