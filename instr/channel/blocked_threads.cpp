@@ -31,12 +31,21 @@ char host_state(uint32_t tid) {
   return name_end == std::string::npos || text.size() <= name_end + 2 ? '\0' : text[name_end + 2];
 }
 
+// Whatever its state is, it does not sleep (proc_pid_wchan(5)): who looks for ended children is said to, as long as the kernel does that for it.
+bool is_awake(uint32_t tid) {
+  std::ifstream file(fmt::format("/proc/{}/wchan", tid));
+  return file.get() == '0';
+}
+
 // The thread runs, or would if the host had a processor for it or were done with its disk.
-bool wants_processor(const MergeThread& thread) {
-  const uint32_t tid = thread.ring.slot().ring.tid.load(std::memory_order_relaxed);
-  if (tid == 0) return true;  // it has not got to say its number yet
+bool wants_processor(uint32_t tid) {
   const char state = host_state(tid);
   return state == 'R' || state == 'D';
+}
+
+bool wants_processor(const MergeThread& thread) {
+  const uint32_t tid = thread.ring.slot().ring.tid.load(std::memory_order_relaxed);
+  return tid == 0 || wants_processor(tid);  // 0: it has not got to say its number yet
 }
 
 }  // namespace
@@ -64,7 +73,8 @@ bool VirtualTime::step_back(MergeThread& thread) {
 
 bool VirtualTime::stalled(MergeThread& thread) {
   // A call that mostly is short may wait for something that another thread is to do.
-  const bool is_in_call = state_of(thread) == ThreadState::kInShortCall || its_child_still_ends(thread);
+  const bool waits_for_end = its_child_still_ends(thread);
+  const bool is_in_call = state_of(thread) == ThreadState::kInShortCall || waits_for_end;
   constexpr int kMostInCall = 10, kMost = 100;
   const auto now = Clock::now();
   if (thread.waited_since == Clock::time_point{}) {
@@ -74,7 +84,8 @@ bool VirtualTime::stalled(MergeThread& thread) {
   }
   if (now - thread.waited_since < options_.stall_time_out * (1 + thread.excuses)) return false;
   // A full machine must not change the order.
-  if ((is_in_call && thread.excuses < kMostInCall) || (thread.excuses < kMost && wants_processor(thread))) {
+  const auto is_held_up = [&] { return wants_processor(thread) || (waits_for_end && wants_processor(thread.wait.ended_tid)); };
+  if ((is_in_call && thread.excuses < kMostInCall) || (thread.excuses < kMost && is_held_up())) {
     ++thread.excuses;
     return false;
   }
@@ -265,7 +276,7 @@ bool VirtualTime::its_child_still_ends(MergeThread& thread) const {
     if (state != 0 && state != 'Z' && state != 'X') return true;
     wait.gone_since = Clock::now();
   }
-  return Clock::now() - wait.gone_since < kTold;
+  return Clock::now() - wait.gone_since < kTold || is_awake(thread.ring.slot().ring.tid.load(std::memory_order_relaxed));
 }
 
 }  // namespace simrun::channel
