@@ -179,7 +179,7 @@ class Family {
   std::map<std::pair<uint32_t, size_t>, Answered> answered_;
   std::vector<Departure> departures_;
   std::set<pid_t> stays_;   // could not leave
-  std::map<pid_t, int64_t> missing_since_;                         // milliseconds, of announced children that nobody has seen
+  std::map<std::pair<uint32_t, uint64_t>, int64_t> missing_since_;   // milliseconds, of announced children that nobody has seen; as children_
   pid_t main_pid_ = 0;
   FileDescriptor main_status_file_;   // in /proc
   std::atomic<const border::ProcessHeader*> main_header_ = nullptr;

@@ -86,6 +86,16 @@ bool has_been_killed(pid_t pid) {
   return info.si_code == (SIGTRAP | PTRACE_EVENT_EXIT << 8);
 }
 
+bool is_gone(pid_t pid) {
+  const FileDescriptor file(open(fmt::format("/proc/{}/stat", pid).c_str(), O_RDONLY | O_CLOEXEC));
+  char text[512];
+  const ssize_t n = file ? read(file.get(), text, sizeof text - 1) : -1;
+  if (n <= 0) return file || errno == ENOENT || errno == ESRCH;
+  text[n] = 0;
+  const char* state = std::strrchr(text, ')');
+  return state == nullptr || state[2] == 'Z' || state[2] == 'X';
+}
+
 void RemoteProcess::run_on(int request, int signal) {
   if (has_been_killed(pid_)) throw_killed();
   if (ptrace(static_cast<__ptrace_request>(request), pid_, nullptr, signal) != 0) throw_access_error("PTRACE_SYSCALL");

@@ -72,6 +72,9 @@ class RemoteProcess {
 // (PTRACE_O_TRACEEXIT). There it is to be let go, not to be run on: its end would be its tracer's first.
 bool has_been_killed(pid_t pid);
 
+// Ended, whether or not it has been waited for; false when no descriptor is left to look with.
+bool is_gone(pid_t pid);
+
 // The auxiliary vector that the kernel gave to process `pid`, by type.
 std::map<uint64_t, uint64_t> read_auxiliary_vector(pid_t pid);
 

@@ -1,18 +1,20 @@
 #!/usr/bin/env python3
 """check_family.py SIMRUN PROGRAM CASE [FIRST-SEED COUNT]: trees of processes under simrun (README.md)."""
+import json
 import os
 import random
 import resource
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 simrun, program, case = sys.argv[1:4]
 first, count = (int(sys.argv[4]), int(sys.argv[5])) if len(sys.argv) > 5 else (1, 12)
 PATIENCE = 60
 OPTIONS = {'trace': ['--mode', 'trace'], 'sim': ['--config', 'l3_4core', '--check'], 'killed': ['--mode', 'trace'],
-           'killed_early': ['--mode', 'trace', '-q'], 'killed_forks': ['--mode', 'trace', '-q'], 'busy': ['--config', 'l3_4core'], 'few_descriptors': ['--mode', 'trace', '--ring-size', '32KiB']}[case]
+           'killed_early': ['--mode', 'trace', '-q'], 'killed_forks': ['--mode', 'trace', '-q'], 'reused_pids': ['--mode', 'trace', '-q'], 'busy': ['--config', 'l3_4core'], 'few_descriptors': ['--mode', 'trace', '--ring-size', '32KiB']}[case]
 
 
 def processes(session, dead=False):
@@ -119,6 +121,20 @@ def killed_forks():
         give_up(0, 0, f'status {tool.returncode}, {tool.stdout}, {tool.stderr}')
 
 
+def reused_pids():
+    """Who has the number of one that ended long ago is followed like others."""
+    with tempfile.NamedTemporaryFile() as results:
+        tool = subprocess.run([simrun, *OPTIONS, '--json', results.name, '--', program], capture_output=True, timeout=PATIENCE, check=False)
+        if tool.returncode == 77:
+            sys.exit(77)
+        native = json.load(open(results.name))['process']['native_children']
+    if (tool.returncode, tool.stdout, tool.stderr, native) != (0, b'done\n', b'', 0):
+        give_up(0, 0, f'status {tool.returncode}, {tool.stdout}, {tool.stderr}, {native} native')
+
+
+if case == 'reused_pids':
+    reused_pids()
+    sys.exit()
 if case == 'killed_forks':
     killed_forks()
     sys.exit()
