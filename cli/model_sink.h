@@ -16,6 +16,7 @@
 #include "cli/run_result.h"
 #include "cli/run_watch.h"
 #include "instr/channel/reference.h"
+#include "instr/channel/stream_error.h"
 #include "instr/channel/thread_statistics.h"
 #include "sim/hierarchy.h"
 
@@ -37,6 +38,10 @@ inline sim::Access access_of(channel::ReferenceKind kind) {
 constexpr uint32_t kProcessShift = 48;
 constexpr uint64_t untagged(uint64_t address) { return address & ((uint64_t{1} << kProcessShift) - 1); }
 
+inline void require_tag(uint32_t process) {
+  if (process >> (64 - kProcessShift) != 0) throw channel::CapacityError("more than 65536 processes, of whose shared memory nothing is known");
+}
+
 // What sim::Hierarchy::Hits is for.
 template <class Model>
 concept HasHits = requires(Model& m) {
@@ -49,8 +54,9 @@ concept HasWatchers = requires(Model& m) {
   m.set_ahead(uint64_t{});
 };
 
-// What a thread is called by: its core of as many, and its process above.
-constexpr uint32_t kHandleCoreBits = 16;
+// What a thread is called by: its core of as many, and its process above, of which there are names for 122,880 (docs/shared-memory.md).
+constexpr uint32_t kHandleCoreBits = 12;
+static_assert(sim::kMaxCores <= 1u << kHandleCoreBits);
 inline uint32_t model_handle(const channel::ThreadReport& thread, uint32_t cores) {
   return core_of_thread(thread.core, cores) | thread.process << kHandleCoreBits;
 }
@@ -86,6 +92,7 @@ class BasicModelSink {
   uint32_t start_thread(const channel::ThreadReport& thread) {
     memory_.start_thread(thread);
     look_at_names();
+    if (names_ == nullptr) require_tag(thread.process);
     return model_handle(thread, model_.cores());
   }
   uint32_t run_on(const channel::ThreadReport& thread) {

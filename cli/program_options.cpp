@@ -97,8 +97,7 @@ std::vector<uint32_t> parse_cores(const std::string& text) {
     auto read = std::from_chars(part.data(), stop, first);
     last = first;
     if (read.ec == std::errc() && read.ptr != stop && *read.ptr == '-') read = std::from_chars(read.ptr + 1, stop, last);
-    constexpr uint32_t kMostCores = 4096;
-    if (read.ec != std::errc() || read.ptr != stop || first > last || last >= kMostCores)
+    if (read.ec != std::errc() || read.ptr != stop || first > last || last >= sim::kMaxCores)
       throw CLI::ValidationError("--pin", fmt::format("\"{}\" is no list of cores such as 0,2,4-7", text));
     for (uint32_t core = first; core <= last; ++core) cores.push_back(core);
     at = end + 1;

@@ -175,7 +175,7 @@ struct Chunk {
 
 // Bound of what a chunk may hold, so that damaged files cannot ask for more memory than a machine has.
 inline constexpr uint64_t kMaxChunkWords = uint64_t{1} << 26;
-inline constexpr uint32_t kMaxProcesses = 1u << 16;
+inline constexpr uint32_t kMaxProcesses = 1u << 20;
 inline constexpr uint32_t kMaxThreadsInTrace = 1u << 22;
 inline constexpr uint32_t kMaxCores = 1u << 16;
 

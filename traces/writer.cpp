@@ -48,6 +48,7 @@ Writer::Writer(const std::string& path, const nlohmann::ordered_json& informatio
 Writer::~Writer() { stop_workers(); }
 
 uint32_t Writer::add_process(const ProcessRecord& process) {
+  if (processes_.size() >= kMaxProcesses && stopped_.empty()) stopped_ = fmt::format("more than {} processes", kMaxProcesses);
   described_.push_back(static_cast<uint32_t>(processes_.size()));
   processes_.emplace_back();
   new_processes_.push_back(process);

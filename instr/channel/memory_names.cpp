@@ -45,7 +45,7 @@ void require_names(uint64_t processes, uint64_t objects) {
   const uint64_t of_processes = processes - std::min<uint64_t>(processes, kFirstObjectTag);
   const uint64_t later = objects - std::min(objects, kObjectsOfOwnTags);
   if (of_processes + (later + kObjectsOfHalf - 1) / kObjectsOfHalf <= kFirstObjectTag) return;
-  throw StreamError("more processes, files and pieces of shared memory than the model has names for (" +
+  throw CapacityError("more processes, files and pieces of shared memory than the model has names for (" +
                     std::to_string(processes) + " and " + std::to_string(objects) + ")");
 }
 

@@ -9,6 +9,8 @@
 
 namespace simrun::sim {
 
+inline constexpr uint32_t kMaxCores = 4096;
+
 // docs/cache-model.md says what each does.
 enum class Replacement : uint8_t {
   kLru,

@@ -15,7 +15,6 @@ namespace simrun::sim {
 
 namespace {
 
-constexpr uint32_t kMaxCores = 4096;
 constexpr uint32_t kMinLineBytes = 8, kMaxLineBytes = 4096;
 constexpr uint64_t kMaxLines = uint64_t{1} << 28;  // per cache: about 8 GiB of host memory
 
