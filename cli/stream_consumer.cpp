@@ -212,6 +212,10 @@ void StreamConsumer::let_in(size_t newcomer, RunResult& result) {
 
 void StreamConsumer::take_leave(uint32_t index, RunResult& result) {
   border::ProcessHeader& header = family_[index].header();
+  if (!family_.is_attached() && family_[index].running()) {   // it goes on without us
+    if (ended()) ++result.left_running;
+    __atomic_store_n(&header.simulator_pid, 0, __ATOMIC_RELAXED);
+  }
   diagnosis_.finish(family_[index]);
   if (header.report[0] != 0) {
     progress_.clear();
@@ -239,13 +243,7 @@ void StreamConsumer::finish(RunResult& result) {
   }
   greet();
   while (!newcomers_.empty()) let_in(0, result);   // parents come before their children
-  for (const uint32_t index : living_) {
-    if (!family_.is_attached() && family_[index].running()) {
-      ++result.left_running;
-      __atomic_store_n(&family_[index].header().simulator_pid, 0, __ATOMIC_RELAXED);
-    }
-    take_leave(index, result);
-  }
+  for (const uint32_t index : living_) take_leave(index, result);
   living_.clear();
   if (guardian_ != nullptr) guardian_->forget_all();
   result.native_images = family_.native_images();

@@ -43,7 +43,7 @@ void hand_over(int socket, pid_t pid, const LaunchOptions& options) {
   char nothing;
   FileDescriptor none;
   while (receive(socket, &nothing, sizeof nothing, none)) continue;
-  if (taken.mapping.header().simulator_pid == getpid()) release(pid, process, file);
+  if (taken.mapping.header().simulator_pid == getpid()) release(pid, process, file, true);
 }
 
 [[noreturn]] void run(int socket, pid_t pid, const LaunchOptions& options) {

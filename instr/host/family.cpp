@@ -87,6 +87,8 @@ Family::~Family() {
   for (Departure& d : departures_)
     if (d.thread.joinable()) d.thread.join();
   for (const Watched& w : watched_) ptrace(PTRACE_DETACH, w.tid, nullptr, nullptr);   // in vain unless stopped: then our end does it
+  for (Member& m : members_)   // there are such after an error
+    if (m.target != nullptr && m.target->running()) m.target->abandon();
 }
 
 // It waits for us, so it is there.

@@ -83,7 +83,7 @@ bool receive(int socket, void* message, size_t bytes, FileDescriptor& file) {
   return true;
 }
 
-void release(pid_t pid, const FileDescriptor& process, const FileDescriptor& file) {
+void release(pid_t pid, const FileDescriptor& process, const FileDescriptor& file, bool killed) {
   struct stat s {};
   if (has_ended(process) || fstat(file.get(), &s) != 0) return;
   const auto bytes = static_cast<uint64_t>(s.st_size);
@@ -94,7 +94,7 @@ void release(pid_t pid, const FileDescriptor& process, const FileDescriptor& fil
   mapping.header().simulator_pid = getpid();
   Target target(pid, std::move(mapping), Target::Relation::kStranger, FileDescriptor(fcntl(process.get(), F_DUPFD_CLOEXEC, 0)));
   const StreamDiscarder discarder(target);
-  std::fprintf(stderr, "simrun: killed; process %d goes on natively\n", pid);
+  std::fprintf(stderr, "simrun: %s; process %d goes on natively\n", killed ? "killed" : "ended by an error", pid);
   while (target.running() && target.header().engine_state < 2 && !leave_native(target)) usleep(500'000);
 }
 

@@ -28,6 +28,6 @@ bool has_ended(const FileDescriptor& process);
 
 // Has the process leave the engine: returns when it runs natively, or has ended. `process`: a pidfd; the number may be another's by now. `file`: of
 // its mapping.
-void release(pid_t pid, const FileDescriptor& process, const FileDescriptor& file);
+void release(pid_t pid, const FileDescriptor& process, const FileDescriptor& file, bool killed);
 
 }  // namespace simrun::host

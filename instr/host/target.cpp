@@ -29,8 +29,6 @@ Target::Target(pid_t pid, LocalMapping mapping, Relation relation, FileDescripto
 // A child of its may be on its way to a home of its own still, and ask in this header, where nobody looks any more
 // (instr/engine/threads/follow.cpp: nobody_answers).
 static void refuse_requests(border::ProcessHeader& h) {
-  uint32_t runs = 1;
-  h.engine_state.compare_exchange_strong(runs, 2);
   for (border::FollowRequest& r : h.requests) {
     auto posted = static_cast<uint32_t>(border::FollowState::kPosted);
     if (r.state.compare_exchange_strong(posted, static_cast<uint32_t>(border::FollowState::kRefused)))
@@ -39,7 +37,11 @@ static void refuse_requests(border::ProcessHeader& h) {
 }
 
 Target::~Target() {
-  if (mapping_.address() != nullptr) refuse_requests(header());
+  if (mapping_.address() != nullptr) {
+    uint32_t runs = 1;
+    if (!is_abandoned_) header().engine_state.compare_exchange_strong(runs, 2);
+    refuse_requests(header());
+  }
   if (relation_ != Relation::kChild || !running()) return;
   kill(pid_, SIGKILL);
   while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) continue;

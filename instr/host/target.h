@@ -44,6 +44,8 @@ class Target {
   void replace() { ended_ = true, relation_ = Relation::kStranger; }
   // As waitpid reports it: WIFEXITED, WIFSIGNALED. Of a child, after running() returned false.
   int wait_status() const { return status_; }
+  // Whoever destroys it leaves it in the engine, and the guardian has it go on natively.
+  void abandon() { is_abandoned_ = true; }
   // Sends `signal` to the process if it still runs. Async-signal-safe.
   void forward_signal(int signal);
 
@@ -57,6 +59,7 @@ class Target {
   FileDescriptor pidfd_;   // of a stranger
   std::atomic<bool> ended_ = false;
   int status_ = 0;
+  bool is_abandoned_ = false;
 };
 
 }  // namespace simrun::host

@@ -129,6 +129,26 @@ def killed_parent(simrun, program):
         fail(f'the program ended with {output!r}, {errors!r}')
 
 
+def no_memory(simrun):
+    """simrun ends by an error of its own: the program goes on natively, too, and that is said."""
+    words = 'print "ready\n"; $| = 1; vec($lines, 64 * $_, 8) = 1 for 1 .. 1 << 24; print "done\n"; <STDIN>'
+    child = subprocess.Popen(['perl', '-e', '$| = 1; ' + words], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        child.stdout.readline()
+        tool = subprocess.Popen([simrun, 'attach', '-q', '-c', 'l3_1core', '--details', str(child.pid)], stderr=subprocess.PIPE, text=True)
+        wait_for('the engine does not come', lambda: in_engine(child.pid) and not is_traced(child.pid))
+        time.sleep(0.3)
+        with open(f'/proc/{tool.pid}/statm') as file:
+            limit = int(file.read().split()[0]) * 4096 + (1 << 23)
+        resource.prlimit(tool.pid, resource.RLIMIT_AS, (limit, limit))
+        _, errors = tool.communicate(timeout=60)
+        if tool.returncode != 1 or 'not enough memory' not in errors or f'process {child.pid} goes on natively' not in errors:
+            fail(f'simrun ended with {tool.returncode}, {errors!r}')
+        wait_for('the engine stays', lambda: not in_engine(child.pid))
+    finally:
+        child.kill()
+
+
 def forking(simrun):
     """Children end while their parent is left."""
     child = subprocess.Popen(['sh', '-c', 'while :; do (:); done'])
@@ -416,6 +436,8 @@ def main():
         return killed_parent(simrun, program)
     if case == 'forking':
         return forking(simrun)
+    if case == 'no_memory':
+        return no_memory(simrun)
     if case == 'signalled':
         return signalled(simrun, program)
     if case == 'computing':

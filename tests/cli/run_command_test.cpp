@@ -359,6 +359,19 @@ TEST_F(RunCommand, WhoOutlivesTheProgramGoesOnAtItsPace) {
   EXPECT_EQ(read_file(result), "50000005000000");
 }
 
+// One waits in a call, all read, while what another wrote is still simulated; then it computes.
+TEST_F(RunCommand, WhoOutlivesTheProgramGoesOnThoughItsStreamHasBeenRead) {
+  const std::string result = directory_ / "sum";
+  const std::string program =
+      "sub last_of { select undef, undef, undef, $_[0]; $i += $_ for 1 .. $_[1]; exit 0 if @_ < 3;"
+      "open F, '>', \"$ARGV[0].part\"; print F $i; close F; rename \"$ARGV[0].part\", $ARGV[0]; exit 0 }"
+      "fork || last_of(2, 1e7, 'told'); fork || last_of(0, 4e6); select(undef, undef, undef, 0.2); exit 0";
+  EXPECT_EXIT(run({"--config", "l3_4core.yaml", "--json", json(), "-q", "--", "/usr/bin/perl", "-e", program, result}), 0);
+  for (int k = 0; k < 1000 && !fs::exists(result); ++k) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_EQ(read_file(result), "50000005000000");
+  EXPECT_EQ(results().at("process").at("left_running"), 2);
+}
+
 TEST_F(RunCommand, MissingThingsAreOneMessageAndAStatus) {
   EXPECT_EXIT(run({"--mode", "trace", "--", "/nonexistent/program"}), 127);
   EXPECT_EXIT(run({"--mode", "trace", "--", "/etc/passwd"}), 126);
