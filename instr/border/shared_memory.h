@@ -22,7 +22,7 @@
 namespace simrun::border {
 
 inline constexpr uint64_t kMagic = 0x314e5552'4d495300;
-inline constexpr uint32_t kVersion = 12;
+inline constexpr uint32_t kVersion = 13;
 
 inline constexpr uint32_t kMaxThreads = 4096;      // slots; a slot is used again when its thread ended and its stream was consumed
 inline constexpr uint32_t kMaxRingChunks = 64;
@@ -69,6 +69,14 @@ struct ThreadSlotRing {
   std::atomic<uint32_t> fill[kMaxRingChunks];       // words
   alignas(64) std::atomic<uint64_t> consumed;       // chunks given back; written by the consumer
 };
+
+// A thread's last calls on what threads hand over to each other by (a pipe, a socket, ...): each may have let others go on (docs/order.md).
+struct HandOver {
+  std::atomic<uint64_t> object;                     // what the call is made on
+  std::atomic<uint64_t> begun, back;                // before and behind it: CLOCK_MONOTONIC, nanoseconds; 0: not yet
+  std::atomic<uint64_t> place;                      // of the stream behind its kSyscallEnter, in bytes with every chunk counted as full
+};
+inline constexpr uint32_t kHandOvers = 1024;        // kept of each thread: number n at n modulo this
 
 // Functions whose calls the simulator wants to know (docs/stream.md, "Watched calls"): written by the simulator, append-only. An entry is in
 // force for code that is translated after `count` covers it.
@@ -227,6 +235,7 @@ struct ProcessHeader {
   // Layout, written by the launcher: offsets from the start of the mapping, capacities in entries.
   uint64_t slots_offset, slot_bytes;   // slot i: ThreadContext of the engine first, at a page boundary (engine_context.h)
   uint64_t stages_offset;              // stage i at stages_offset + i * ring_chunk_bytes
+  uint64_t hand_overs_offset;          // kHandOvers of slot i at hand_overs_offset + i * kHandOvers * sizeof(HandOver)
   uint64_t rings_offset;               // ring i at rings_offset + i * ring_chunk_bytes * ring_chunks
   uint64_t instructions_offset, operands_offset, superblocks_offset, paths_offset;
   uint32_t instruction_capacity, operand_capacity, superblock_capacity, path_capacity;
@@ -289,6 +298,7 @@ struct ThreadSlot {
   ThreadSlotRing ring;
   std::atomic<uint32_t> in_cache;      // 1 from the last look-up before entering the code cache until the exit was read
   std::atomic<uint32_t> published;     // 1: its process is about to end, and `written` and `retired` were up to date a moment ago
+  std::atomic<uint64_t> hand_overs;    // so far; the last ones are in the table at ProcessHeader::hand_overs_offset
 };
 static_assert(offsetof(ThreadSlot, buffer) == 0 && offsetof(ThreadSlot, limit) == 8);
 

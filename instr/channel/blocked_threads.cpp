@@ -109,7 +109,7 @@ void VirtualTime::poll_all() {
     if (i < known_.size() && known_[i] == thread) ++i;  // else it was released
   }
   if (MergeThread* const held = first_held(known_)) {
-    processes_[held->process]->wakes.let_go(*held);
+    wakes_of(*held).let_go(*held);
     rejoin(*held);
   }
 }
@@ -126,7 +126,7 @@ void VirtualTime::poll(MergeThread& thread) {
     case Stage::kBlocked:
     case Stage::kAside:
       if (has_words(thread)) {
-        if (options_.sampler != nullptr || (processes_[thread.process]->wakes.may_go_on(thread, known_) && may_leave_wait(thread))) rejoin(thread);
+        if (options_.sampler != nullptr || (wakes_of(thread).may_go_on(thread, known_) && may_leave_wait(thread))) rejoin(thread);
       } else if (!alive(thread) || state == ThreadState::kDead) {
         end(thread);
       }
@@ -161,18 +161,23 @@ bool may_be_told_of_children(uint64_t call) {
 }  // namespace
 
 void VirtualTime::enter_call(MergeThread& thread, std::span<const uint64_t> payload) {
-  processes_[thread.process]->wakes.enter(thread, payload);
+  WakeOrder::enter(thread, payload);
   thread.wait.is_in = !payload.empty() && may_be_told_of_children(payload[0]);
-  if (payload.size() > 1 && payload[1] != 0)
+  if (payload.size() > 1 && payload[1] != 0) {
     leave(thread);
-  else if (!payload.empty() && payload[0] == SYS_sched_yield)
+    if (options_.sampler == nullptr && wakes_of(thread).is_woken(thread)) {
+      thread.futex.is_woken = true;
+      rejoin(thread);
+    }
+  } else if (!payload.empty() && payload[0] == SYS_sched_yield) {
     yield(thread);
-  else
+  } else {
     thread.slice_end -= std::min(thread.slice_end, kSliceOfCall);
+  }
 }
 
 void VirtualTime::exit_call(MergeThread& thread, std::span<const uint64_t> payload) {
-  const std::vector<MergeThread*> woken = processes_[thread.process]->wakes.exit(thread, payload, known_);
+  const std::vector<MergeThread*> woken = wakes_of(thread).exit(thread, payload, known_);
   if (payload.size() > 2 && (payload[0] == SYS_wait4 || payload[0] == SYS_waitid)) tree_.reap(thread.process, payload[2]);
   thread.wait = {};
   if (options_.sampler != nullptr) return;

@@ -27,6 +27,7 @@ class MappedProcess {
   std::atomic<uint64_t>& written(uint32_t index) const;
   // One counter for each path id (count mode with count_paths), else nullptr.
   const uint32_t* counters(uint32_t index) const;
+  const border::HandOver* hand_overs(uint32_t index) const { return hand_overs_ + uint64_t{index} * border::kHandOvers; }
   const uint64_t* ring(uint32_t index) const;          // first word of the slot's ring
   uint64_t ring_target_address(uint32_t index) const;  // the same in the target's address space
 
@@ -51,6 +52,7 @@ class MappedProcess {
   uint32_t chunk_bytes_, ring_chunks_;
   bool live_words_;
   uint32_t path_capacity_, superblock_capacity_, instruction_capacity_, operand_capacity_, code_capacity_;
+  const border::HandOver* hand_overs_;
   const border::PathDescriptor* paths_;
   const border::SuperblockDescriptor* superblocks_;
   const border::InstructionDescriptor* instructions_;

@@ -451,7 +451,7 @@ void VirtualTime::end(MergeThread& thread) {
   thread.report.cut_off = is_cut_off(thread);
   thread.report.end_clock = thread.clock;
   thread.report.ended_before = next_index_;
-  processes_[thread.process]->wakes.end(thread.report.tid);
+  for (WakeOrder* wakes : {&processes_[thread.process]->wakes, &shared_wakes_}) wakes->end(thread.report.tid);
   if (thread.created) ended_.push_back(report_of(thread));
   --live_;
   --processes_[thread.process]->live;
@@ -466,7 +466,7 @@ void VirtualTime::release(MergeThread& thread) {
   if (current_ == &thread) current_ = nullptr;
   --waiting_;
   known_.erase(std::find(known_.begin(), known_.end(), &thread));
-  processes_[thread.process]->wakes.forget(thread, known_);
+  for (WakeOrder* wakes : {&processes_[thread.process]->wakes, &shared_wakes_}) wakes->forget(thread, known_);
   auto& state = thread.ring.slot().ring.state;
   if (state.load(std::memory_order_acquire) != static_cast<uint32_t>(ThreadState::kDead)) return;
   thread.ring.reset();

@@ -172,6 +172,7 @@ class VirtualTime {
     uint64_t clock;
   };
 
+  WakeOrder& wakes_of(const MergeThread& thread) { return thread.futex.is_shared ? shared_wakes_ : processes_[thread.process]->wakes; }
   MergeThread& know(uint32_t process, uint32_t slot);
   void name(MergeThread& thread, uint64_t clock);
   void start(MergeThread& thread);
@@ -222,6 +223,7 @@ class VirtualTime {
   CoreSchedule schedule_;
   ProcessTree tree_;
   std::vector<std::unique_ptr<Process>> processes_;  // by index; null when forgotten
+  WakeOrder shared_wakes_;                           // of futexes that processes share
   std::vector<uint32_t> without_origin_;             // of these, those that were launched or attached to
   std::vector<Expected> expected_;
   std::vector<MergeThread*> known_;  // in order of discovery

@@ -5,6 +5,9 @@
 // they are runnable at once, and the reader waits for their words: the host may let them run later. Where no such call comes
 // (woken at another address, through another process's mapping), a waiter goes on when all others have been read up to where they were when its
 // words came, which is behind the wake.
+//
+// Of other calls that wait (for a pipe, a socket, ...) the kernel does not say who let them go on. Whoever is back from one on the same thing goes on behind all calls on it
+// that others had begun before it was back: these are there when its words come (border::HandOver), read or not.
 #pragma once
 
 #include <array>
@@ -18,24 +21,29 @@ namespace simrun::channel {
 
 struct MergeThread;
 
-// The call of `futex` that a thread is in.
+// The call that a thread is in; `kind`, `address` and `value` of `futex`.
 struct FutexCall {
   enum class Kind : uint8_t { kNone, kWait, kWake } kind = Kind::kNone;
   // Why a thread that is back from it does not go on: one that it goes on behind is running, or all such are themselves held.
   enum class Hold : uint8_t { kNone, kByRunning, kByHeld } hold = Hold::kNone;
   bool is_noted = false;    // `behind` is filled
   bool is_woken = false;    // kWait: by a call that has been read, as it seems: runnable without words
+  bool is_shared = false;   // between processes (no FUTEX_PRIVATE_FLAG)
+  uint64_t place = 0;       // of the stream, behind its kSyscallEnter
   uint64_t address = 0;
   uint64_t value = 0;       // kWait: that the word must have; kWake: the most threads to be woken
   std::vector<std::pair<MergeThread*, uint64_t>> behind;  // threads, and places (progress_sampler.h) up to which they are to be read first
 };
 
+// Of one process, or of all: of futexes that processes share, which mostly have one address, for they were mapped before a fork.
 class WakeOrder {
  public:
-  // Of one process's threads, by system call: payloads of kSyscallEnter and kSyscallExit.
-  void enter(MergeThread& thread, std::span<const uint64_t> payload);
+  // By system call: payloads of kSyscallEnter (which fills `futex`) and kSyscallExit.
+  static void enter(MergeThread& thread, std::span<const uint64_t> payload);
   // Those that are runnable from now on. `all`: the threads of all processes.
   std::vector<MergeThread*> exit(MergeThread& thread, std::span<const uint64_t> payload, const std::vector<MergeThread*>& all);
+  // Of a thread that has just begun to wait: whether it is being woken already, by a call that has been read.
+  bool is_woken(const MergeThread& thread) const;
   void end(uint32_t tid) { ended_[next_ended_++ % ended_.size()] = tid; }
 
   // Of a blocked thread with words in hand: whether it may run; else FutexCall::hold says why not.

@@ -94,6 +94,7 @@ void lay_out(ProcessHeader& h, const LaunchOptions& o) {
   h.slot_bytes = kSlotStride + (o.count_paths ? kCounterBytes : 0);
   h.slots_offset = layout.take(h.slot_bytes * kMaxThreads);
   h.stages_offset = layout.take(uint64_t{o.ring_chunk_bytes} * kMaxThreads);
+  h.hand_overs_offset = layout.take(sizeof(HandOver) * uint64_t{kHandOvers} * kMaxThreads);
   h.rings_offset = layout.take(o.ring_bytes * kMaxThreads);
   h.superblock_capacity = o.described_superblocks;
   h.instruction_capacity = kInstructions * h.superblock_capacity;

@@ -40,6 +40,7 @@ FakeTarget::FakeTarget(uint32_t chunk_bytes, uint32_t chunks, uint64_t slot_byte
   uint64_t at = page_up(sizeof(ProcessHeader));
   const auto place = [&](uint64_t bytes) { return std::exchange(at, at + page_up(bytes)); };
   const uint64_t slots = place(slot_bytes * kMaxThreads);
+  const uint64_t hand_overs = place(uint64_t{kMaxThreads} * kHandOvers * sizeof(HandOver));
   const uint64_t rings = place(uint64_t{chunk_bytes} * chunks * kMaxThreads);
   const uint64_t instructions = place(kEntries * sizeof(InstructionDescriptor));
   const uint64_t operands = place(kEntries * sizeof(OperandDescriptor));
@@ -60,6 +61,7 @@ FakeTarget::FakeTarget(uint32_t chunk_bytes, uint32_t chunks, uint64_t slot_byte
   header_->ring_chunks = chunks;
   header_->slots_offset = slots;
   header_->slot_bytes = slot_bytes;
+  header_->hand_overs_offset = hand_overs;
   header_->rings_offset = rings;
   header_->instructions_offset = instructions;
   header_->operands_offset = operands;
@@ -141,7 +143,7 @@ uint32_t FakeTarget::add_plain(uint64_t pc, uint16_t instructions) {
 }
 
 Producer::Producer(FakeTarget& target, uint32_t slot, uint32_t tid)
-    : target_(target), slot_(target.slot(slot)), ring_(target.ring(slot)), tid_(tid) {
+    : target_(target), slot_number_(slot), slot_(target.slot(slot)), ring_(target.ring(slot)), tid_(tid) {
   slot_.ring_base = reinterpret_cast<uint64_t>(ring_);
   slot_.ring.produced.store(0);
   slot_.ring.written.store(slot_.ring_base);
@@ -170,6 +172,15 @@ void Producer::event(Event event, std::initializer_list<uint64_t> payload) {
 void Producer::state(ThreadState state) {
   slot_.ring.state.store(static_cast<uint32_t>(state), std::memory_order_release);
   ring_consumer();
+}
+
+void Producer::hand_over(uint64_t object, uint64_t begun, uint64_t back) {
+  auto* const all = reinterpret_cast<HandOver*>(reinterpret_cast<char*>(&target_.header()) + target_.header().hand_overs_offset);
+  const uint64_t number = slot_.hand_overs;
+  HandOver& h = all[slot_number_ * kHandOvers + number % kHandOvers];
+  h.object = object, h.begun = begun, h.back = back;
+  h.place = sequence_ * target_.header().ring_chunk_bytes + used_ * 8;
+  slot_.hand_overs = number + 1;
 }
 
 void Producer::ring_consumer() {

@@ -25,6 +25,12 @@ class WakeOrderTest : public MergeTest {
     thread.event(Event::kSyscallEnter, {SYS_futex, 0, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 0x5000, most});
     thread.event(Event::kSyscallExit, {SYS_futex, result});
   }
+  // On a pipe or the like: `begun` before the call, `back` behind it.
+  static void calls(Producer& thread, uint64_t object, uint64_t begun, uint64_t back, bool waits = false, uint64_t result = 1) {
+    thread.event(Event::kSyscallEnter, {SYS_read, waits ? 1u : 0u});
+    thread.hand_over(object, begun, back);
+    thread.event(Event::kSyscallExit, {SYS_read, result});
+  }
   void steps(Producer& thread, uint32_t t, int count) {
     for (int i = 0; i < count; ++i) step(thread, t);
   }
@@ -126,6 +132,52 @@ TEST_F(WakeOrderTest, TwoThatWaitForEachOtherGoOn) {
   settle(true);
   EXPECT_EQ(order().size(), 5u);
   EXPECT_EQ(report_count(), 2u);
+}
+
+// The last call on it that had begun before it was back, and none of those since, though all are written already.
+TEST_F(WakeOrderTest, BehindTheHandOverBeforeItWasBack) {
+  calls(b_, 7, 100, 250, true), steps(b_, 1, 2);
+  steps(a_, 0, 2), calls(a_, 7, 150, 160), steps(a_, 0, 2), calls(a_, 7, 200, 210), steps(a_, 0, 6), calls(a_, 7, 300, 310), step(a_, 0), a_.end();
+  settle(true);
+  EXPECT_EQ(order(), "AAAAA" "AA" "BABA");
+}
+
+TEST_F(WakeOrderTest, NotBehindWhatIsHandedOverElsewhere) {
+  calls(b_, 7, 100, 250, true), steps(b_, 1, 2);
+  steps(a_, 0, 2), calls(a_, 8, 200, 210), steps(a_, 0, 2), a_.end();
+  settle(true);
+  EXPECT_EQ(order(), "AABABA");
+}
+
+TEST_F(WakeOrderTest, NotByACallThatFailed) {
+  calls(b_, 7, 100, 250, true, static_cast<uint64_t>(-EAGAIN)), steps(b_, 1, 2);
+  steps(a_, 0, 2), calls(a_, 7, 200, 210), steps(a_, 0, 2), a_.end();
+  settle(true);
+  EXPECT_EQ(order(), "AABABA");
+}
+
+// Of a thread that is so far ahead that the call is not known any more: behind what is.
+TEST_F(WakeOrderTest, BehindTheOldestThatIsKnown) {
+  calls(b_, 7, 100, 250, true), steps(b_, 1, 2);
+  step(a_, 0), calls(a_, 7, 200, 210), steps(a_, 0, 2);
+  for (uint32_t k = 0; k < border::kHandOvers; ++k) calls(a_, 9, 300 + k, 300 + k);
+  steps(a_, 0, 2), a_.end();
+  settle(true);
+  EXPECT_EQ(order(), "AAAA" "A" "BAB");
+}
+
+// A wake that was read before the wait that it ends: the reader waits for the words behind it.
+TEST_F(WakeOrderTest, WhoeverIsBeingWokenAlreadyIsRunnable) {
+  Producer c(target_, 2, static_cast<uint32_t>(getpid()));   // wants a processor, as /proc says
+  a_.event(Event::kThreadCreate, {2}), c.start(0), b_.end();
+  step(a_, 0), wakes(a_, 1), steps(a_, 0, 9), a_.end();
+  steps(c, 2, 2), c.event(Event::kSyscallEnter, {SYS_futex, 1, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, 0x5000, 0});
+  c.state(border::ThreadState::kInKernel);
+  settle(true);
+  EXPECT_LT(order().size(), 8u) << order();
+  c.event(Event::kSyscallExit, {SYS_futex, 0}), steps(c, 2, 3), c.end();
+  settle(true);
+  EXPECT_EQ(order().size(), 16u) << order();
 }
 
 }  // namespace

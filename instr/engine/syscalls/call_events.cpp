@@ -3,11 +3,13 @@
 #include <signal.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include <cerrno>
 
 #include "instr/border/stream.h"
 #include "instr/engine/context/app_memory.h"
+#include "instr/engine/context/raw_syscall.h"
 #include "instr/engine/instrument/ring_writer.h"
 #include "instr/engine/syscalls/syscalls.h"
 
@@ -39,19 +41,27 @@ uint64_t ended_child(const ThreadContext* c, uint64_t number, bool done) {
   return is_interrupted && c->pending.number.load(std::memory_order_relaxed) == SIGCHLD ? child_of(c->pending.info) : 0;
 }
 
+uint64_t now() {
+  timespec t{};
+  raw_syscall(SYS_clock_gettime, CLOCK_MONOTONIC, word(&t));
+  return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
+}
+
 }  // namespace
 
-void append_call_enter(ThreadContext* c, uint64_t number, bool blocks) {
+void append_call_enter(ThreadContext* c, uint64_t number, bool blocks, uint64_t object) {
   const uint64_t* g = c->app.gpr;
   const uint64_t waits = blocks ? 1 : 0;
   if (number == SYS_futex)
     append_event(c, border::Event::kSyscallEnter, {number, waits, g[kRsi], g[kRdi], g[kRdx]});
   else
     append_event(c, border::Event::kSyscallEnter, {number, waits});
+  if (object != 0) note_hand_over(c, object, now());
 }
 
-void append_call_exit(ThreadContext* c, uint64_t number, bool done) {
+void append_call_exit(ThreadContext* c, uint64_t number, bool done, uint64_t object) {
   const uint64_t result = done ? c->app.gpr[kRax] : kNotDone;
+  if (object != 0) end_hand_over(c, now());
   if (const uint64_t child = ended_child(c, number, done); child != 0)
     append_event(c, border::Event::kSyscallExit, {number, result, child});
   else

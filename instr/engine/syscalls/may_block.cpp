@@ -7,6 +7,12 @@
 #include "instr/engine/syscalls/syscalls.h"
 
 namespace simrun::engine {
+
+bool is_only_one() {
+  const border::ProcessHeader& h = *g_process.header;
+  return h.slots_used.load(std::memory_order_relaxed) <= 1 && h.last_token.load(std::memory_order_relaxed) == 0 && h.has_company == 0;
+}
+
 namespace {
 
 Blocking futex(uint64_t operation) {
@@ -14,12 +20,6 @@ Blocking futex(uint64_t operation) {
     case FUTEX_WAKE: case FUTEX_REQUEUE: case FUTEX_CMP_REQUEUE: case FUTEX_WAKE_OP: case FUTEX_UNLOCK_PI: return Blocking::kNo;
     default: return Blocking::kLong;
   }
-}
-
-// Nobody else's order depends on when a thread is back that is the only one.
-bool is_only_one() {
-  const border::ProcessHeader& h = *g_process.header;
-  return h.slots_used.load(std::memory_order_relaxed) <= 1 && h.last_token.load(std::memory_order_relaxed) == 0 && h.has_company == 0;
 }
 
 // Files, folders and devices of memory (/dev/null) wait for a disk at most.

@@ -33,5 +33,7 @@ bool survives_end_of_process(ThreadContext* context, bool done);
 // Whether a call may block for long, so that the simulator must not wait for the thread, or for as long as a disk takes (docs/order.md).
 enum class Blocking : uint8_t { kNo, kBriefly, kLong };
 Blocking may_block(const ThreadContext* context, uint64_t number);
+// Nobody else's order depends on when a thread is back that is the only one.
+bool is_only_one();
 
 }  // namespace simrun::engine

@@ -1,0 +1,157 @@
+// turns BY WHO: two threads, or processes, in strict turns: each adds to its half of one line 1000 times, then gives the turn to the other one by what
+// is named. So the line is handed over once a turn, 2 x kTurns - 1 times.
+#define _GNU_SOURCE
+#include <mqueue.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/msg.h>
+#include <sys/sem.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <netinet/in.h>
+
+enum { kTurns = 100, kRounds = 1000 };
+typedef struct {
+  _Alignas(64) volatile long added[2];
+  _Alignas(64) pthread_barrier_t both;
+} Shared;
+
+static Shared* shared;
+static int take[2], give[2];   // by side: where it waits, and where it lets the other one go on
+static int semaphores, messages[2];
+static mqd_t queues[2];
+static pthread_t sides[2];
+static const char* by;
+
+static int is(const char* kind) { return strcmp(by, kind) == 0; }
+
+static void check(int holds) {
+  if (!holds) perror(by), exit(2);
+}
+
+static void connect_by_tcp(int ends[2]) {
+  const int listener = socket(AF_INET, SOCK_STREAM, 0);
+  struct sockaddr_in name = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+  socklen_t bytes = sizeof name;
+  ends[0] = socket(AF_INET, SOCK_STREAM, 0);
+  check(bind(listener, (struct sockaddr*)&name, sizeof name) == 0 && listen(listener, 1) == 0 && getsockname(listener, (struct sockaddr*)&name, &bytes) == 0);
+  check(connect(ends[0], (struct sockaddr*)&name, sizeof name) == 0 && (ends[1] = accept(listener, NULL, NULL)) >= 0);
+}
+
+static void prepare(void) {
+  int ends[2];
+  if (is("socket") || is("tcp")) {
+    if (is("tcp")) connect_by_tcp(ends); else check(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
+    for (int side = 0; side < 2; ++side) take[side] = give[side] = ends[side];
+  }
+  if (is("semaphores")) check((semaphores = semget(IPC_PRIVATE, 2, 0600)) >= 0);
+  for (int side = 0; side < 2; ++side) {
+    char name[40];
+    struct mq_attr attributes = {.mq_maxmsg = 4, .mq_msgsize = 8};
+    snprintf(name, sizeof name, "/turns%d.%d", getpid(), side);
+    if (is("pipe")) check(pipe(ends) == 0), take[side] = ends[0], give[1 - side] = ends[1];
+    if (is("eventfd") || is("poll") || is("epoll")) check((take[side] = give[1 - side] = eventfd(0, 0)) >= 0);
+    if (is("messages")) check((messages[side] = msgget(IPC_PRIVATE, 0600)) >= 0);
+    if (is("queue")) check((queues[side] = mq_open(name, O_CREAT | O_RDWR, 0600, &attributes)) >= 0), mq_unlink(name);
+  }
+}
+
+static void remove_all(void) {
+  if (is("semaphores")) semctl(semaphores, 0, IPC_RMID);
+  for (int side = 0; side < 2; ++side)
+    if (is("messages")) msgctl(messages[side], IPC_RMID, NULL);
+}
+
+static void wait_for_turn(int side, int events) {
+  uint64_t text = 0;
+  struct { long type; char text[1]; } message;
+  if (is("semaphores")) {
+    check(semop(semaphores, &(struct sembuf){.sem_num = (unsigned short)side, .sem_op = -1}, 1) == 0);
+  } else if (is("messages")) {
+    check(msgrcv(messages[side], &message, 1, 0, 0) == 1);
+  } else if (is("queue")) {
+    check(mq_receive(queues[side], (char*)&text, sizeof text, NULL) >= 0);
+  } else if (is("signal")) {
+    sigset_t set;
+    int signal;
+    sigemptyset(&set), sigaddset(&set, SIGUSR1);
+    check(sigwait(&set, &signal) == 0);
+  } else {
+    if (is("poll")) check(poll(&(struct pollfd){.fd = take[side], .events = POLLIN}, 1, -1) == 1);
+    if (is("epoll")) check(epoll_wait(events, &(struct epoll_event){0}, 1, -1) == 1);
+    check(read(take[side], &text, is("eventfd") || is("poll") || is("epoll") ? 8 : 1) > 0);
+  }
+}
+
+static void let_go_on(int side) {
+  const uint64_t one = 1;
+  struct { long type; char text[1]; } message = {1, {0}};
+  if (is("semaphores"))
+    check(semop(semaphores, &(struct sembuf){.sem_num = (unsigned short)(1 - side), .sem_op = 1}, 1) == 0);
+  else if (is("messages"))
+    check(msgsnd(messages[1 - side], &message, 1, 0) == 0);
+  else if (is("queue"))
+    check(mq_send(queues[1 - side], "", 1, 0) == 0);
+  else if (is("signal"))
+    check(pthread_kill(sides[1 - side], SIGUSR1) == 0);
+  else
+    check(write(give[side], &one, is("pipe") || is("socket") || is("tcp") ? 1 : 8) > 0);
+}
+
+static void take_turns(int side) {
+  const int events = epoll_create1(0);
+  if (is("epoll")) check(epoll_ctl(events, EPOLL_CTL_ADD, take[side], &(struct epoll_event){.events = EPOLLIN}) == 0);
+  for (int turn = 0; turn < kTurns; ++turn) {
+    if (side != 0 || turn != 0) wait_for_turn(side, events);
+    for (int round = 0; round < kRounds; ++round) ++shared->added[side];
+    let_go_on(side);
+  }
+}
+
+static void* other(void* unused) {
+  take_turns(1);
+  return unused;
+}
+
+// Not in turns: both add at once, as often as all turns together, when they have met.
+static void add_together(int side) {
+  pthread_barrier_wait(&shared->both);
+  for (int round = 0; round < 10 * kRounds; ++round) ++shared->added[side];
+}
+
+int main(int words, char** word) {
+  if (words != 3) return 2;
+  by = word[1];
+  sigset_t set;
+  sigemptyset(&set), sigaddset(&set, SIGUSR1);
+  sigprocmask(SIG_BLOCK, &set, NULL);
+  shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (strcmp(word[2], "processes") == 0) {
+    pthread_barrierattr_t attributes;
+    pthread_barrierattr_init(&attributes);
+    pthread_barrierattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+    pthread_barrier_init(&shared->both, &attributes, 2);
+    if (!is("barrier")) prepare();
+    const pid_t child = fork();
+    if (is("barrier")) add_together(child == 0); else take_turns(child == 0);
+    if (child == 0) _exit(0);
+    check(waitpid(child, NULL, 0) == child);
+  } else {
+    prepare();
+    sides[0] = pthread_self();
+    check(pthread_create(&sides[1], NULL, other, NULL) == 0);
+    take_turns(0);
+    pthread_join(sides[1], NULL);
+  }
+  remove_all();
+  return 0;
+}
