@@ -79,11 +79,13 @@ void ProgramWatcher::act(uint32_t thread, const Action& action, const uint64_t* 
   if (const auto finished = t.calls.finish(slot, result)) finish(thread, *finished);
 }
 
-// What is given back is free from here on: before the function returns another thread may have it.
+// What is given back is free from here on: before the function returns another thread may have it. What the allocator's own code gives back was free
+// before; this second time may stand behind another thread's allocation of the same place, which it must not end.
 void ProgramWatcher::enter(uint32_t thread, const Action& action, const uint64_t* words) {
   const uint64_t* arguments = words + action.arguments;
-  if (!threads_[thread].calls.enter(action.allocator, arguments)) return;
-  if (action.allocator == AllocatorKind::kRelease && arguments[0] != 0) space_.release(arguments[0]);
+  analysis::CallStack& calls = threads_[thread].calls;
+  if (!calls.enter(action.allocator, arguments) || action.allocator != AllocatorKind::kRelease) return;
+  if (arguments[0] != 0 && !is_allocators_code(calls.return_address())) space_.release(arguments[0]);
 }
 
 // A block that is to have another size is there until then, and stays if there is no memory. (If another thread has got its place meanwhile,
@@ -174,6 +176,7 @@ void ProgramWatcher::add_module_at(uint64_t address) {
     return;
   }
   watch_functions_at(module.code_address);
+  learn_allocators_code_at(module.code_address);
 }
 
 void ProgramWatcher::watch_functions_at(uint64_t address) {
@@ -188,6 +191,17 @@ void ProgramWatcher::watch_functions_at(uint64_t address) {
     watched.pc[count] = f.address;
     watched.count.store(count + 1, std::memory_order_release);
   }
+}
+
+void ProgramWatcher::learn_allocators_code_at(uint64_t address) {
+  const auto found = space_.functions_at(address, analysis::glibc_allocator_names());
+  if (found.empty()) return;
+  const auto [first, last] = std::minmax_element(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.address < b.address; });
+  allocators_code_.push_back({first->address, last->address});
+}
+
+bool ProgramWatcher::is_allocators_code(uint64_t address) const {
+  return std::any_of(allocators_code_.begin(), allocators_code_.end(), [&](const Code& c) { return address >= c.begin && address < c.end; });
 }
 
 }  // namespace simrun::cli

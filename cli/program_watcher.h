@@ -26,6 +26,7 @@ class ProgramWatcher {
     if (parent == nullptr) return;
     space_ = parent->space_;
     allocators_ = parent->allocators_;
+    allocators_code_ = parent->allocators_code_;
   }
 
   // Of a process that was attached to: what it has mapped already. Allocations of before are not known.
@@ -76,12 +77,18 @@ class ProgramWatcher {
   void add_first_modules();
   void add_module_at(uint64_t address);
   void watch_functions_at(uint64_t address);
+  void learn_allocators_code_at(uint64_t address);
+  bool is_allocators_code(uint64_t address) const;
 
   host::Target& target_;
   analysis::AddressSpace space_;
   std::vector<Action> actions_;  // by id of the path
   ByThread<Thread> threads_;
   std::unordered_map<uint64_t, analysis::AllocatorKind> allocators_;  // by address
+  struct Code {
+    uint64_t begin, end;
+  };
+  std::vector<Code> allocators_code_;  // of which what it frees was free before
   uint64_t failed_modules_ = 0;
 };
 

@@ -45,6 +45,12 @@ std::vector<std::string> allocator_names() {
   return names;
 }
 
+const std::vector<std::string>& glibc_allocator_names() {
+  static const std::vector<std::string> kNames = {"__libc_malloc",   "__libc_free",   "__libc_realloc", "__libc_memalign",
+                                                  "__libc_valloc",   "__libc_pvalloc", "__libc_calloc"};
+  return kNames;
+}
+
 uint64_t requested_bytes(AllocatorKind kind, const uint64_t (&arguments)[3]) {
   switch (kind) {
     case AllocatorKind::kSize0:

@@ -26,6 +26,9 @@ struct Allocator {
 // All that are known.
 const std::vector<Allocator>& allocators();
 std::vector<std::string> allocator_names();
+// glibc's, which stand together in its one object file malloc.o. What calls free() from between them is that file's own: of a block that the program
+// has freed before, into a cache of the thread, which ends (malloc.c, tcache_thread_shutdown).
+const std::vector<std::string>& glibc_allocator_names();
 // Bytes that a call with these arguments asks for; 0: kRelease.
 uint64_t requested_bytes(AllocatorKind kind, const uint64_t (&arguments)[3]);
 

@@ -48,6 +48,9 @@ class CallStack {
     return finished;
   }
 
+  // Where the innermost call returns to; 0: none is known.
+  uint64_t return_address() const { return entries_.empty() ? 0 : entries_.back().return_address; }
+
   // Return addresses, the innermost first.
   std::vector<uint64_t> frames(size_t most) const {
     std::vector<uint64_t> result;

@@ -54,7 +54,7 @@ def fail(what, table):
 def run(simrun, program, folder):
     with tempfile.TemporaryDirectory() as scratch:
         file = os.path.join(scratch, 'sharing.json')
-        done = subprocess.run([simrun, 'sharing', '-c', 'l3_8core', '--json', file, '--top', '20', '--', program,
+        done = subprocess.run([simrun, 'sharing', '-c', 'l3_8core', '--json', file, '--top', '300', '--', program,
                                os.path.join(folder, 'libadd_often.so')], capture_output=True, text=True, timeout=110)
         if done.returncode != 0:
             fail(f'exit status {done.returncode}', done.stderr)
@@ -128,10 +128,20 @@ def check(case, name, report, table, sources):
                 fail(f'{u["reads"]} reads and {u["writes"]} writes of {u["bytes"]} bytes', table)
 
 
+def check_that_blocks_stay(report, table):
+    rows = [u for line in report['lines'] for u in line['uses'] if u['false_sharing'] + u['true_sharing'] + u['upgrades'] > 50]
+    if sum(u['data']['kind'] == 'heap' for u in rows) < 20:
+        fail('few rows are of heap blocks', table)
+    if any(u['data']['kind'] == 'break' for u in rows):
+        fail('rows of blocks that are there stand outside of blocks', table)
+
+
 def main():
     simrun, sources, folder, name = sys.argv[1:]
     report, table = run(simrun, os.path.join(folder, name), folder)
     check_laws(report, table)
+    if name == 'thread_cache':
+        return check_that_blocks_stay(report, table)
     base = name.removesuffix('_padded').removesuffix('_lld')
     if not name.endswith('_padded'):
         check(CASES[base], base, report, table, sources)
