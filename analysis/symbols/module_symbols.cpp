@@ -16,6 +16,7 @@
 #define HAVE_DECL_BASENAME 1  // libiberty declares its own otherwise
 #include <libiberty/demangle.h>
 
+#include "analysis/symbols/plt_stubs.h"
 #include "analysis/symbols/symbol_ranges.h"
 #include "analysis/symbols/units.h"
 #include "analysis/symbols/variables.h"
@@ -43,6 +44,8 @@ std::string hexadecimal(const unsigned char* bytes, int count) {
   }
   return text;
 }
+
+constexpr std::string_view kStub = "@plt";
 
 // Symbols of several versions have them in their names where debug information is apart: pthread_barrier_wait@@GLIBC_2.34.
 std::string_view without_version(std::string_view name) { return name.substr(0, name.find('@')); }
@@ -92,7 +95,9 @@ struct ModuleSymbols::Implementation {
     return *objects;
   }
   const SymbolRanges& all_functions() {
-    if (!functions) functions = std::make_unique<SymbolRanges>(module, std::initializer_list<int>{STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE});
+    if (functions) return *functions;
+    functions = std::make_unique<SymbolRanges>(module, std::initializer_list<int>{STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE});
+    functions->add(plt_stubs(module, *functions));
     return *functions;
   }
   Variables& all_variables() {
@@ -229,6 +234,7 @@ std::optional<VariablePlace> ModuleSymbols::thread_local_variable(uint64_t offse
 }
 
 std::string demangle(const std::string& symbol) {
+  if (symbol.ends_with(kStub)) return demangle(symbol.substr(0, symbol.size() - kStub.size())) += kStub;
   const std::string name(without_version(symbol));
   if (!name.starts_with("_Z") && !name.starts_with("_R")) return name;
   int status = 0;

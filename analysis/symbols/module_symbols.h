@@ -82,7 +82,7 @@ class ModuleSymbols {
   std::unique_ptr<Implementation> implementation_;
 };
 
-// "int f(int)" of "_Z1fi"; what is no mangled name comes back as it is.
+// "int f(int)" of "_Z1fi", "f(int)@plt" of "_Z1fi@plt"; what is no mangled name comes back as it is.
 std::string demangle(const std::string& name);
 
 }  // namespace simrun::analysis
