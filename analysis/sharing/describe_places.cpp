@@ -77,6 +77,13 @@ DataName PlaceNames::variable(const Place& place) {
   return name;
 }
 
+// Of a call from code without symbols: in the file, as far as it is in one.
+std::string PlaceNames::return_address(uint32_t site, size_t k) const {
+  const Place& call = space_.calls(site)[k];
+  if (call.kind != PlaceKind::kModule) return fmt::format("{:#x}", space_.return_addresses(site)[k]);
+  return fmt::format("? ({}+{:#x})", file_name(module(call)), call.offset + 1);
+}
+
 // `from_program`: without what the program called of libraries' headers.
 std::vector<std::string> PlaceNames::callers(uint32_t site, bool from_program) {
   std::vector<std::string> list;
@@ -84,7 +91,7 @@ std::vector<std::string> PlaceNames::callers(uint32_t site, bool from_program) {
   for (size_t k = 0; k < calls.size(); ++k) {
     const Place& place = calls[k];
     const auto frames = code(place);
-    if (frames.empty()) list.push_back(fmt::format("{:#x}", space_.return_addresses(site)[k]));
+    if (frames.empty()) list.push_back(return_address(site, k));
     for (const SourceFrame& frame : frames) {
       if (list.empty() && is_allocation_function(frame.function)) continue;
       if (list.empty() && from_program && is_of_a_library(frame.file)) continue;

@@ -39,6 +39,7 @@ class PlaceNames {
   DataName block(const Place& place);
   const std::vector<std::string>& callers(uint32_t site);
   std::vector<std::string> callers(uint32_t site, bool from_program);
+  std::string return_address(uint32_t site, size_t k) const;
 
   const AddressSpace& space_;
   std::unordered_map<uint32_t, std::vector<std::string>> callers_;   // by site: a million lines may be of blocks from one

@@ -8,6 +8,7 @@
 
 #include "analysis/memory/address_space.h"
 #include "analysis/memory/call_stack.h"
+#include "analysis/sharing/describe_places.h"
 
 namespace simrun::analysis {
 namespace {
@@ -197,6 +198,20 @@ TEST(AddressSpace, CallersInALibraryThatIsUnloadedStayIts) {
   EXPECT_EQ(space.return_addresses(site).at(0), 0x11e51u);
   std::filesystem::remove(path);
   std::filesystem::remove(other);
+}
+
+TEST(PlaceNames, CallersInCodeWithoutSymbolsAreNamedByTheirFile) {
+  const std::string path = made_module(), file = std::filesystem::path(path).filename();
+  AddressSpace space;
+  const uint64_t frames[] = {0x11e51, 0x20005};
+  space.map_module(path, 0x10000, 0x12000, 0x11000, 0);
+  space.allocate(0x30000, 8, 0, space.call_site(frames));
+  space.map_memory(0x40000, 0x1000, 0, space.call_site(frames), false);
+  const DataName block = PlaceNames(space).data(space.place(0x30000));
+  EXPECT_EQ(block.object, "heap block of 8 bytes allocated at ? (" + file + "+0x1e51)");
+  EXPECT_EQ(block.allocated_by, (std::vector<std::string>{"? (" + file + "+0x1e51)", "0x20005"}));
+  EXPECT_EQ(PlaceNames(space).data(space.place(0x40000)).object, "mapping of 4096 bytes mapped at ? (" + file + "+0x1e51)");
+  std::filesystem::remove(path);
 }
 
 TEST(AddressSpace, CodeThatIsUnloadedKeepsItsNameUntilOtherMemoryIsThere) {
