@@ -98,6 +98,9 @@ bool are_elements_of_one_array(const std::vector<const Item*>& items) {
 std::string pad_elements(const Item& item, uint32_t line_bytes) {
   const Element element = element_of(item);
   const bool is_struct = element.rest.starts_with('.');
+  if (item.data->element_size % line_bytes == 0)
+    return fmt::format("align '{}' to {} bytes: alignas({}) on it; its elements are whole lines long ({} bytes each), but begin amid lines", element.array,
+                       line_bytes, line_bytes, item.data->element_size);
   return fmt::format("pad the elements of '{0}' ({1} bytes each) to {2} bytes: {3}alignas({2}){4}", element.array, item.data->element_size, line_bytes,
                      is_struct ? "" : "each in a struct with ", is_struct ? " on their type" : "");
 }
@@ -117,29 +120,59 @@ std::string list_of(const std::vector<const Item*>& items, std::string (*name_of
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-std::string separate_bytes(const SharingLine& line, const std::vector<const Item*>& items, uint32_t line_bytes) {
-  // What each thread uses of the block in this line, whether it misses or not; not what it looked at once.
-  std::map<uint32_t, std::pair<int64_t, int64_t>> by_thread;
+// Bytes of an object, half open.
+struct Bytes {
+  int64_t begin, end;
+  bool meets(const Bytes& other) const { return begin < other.end && other.begin < end; }
+};
+using UsedBytes = std::vector<std::pair<uint32_t, Bytes>>;  // with the thread
+
+// What the threads of `items` use of their object in this line, whether they miss or not; not what they looked at once.
+UsedBytes used_bytes(const SharingLine& line, const std::vector<const Item*>& items) {
+  UsedBytes used;
   const UseTotals all = totals_of(line);
+  const DataName& object = *items[0]->data;
   for (const SharingUse& use : line.uses) {
     const bool wanted = std::any_of(items.begin(), items.end(), [&](const Item* i) {
       return i->readers.contains(use.thread) || i->writers.contains(use.thread);
     });
     if (!wanted || !matters(use, all)) continue;
-    const DataName& first = *items[0]->data;
-    if (use.data.kind != first.kind || use.data.block != first.block || use.data.object != first.object) continue;
-    const int64_t begin = use.data.offset, end = begin + use.bytes;
-    const auto [at, is_new] = by_thread.emplace(use.thread, std::pair(begin, end));
-    at->second = {std::min(at->second.first, begin), std::max(at->second.second, end)};
+    if (use.data.kind != object.kind || use.data.block != object.block || use.data.object != object.object) continue;
+    used.push_back({use.thread, {use.data.offset, use.data.offset + use.bytes}});
   }
+  return used;
+}
+
+// From the first to the last of the bytes that each thread has for itself.
+std::map<uint32_t, Bytes> own_bytes(const UsedBytes& used) {
+  std::map<uint32_t, Bytes> own;
+  for (const auto& [thread, bytes] : used) {
+    const bool shared = std::any_of(used.begin(), used.end(), [&](const auto& u) { return u.first != thread && u.second.meets(bytes); });
+    if (shared) continue;
+    Bytes& all = own.emplace(thread, bytes).first->second;
+    all = {std::min(all.begin, bytes.begin), std::max(all.end, bytes.end)};
+  }
+  return own;
+}
+
+std::string whole_name(const DataName& data) { return data.kind == PlaceKind::kModule ? "'" + data.object + "'" : "the " + data.object; }
+
+// Of threads that have bytes to themselves. Empty: there are none, or it is what they exchange that matters.
+std::string separate_bytes(const SharingLine& line, const std::vector<const Item*>& items, uint32_t line_bytes) {
+  const std::map<uint32_t, Bytes> own = own_bytes(used_bytes(line, items));
   std::vector<std::string> parts;
-  for (const auto& [thread, bytes] : by_thread)
-    parts.push_back(fmt::format("{} to {} (thread {})", bytes.first, bytes.second - 1, thread));
+  for (const auto& [thread, bytes] : own) {
+    const auto meets = [&](const auto& other) { return other.first != thread && other.second.meets(bytes); };
+    if (std::none_of(own.begin(), own.end(), meets)) parts.push_back(fmt::format("{} to {} (thread {})", bytes.begin, bytes.end - 1, thread));
+  }
+  const std::string whole = whole_name(*items[0]->data);
+  if (parts.empty() && !own.empty())
+    return fmt::format("keep together what each thread uses of {}, in a multiple of {} bytes of its own: the bytes of threads alternate", whole, line_bytes);
+  if (parts.empty() && line.verdict == Verdict::kFalseSharing)
+    return fmt::format("put what is used at different times on different lines: {}", list_of(items));
+  if (parts.empty()) return "";
   if (parts.size() > 8) parts.resize(8), parts.push_back("...");
-  const DataName& data = *items[0]->data;
-  const std::string whole = data.kind == PlaceKind::kModule ? "'" + data.object + "'" : "the " + data.object;
-  return fmt::format("keep the bytes {} of {} on lines of their own: pad what one thread uses to {} bytes", fmt::join(parts, ", "), whole,
-                     line_bytes);
+  return fmt::format("keep the bytes {} of {} on lines of their own: pad what one thread uses to {} bytes", fmt::join(parts, ", "), whole, line_bytes);
 }
 
 std::string separate(const SharingLine& line, const std::vector<const Item*>& items, uint32_t line_bytes) {

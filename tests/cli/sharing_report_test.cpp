@@ -6,6 +6,7 @@
 #include <fstream>
 #include <set>
 
+#include "analysis/sharing/propose_fix.h"
 #include "cli/sharing_json.h"
 
 namespace simrun::cli {
@@ -107,6 +108,53 @@ TEST_F(SharingReportTest, MixedNamesBoth) {
   EXPECT_EQ(r.top[0].verdict, analysis::Verdict::kMixed);
   EXPECT_NE(r.top[0].fix.find("padding does not help"), std::string::npos);
   EXPECT_NE(r.top[0].fix.find("lines of their own"), std::string::npos);
+}
+
+analysis::SharingUse part_use(uint32_t thread, uint32_t offset, const std::string& member, int64_t object_offset, uint64_t element_size) {
+  analysis::SharingUse u;
+  u.thread = thread, u.offset = offset, u.bytes = 8;
+  u.data.object = "g", u.data.member = member, u.data.kind = analysis::PlaceKind::kModule;
+  u.data.offset = u.data.part = object_offset;
+  u.data.part_size = 8, u.data.element_size = element_size;
+  u.reads = u.writes = 1000, u.false_misses = u.upgrades = 500;
+  return u;
+}
+
+TEST_F(SharingReportTest, ElementsOfWholeLinesThatBeginAmidLines) {
+  analysis::SharingLine line;
+  line.verdict = analysis::Verdict::kFalseSharing, line.false_misses = 1000;
+  line.uses = {part_use(1, 8, ".arr[0].x[5]", 72, 64), part_use(2, 40, ".arr[1].x[1]", 104, 64)};
+  EXPECT_EQ(analysis::propose_fix(line, 64),
+            "align 'g.arr' to 64 bytes: alignas(64) on it; its elements are whole lines long (64 bytes each), but begin amid lines");
+  for (auto& u : line.uses) u.data.element_size = 48;
+  EXPECT_NE(analysis::propose_fix(line, 64).find("pad the elements of 'g.arr' (48 bytes each) to 64"), std::string::npos);
+}
+
+// As a barrier's: whoever comes writes all of it.
+TEST_F(SharingReportTest, BytesOfAllThreadsAreNobodysOwn) {
+  std::vector<LineUse> uses;
+  for (uint32_t thread : {1, 2})
+    for (uint32_t offset : {0, 16}) uses.push_back(use(space, thread, 0x10000, offset, 100, 100));
+  const std::string mixed = report({line_of(0x10000, uses)}).top[0].fix;
+  EXPECT_EQ(mixed.find("lines of their own"), std::string::npos) << mixed;
+  EXPECT_TRUE(mixed.starts_with("threads exchange ")) << mixed;
+  for (LineUse& u : uses) u.true_misses = 0;
+  const std::string apart = report({line_of(0x10000, uses)}).top[0].fix;
+  EXPECT_TRUE(apart.starts_with("put what is used at different times on different lines: ")) << apart;
+}
+
+TEST_F(SharingReportTest, OnlyWhatAThreadHasForItselfIsKeptApart) {
+  const auto lock = [&](uint32_t thread) { return use(space, thread, 0x10000, 0, 100, 200); };
+  const auto r = report({line_of(0x10000, {lock(1), lock(2), use(space, 1, 0x10000, 8, 100, 0), use(space, 2, 0x10000, 16, 100, 0)})});
+  EXPECT_NE(r.top[0].fix.find("keep the bytes 8 to 15 (thread 1), 16 to 23 (thread 2) of"), std::string::npos) << r.top[0].fix;
+}
+
+TEST_F(SharingReportTest, BytesOfThreadsThatAlternate) {
+  std::vector<LineUse> uses;
+  for (uint32_t k = 0; k < 4; ++k) uses.push_back(use(space, 1 + k % 2, 0x10000, 8 * k, 100, 0));
+  const std::string fix = report({line_of(0x10000, uses)}).top[0].fix;
+  EXPECT_NE(fix.find("the bytes of threads alternate"), std::string::npos) << fix;
+  EXPECT_EQ(fix.find("(thread"), std::string::npos) << fix;
 }
 
 TEST_F(SharingReportTest, WhatAThreadLookedAtOnceIsNotKeptApart) {
