@@ -4,6 +4,7 @@
 #include <elfutils/libdw.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <vector>
 
@@ -15,6 +16,12 @@ namespace {
 
 std::string own_name(Dwarf_Die* die) {
   const char* name = dwarf_diename(die);
+  return name == nullptr ? "" : name;
+}
+
+std::string linkage_name(Dwarf_Die* die) {
+  Dwarf_Attribute attribute;
+  const char* const name = dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute) == nullptr ? nullptr : dwarf_formstring(&attribute);
   return name == nullptr ? "" : name;
 }
 
@@ -52,32 +59,60 @@ struct Part {
   uint64_t size;
 };
 
-// Indices of `offset` bytes into an array of one or more dimensions.
+struct Dimension {
+  int64_t lowest;
+  uint64_t count;  // 0: unknown
+};
+
+std::vector<Dimension> dimensions_of(Dwarf_Die* array, int language) {
+  std::vector<Dimension> dimensions;
+  Dwarf_Sword usual = 0;
+  dwarf_default_lower_bound(language, &usual);
+  Dwarf_Die child;
+  if (dwarf_child(array, &child) != 0) return dimensions;
+  do {
+    if (dwarf_tag(&child) != DW_TAG_subrange_type) continue;
+    const auto lowest = static_cast<int64_t>(number(&child, DW_AT_lower_bound).value_or(static_cast<uint64_t>(usual)));
+    if (const auto count = number(&child, DW_AT_count))
+      dimensions.push_back({lowest, *count});
+    else if (const auto upper = number(&child, DW_AT_upper_bound))
+      dimensions.push_back({lowest, *upper - static_cast<uint64_t>(lowest) + 1});
+    else
+      dimensions.push_back({lowest, 0});
+  } while (dwarf_siblingof(&child, &child) == 0);
+  return dimensions;
+}
+
+bool is_fortran(int language) {
+  return language == DW_LANG_Fortran77 || language == DW_LANG_Fortran90 || language == DW_LANG_Fortran95 || language == DW_LANG_Fortran03 ||
+         language == DW_LANG_Fortran08;
+}
+
+int language_of(Dwarf_Die* die) {
+  Dwarf_Die unit;
+  return dwarf_diecu(die, &unit, nullptr, nullptr) == nullptr ? 0 : dwarf_srclang(&unit);
+}
+
+// Indices of `offset` bytes into an array of one or more dimensions, as the program counts them.
 std::optional<Part> element_at(Dwarf_Die* array, uint64_t offset) {
   Part part;
   if (!type_of(array, &part.type)) return std::nullopt;
   part.size = size_of(&part.type);
   if (part.size == 0) return std::nullopt;
-  std::vector<uint64_t> counts;
-  Dwarf_Die child;
-  if (dwarf_child(array, &child) != 0) return std::nullopt;
-  do {
-    if (dwarf_tag(&child) != DW_TAG_subrange_type) continue;
-    if (const auto count = number(&child, DW_AT_count))
-      counts.push_back(*count);
-    else if (const auto upper = number(&child, DW_AT_upper_bound))
-      counts.push_back(*upper + 1);
-    else
-      counts.push_back(0);
-  } while (dwarf_siblingof(&child, &child) == 0);
+  const int language = language_of(array);
+  const bool first_is_fastest = is_fortran(language);
+  std::vector<Dimension> dimensions = dimensions_of(array, language);
+  if (dimensions.empty()) dimensions.push_back({0, 0});
+  if (first_is_fastest) std::reverse(dimensions.begin(), dimensions.end());
   uint64_t index = offset / part.size;
   part.offset = index * part.size;
-  for (size_t k = counts.size(); k > 1; --k) {
-    if (counts[k - 1] == 0) return std::nullopt;
-    part.name = fmt::format("[{}]{}", index % counts[k - 1], part.name);
-    index /= counts[k - 1];
+  for (size_t k = dimensions.size(); k-- > 0;) {
+    const auto [lowest, count] = dimensions[k];
+    if (k != 0 && count == 0) return std::nullopt;
+    const std::string text = fmt::format("[{}]", lowest + static_cast<int64_t>(k == 0 ? index : index % count));
+    part.name = first_is_fastest ? part.name + text : text + part.name;
+    if (k != 0) index /= count;
   }
-  part.name = fmt::format("[{}]{}", index, part.name);
   return part;
 }
 
@@ -183,6 +218,7 @@ void Variables::walk(Dwarf_Die* parent, const std::string& scope, Dwarf_Addr bia
       case DW_TAG_variable:
         add(&child, scope, bias);
         break;
+      case DW_TAG_module:  // of Fortran
       case DW_TAG_namespace: {
         const std::string name = own_name(&child);
         walk(&child, name.empty() ? scope : scope + name + "::", bias);
@@ -190,6 +226,9 @@ void Variables::walk(Dwarf_Die* parent, const std::string& scope, Dwarf_Addr bia
       }
       case DW_TAG_subprogram:
         walk(&child, scope + own_name(&child) + "()::", bias);
+        break;
+      case DW_TAG_common_block:  // one for all functions that declare it
+        walk(&child, own_name(&child) + "::", bias);
         break;
       case DW_TAG_lexical_block:
         walk(&child, scope, bias);
@@ -227,12 +266,10 @@ std::optional<VariablePlace> Variables::at(const Table& table, uint64_t address)
   if (address - start >= variable.size) return std::nullopt;
   Dwarf_Die die = variable.die, type;
   VariablePlace place;
-  // The linkage name knows namespaces and classes that a definition outside of them does not stand in.
-  Dwarf_Attribute linkage;
-  const char* mangled =
-      dwarf_attr_integrate(&die, DW_AT_linkage_name, &linkage) == nullptr ? nullptr : dwarf_formstring(&linkage);
-  place.name = mangled != nullptr ? demangle(mangled)
-                                  : variable.scope + scope_of_declaration(&die) + own_name(&die);
+  // The linkage name knows namespaces and classes that a definition outside of them does not stand in. (That of Fortran, __module_MOD_name, is no
+  // mangled one.)
+  const std::string linkage = linkage_name(&die), known = demangle(linkage);
+  place.name = known != linkage ? known : variable.scope + scope_of_declaration(&die) + own_name(&die);
   place.offset = address - start;
   place.size = variable.size;
   // A definition outside its class or namespace leaves file and line to the declaration unless it has its own.

@@ -23,7 +23,7 @@ class Variables {
  private:
   struct Variable {
     Dwarf_Die die;
-    std::string scope;  // "namespace::" or "function()::"
+    std::string scope;  // "namespace::", "function()::", of Fortran "module::" or "common_block::"
     uint64_t size;
   };
   using Table = std::map<uint64_t, Variable>;

@@ -97,6 +97,54 @@ TEST_P(Compilers, ThreadLocalVariables) {
   EXPECT_EQ(own->name + own->member, "of_thread.corners[1].x");
 }
 
+const char* const kFortran = R"(module state
+  type cell
+    integer(8) :: n
+    real(8) :: w
+  end type
+  type(cell) :: cells(4)
+  integer(8) :: grid(0:2, 5)
+end module
+subroutine count
+  use state
+  integer(8) :: first, total(4)
+  common /blk/ first, total
+  cells(2)%n = cells(2)%n + 1
+  grid(1, 2) = first
+  total(3) = total(3) + 1
+end subroutine
+)";
+
+TEST(Fortran, VariablesOfModulesAndCommonBlocks) {
+  if (std::system("command -v gfortran >/dev/null") != 0) GTEST_SKIP() << "no gfortran";
+  const fs::path directory = fs::temp_directory_path() / ("simrun_fortran_test." + std::to_string(getpid()));
+  fs::create_directory(directory);
+  std::ofstream(directory / "it.f90") << kFortran;
+  const std::string command = "cd '" + directory.string() + "' && gfortran -g -shared -fPIC -o it.so it.f90";
+  ASSERT_EQ(std::system(command.c_str()), 0);
+  void* const library = dlopen((directory / "it.so").c_str(), RTLD_NOW);
+  ASSERT_NE(library, nullptr) << dlerror();
+  ModuleSymbols it((directory / "it.so").string());
+  Dl_info info;
+  ASSERT_NE(dladdr(dlsym(library, "blk_"), &info), 0);
+  const auto variable = [&](const char* symbol, uint64_t offset) {
+    const auto base = reinterpret_cast<uint64_t>(info.dli_fbase);
+    return it.variable(reinterpret_cast<uint64_t>(dlsym(library, symbol)) - base + offset).value_or(VariablePlace());
+  };
+  const VariablePlace n = variable("__state_MOD_cells", 16);
+  EXPECT_EQ(n.name + n.member, "state::cells[2].n");
+  EXPECT_EQ(n.element_size, 16u);
+  EXPECT_EQ(n.line, 6u);
+  const VariablePlace g = variable("__state_MOD_grid", 8 * (1 + 3 * 1));
+  EXPECT_EQ(g.name + g.member, "state::grid[1][2]");
+  EXPECT_EQ(variable("blk_", 0).name, "blk::first");
+  const VariablePlace total = variable("blk_", 8 + 16);
+  EXPECT_EQ(total.name + total.member, "blk::total[3]");
+  EXPECT_EQ(total.line, 11u);
+  dlclose(library);
+  fs::remove_all(directory);
+}
+
 INSTANTIATE_TEST_SUITE_P(All, Compilers,
                          testing::Values("g++ -g -O2", "g++ -g -O2 -gdwarf-4", "g++ -g -O2 -gsplit-dwarf",
                                          "g++ -g -O2 -gsplit-dwarf -gdwarf-4", "g++ -g -O2 -fdebug-types-section",
