@@ -218,9 +218,11 @@ std::optional<LinkedFunction> ModuleSymbols::function(uint64_t address) {
 
 std::optional<VariablePlace> ModuleSymbols::variable(uint64_t address) {
   if (!problem_.empty()) return std::nullopt;
-  if (auto place = implementation_->all_variables().at_address(address)) return place;
+  auto known = implementation_->all_variables().at_address(address);
+  if (known && !known->in_nameless_function) return known;
   const SymbolRanges::Range* const range = implementation_->all_objects().at(address);
-  if (range == nullptr) return std::nullopt;
+  if (known && range != nullptr && range->start == address - known->offset) known->name = demangle(range->name);
+  if (known || range == nullptr) return known;
   VariablePlace place;
   place.name = demangle(range->name);
   place.offset = address - range->start;

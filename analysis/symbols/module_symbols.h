@@ -22,6 +22,7 @@ struct SourceFrame {
 // A byte of a variable.
 struct VariablePlace {
   std::string name;            // demangled, with its namespace or function as far as known
+  bool in_nameless_function = false;   // which is "?()" in the name: the debug information has no other
   uint64_t offset = 0;         // of the byte in the variable
   uint64_t size = 0;           // of the variable, 0: unknown
   std::string member;          // "[3].hits": the innermost member or element at the offset; empty: the whole

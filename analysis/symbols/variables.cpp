@@ -199,6 +199,14 @@ std::string scope_of_declaration(Dwarf_Die* definition) {
   return scope;
 }
 
+// Of one that was inlined wherever it was called clang leaves neither name nor linkage name (kNameless).
+constexpr const char* kNameless = "?()::";
+std::string scope_of_function(Dwarf_Die* function, const std::string& around) {
+  if (const std::string name = own_name(function); !name.empty()) return around + name + "()::";
+  const std::string linkage = linkage_name(function);
+  return linkage.empty() ? around + kNameless : demangle(linkage) + "::";
+}
+
 }  // namespace
 
 Variables::Variables(Dwfl_Module* module) {
@@ -225,7 +233,7 @@ void Variables::walk(Dwarf_Die* parent, const std::string& scope, Dwarf_Addr bia
         break;
       }
       case DW_TAG_subprogram:
-        walk(&child, scope + own_name(&child) + "()::", bias);
+        walk(&child, scope_of_function(&child, scope), bias);
         break;
       case DW_TAG_common_block:  // one for all functions that declare it
         walk(&child, own_name(&child) + "::", bias);
@@ -270,6 +278,7 @@ std::optional<VariablePlace> Variables::at(const Table& table, uint64_t address)
   // mangled one.)
   const std::string linkage = linkage_name(&die), known = demangle(linkage);
   place.name = known != linkage ? known : variable.scope + scope_of_declaration(&die) + own_name(&die);
+  place.in_nameless_function = known == linkage && variable.scope.find(kNameless) != std::string::npos;
   place.offset = address - start;
   place.size = variable.size;
   // A definition outside its class or namespace leaves file and line to the declaration unless it has its own.

@@ -25,9 +25,12 @@ static long counts[4];
 void outer() {
   inner(&drawing.corners[1].y);
 }
+static inline long* total() { static long sums[4]; return sums; }
 }
 extern "C" void* code() { return reinterpret_cast<void*>(&tally::outer); }
 extern "C" void* element() { return &tally::counts[1]; }
+extern "C" void* of_function() { return &tally::total()[2]; }
+extern "C" void* of_lambda() { auto f = [] { static long many[4]; return many; }; return &f()[3]; }
 )";
 
 struct Compilers : testing::TestWithParam<std::string> {
@@ -85,6 +88,18 @@ TEST_P(Compilers, Variables) {
   const auto element = it.variable(file_address(call("element")));
   ASSERT_TRUE(element);
   EXPECT_EQ(element->name + element->member, "tally::counts[1]");
+}
+
+TEST_P(Compilers, VariablesOfFunctionsThatAreInlinedEverywhere) {
+  ModuleSymbols it((directory / "it.so").string());
+  const auto sum = it.variable(file_address(call("of_function")));
+  ASSERT_TRUE(sum);
+  EXPECT_TRUE(sum->name.ends_with("total()::sums")) << sum->name;   // GCC does not say of which namespace
+  EXPECT_EQ(sum->member, "[2]");
+  const auto many = it.variable(file_address(call("of_lambda")));
+  ASSERT_TRUE(many);
+  EXPECT_NE(many->name.find("of_lambda"), std::string::npos) << many->name;
+  EXPECT_TRUE(many->name.ends_with("::many")) << many->name;
 }
 
 TEST_P(Compilers, ThreadLocalVariables) {
