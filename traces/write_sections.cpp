@@ -6,12 +6,14 @@
 #include <unistd.h>
 #include <xxhash.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
 #include <memory>
+#include <new>
 
 #include "base/check.h"
 #include "base/new_file.h"
@@ -27,7 +29,7 @@ constexpr uint64_t kReservedAtOnce = 16 << 20;
 
 ZSTD_CCtx* compressor() {
   thread_local const std::unique_ptr<ZSTD_CCtx, size_t (*)(ZSTD_CCtx*)> context(ZSTD_createCCtx(), ZSTD_freeCCtx);
-  CHECK(context != nullptr);
+  if (context == nullptr) throw std::bad_alloc();
   return context.get();
 }
 
@@ -64,6 +66,7 @@ SectionFileWriter::SectionFileWriter(std::string path) : path_(std::move(path)) 
   // Renaming would put a plain file in the place of the device, for everyone who uses it.
   if (place.descriptor >= 0 || (stat(path_.c_str(), &existing) == 0 && !S_ISREG(existing.st_mode)))
     throw UserError(fmt::format("cannot write {}: not a regular file, and a trace is written at more places than its end",
+  if (ZSTD_getErrorCode(size) == ZSTD_error_memory_allocation) throw std::bad_alloc();
                                 path_));
   descriptor_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
   if (descriptor_ < 0) throw UserError(fmt::format("cannot write {}: {}", temporary_, std::strerror(errno)));

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <new>
 
 #include "base/check.h"
+#include "base/make_threads.h"
 #include "base/user_error.h"
 #include "traces/chunk_codec.h"
 #include "traces/huge_pages.h"
@@ -19,6 +21,7 @@ constexpr int kDescriptorLevel = 9;
 constexpr uint64_t kMostAtOnce = 64 << 10;  // words that are added in one go, as a rule
 // What the summary and the footer may take, at least; the index takes its share for each chunk on top.
 constexpr uint64_t kTailBytes = 256 << 10, kTailBytesOfPart = 40;
+constexpr size_t kMostReason = 200;  // bytes, why nothing more is written
 
 uint32_t worker_count(const WriterOptions& options) {
   if (options.workers != 0) return std::min(options.workers, 64u);
@@ -36,13 +39,25 @@ struct Writer::Task {
   std::vector<Bytes> descriptors;
   Bytes modules, memory;
   std::vector<SealedSection> sections;  // made by a worker
+  std::exception_ptr failure;           // or why it could not
 };
 
 Writer::Writer(const std::string& path, const nlohmann::ordered_json& information, const WriterOptions& options)
     : options_(options), file_(path) {
   append_json(SectionType::kInformation, information);
   if (!stopped_.empty()) throw UserError(fmt::format("cannot write {}: {}", path, stopped_));
-  for (uint32_t k = 0; k < worker_count(options_); ++k) workers_.emplace_back([this] { work(); });
+  const uint32_t workers = worker_count(options_);
+  // One more is being filled. Each costs memory, which the system has to clear first.
+  ready_.resize(std::max<uint32_t>(workers, 2));
+  stopped_.reserve(kMostReason);
+  try {
+    make_threads("what compresses the trace", [&] {
+      for (uint32_t k = 0; k < workers; ++k) workers_.emplace_back([this] { work(); });
+    });
+  } catch (...) {
+    stop_workers();
+    throw;
+  }
 }
 
 Writer::~Writer() { stop_workers(); }
@@ -227,16 +242,15 @@ void Writer::close_chunk() {
 
 void Writer::submit(std::unique_ptr<Task> task) {
   std::unique_lock lock(mutex_);
-  // One more is being filled. Each costs memory, which the system has to clear first.
-  const uint64_t most = std::max<uint64_t>(workers_.size(), 2);
-  has_room_.wait(lock, [&] { return submitted_ - committed_ < most; });
+  has_room_.wait(lock, [&] { return submitted_ - committed_ < ready_.size(); });
   task->sequence = submitted_++;
   waiting_.push_back(std::move(task));
   has_work_.notify_one();
 }
 
+// Nothing that goes wrong leaves it.
 void Writer::work() {
-  ChunkEncoder encoder;
+  std::optional<ChunkEncoder> encoder;
   for (;;) {
     std::unique_ptr<Task> task;
     {
@@ -246,14 +260,19 @@ void Writer::work() {
       task = std::move(waiting_.front());
       waiting_.pop_front();
     }
-    run(*task, encoder);
+    try {
+      run(*task, encoder);
+    } catch (...) {
+      task->failure = std::current_exception();
+      encoder.reset();  // it may be amid a chunk
+    }
     const std::lock_guard lock(mutex_);
-    ready_[task->sequence] = std::move(task);
+    ready_[task->sequence % ready_.size()] = std::move(task);
     commit_ready();
   }
 }
 
-void Writer::run(Task& task, ChunkEncoder& encoder) const {
+void Writer::run(Task& task, std::optional<ChunkEncoder>& encoder) const {
   if (!task.processes.empty())
     task.sections.push_back(seal_section(SectionType::kProcesses, task.processes, kDescriptorLevel));
   for (const Bytes& descriptors : task.descriptors)
@@ -262,18 +281,38 @@ void Writer::run(Task& task, ChunkEncoder& encoder) const {
   if (!task.modules.empty())
     task.sections.push_back(seal_section(SectionType::kModules, task.modules, kDescriptorLevel));
   if (task.chunk.threads.empty()) return;
-  const Bytes& chunk = encoder.encode(task.chunk, [&](uint32_t process) { return task.shapes.at(process); });
+  if (!encoder) encoder.emplace();
+  const Bytes& chunk = encoder->encode(task.chunk, [&](uint32_t process) { return task.shapes.at(process); });
   task.sections.push_back(seal_section(SectionType::kChunk, chunk, options_.level, task.chunk.first_instruction,
                                        task.chunk.instructions));
 }
 
 void Writer::commit_ready() {
-  while (!ready_.empty() && ready_.begin()->first == committed_) {
-    commit(*ready_.begin()->second);
-    ready_.erase(ready_.begin());
+  while (const std::unique_ptr<Task> task = std::move(ready_[committed_ % ready_.size()])) {
+    const uint64_t end = file_.bytes(), chunks = chunks_.size();
+    try {
+      if (task->failure != nullptr) std::rethrow_exception(task->failure);
+      commit(*task);
+    } catch (...) {
+      file_.cut_back_to(end);
+      chunks_.erase(chunks_.begin() + static_cast<ptrdiff_t>(chunks), chunks_.end());
+      stop_for(std::current_exception());
+    }
     ++committed_;
   }
   has_room_.notify_all();
+}
+
+// Allocates nothing: memory may be what there was none of.
+void Writer::stop_for(std::exception_ptr failure) {
+  if (!stopped_.empty()) return;
+  try {
+    std::rethrow_exception(std::move(failure));
+  } catch (const std::bad_alloc&) {
+    stopped_ = "there is not enough memory";
+  } catch (const std::exception& error) {
+    stopped_ = std::string_view(error.what()).substr(0, kMostReason);
+  }
 }
 
 void Writer::commit(Task& task) {

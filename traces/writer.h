@@ -5,10 +5,12 @@
 #include <array>
 #include <condition_variable>
 #include <deque>
+#include <exception>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <thread>
@@ -60,7 +62,7 @@ class Writer {
   // The same outside what is recorded: only what later words depend on (segment bases, memory) is taken from it.
   void note_event(uint32_t thread, std::span<const uint64_t> words);
 
-  // Not empty: nothing more is written, and why (the disk is full, say).
+  // Not empty: nothing more is written, and why (the disk is full, say, or there is no memory).
   std::string stopped() const;
   uint64_t instructions() const { return instructions_; }  // added so far
   uint64_t bytes() const;                                  // written so far
@@ -101,9 +103,10 @@ class Writer {
   void seal_descriptors(Task& task);
   void submit(std::unique_ptr<Task> task);
   void work();
-  void run(Task& task, ChunkEncoder& encoder) const;
+  void run(Task& task, std::optional<ChunkEncoder>& encoder) const;
   void commit_ready();
   void commit(Task& task);
+  void stop_for(std::exception_ptr failure);
   bool append(const SealedSection& section);
   void append_json(SectionType type, const nlohmann::ordered_json& value);
   Bytes index() const;
@@ -129,7 +132,7 @@ class Writer {
   mutable std::mutex mutex_;
   std::condition_variable has_work_, has_room_;
   std::deque<std::unique_ptr<Task>> waiting_;
-  std::map<uint64_t, std::unique_ptr<Task>> ready_;  // by sequence
+  std::vector<std::unique_ptr<Task>> ready_;  // sequence i in [i % size]: as many as can be under way
   uint64_t submitted_ = 0, committed_ = 0;
   bool ending_ = false;
   std::string stopped_;

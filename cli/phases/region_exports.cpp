@@ -14,6 +14,7 @@
 #include <set>
 #include <thread>
 
+#include "base/make_threads.h"
 #include "base/user_error.h"
 #include "cli/phases/replay_region.h"
 #include "cli/print_error.h"
@@ -187,7 +188,14 @@ void write_all(const std::vector<File*>& files, const traces::ExportFormat& form
   std::vector<std::jthread> threads;
   const size_t count = std::min<size_t>(files.size(), std::max(1u, std::thread::hardware_concurrency()));
   running = static_cast<uint32_t>(count);
-  for (size_t k = 0; k < count; ++k) threads.emplace_back(work);
+  try {
+    make_threads("the files of regions", [&] {
+      for (size_t k = 0; k < count; ++k) threads.emplace_back(work);
+    });
+  } catch (...) {
+    next = files.size();  // those that there are write no others
+    throw;
+  }
   Progress progress(!quiet);
   while (running != 0) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));

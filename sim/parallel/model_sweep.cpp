@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <string>
-#include <system_error>
 #include <utility>
 
 #include "base/check.h"
+#include "base/make_threads.h"
 #include "base/user_error.h"
 
 namespace simrun::sim {
@@ -22,12 +22,10 @@ ModelSweep::ModelSweep(const std::vector<MachineConfig>& machines, uint32_t thre
   unused_.reserve(kMostUnused);
   filling_ = new_batch();
   batch_words_ = std::min(batch_words * ((machines.size() + lanes - 1) / lanes), kMostBatchWords);
-  try {
+  make_threads("the machines of a sweep; --sim-threads says how many there are to be", [&] {
     for (size_t lane = 0; lane < lanes; ++lane)
       lanes_.push_back(std::make_unique<Lane<Batch>>([&makings = of_lanes_[lane]](const Batch& batch) { work(batch, makings); }));
-  } catch (const std::system_error& error) {
-    throw UserError(std::string("no more threads for the machines of a sweep; --sim-threads says how many there are to be: ") + error.what());
-  }
+  });
 }
 
 // Every so many machines are a lane's.

@@ -6,6 +6,7 @@
 #include <bit>
 
 #include "base/check.h"
+#include "base/make_threads.h"
 #include "base/user_error.h"
 #include "sim/build/validate_machine.h"
 #include "sim/replacement/replacement.h"
@@ -52,10 +53,19 @@ SlicedModel::SlicedModel(const MachineConfig& config, uint32_t threads, size_t s
   for (Stretch& s : stretches_) s.batches.resize(kMostBatches);
   discarded_.resize(threads);
   begin_stretch();
-  for (uint32_t i = 1; i < threads; ++i) threads_.emplace_back([this, i] { run(i); });
+  try {
+    make_threads("the machine; --sim-threads says how many there are to be", [&] {
+      for (uint32_t i = 1; i < threads; ++i) threads_.emplace_back([this, i] { run(i); });
+    });
+  } catch (...) {
+    end_threads();
+    throw;
+  }
 }
 
-SlicedModel::~SlicedModel() {
+SlicedModel::~SlicedModel() { end_threads(); }
+
+void SlicedModel::end_threads() {
   {
     const std::lock_guard lock(mutex_);
     ends_ = true;

@@ -144,6 +144,7 @@ class SlicedModel {
   void apart(std::unique_lock<std::mutex>& lock, Do work);
   uint64_t all_done() const;
   void run(uint32_t thread);
+  void end_threads();
   bool work(std::unique_lock<std::mutex>& lock, uint32_t thread);
   bool replay_one(std::unique_lock<std::mutex>& lock, uint32_t thread);
   bool list_one(std::unique_lock<std::mutex>& lock, uint32_t thread);
