@@ -37,7 +37,7 @@ void Doorbell::disarm() {
 
 void Doorbell::sleep(std::chrono::microseconds time_out) {
   std::array<futex_waitv, FUTEX_WAITV_MAX> waiters{};
-  if (words_.size() < waiters.size()) {
+  if (can_wait_for_many_ && words_.size() < waiters.size()) {
     size_t count = 0;
     const auto wait_for = [&](std::atomic<uint32_t>& word) {
       waiters[count++] = {rest_, reinterpret_cast<uint64_t>(&word), FUTEX_32, 0};
@@ -49,7 +49,10 @@ void Doorbell::sleep(std::chrono::microseconds time_out) {
     const auto nanoseconds = until.tv_nsec + time_out.count() % 1'000'000 * 1000;
     until.tv_sec += time_out.count() / 1'000'000 + nanoseconds / 1'000'000'000;
     until.tv_nsec = nanoseconds % 1'000'000'000;
-    if (syscall(SYS_futex_waitv, waiters.data(), count, 0, &until, CLOCK_MONOTONIC) >= 0 || errno != ENOSYS) return;
+    if (syscall(SYS_futex_waitv, waiters.data(), count, 0, &until, CLOCK_MONOTONIC) >= 0) return;
+    if (errno == EAGAIN || errno == EINTR || errno == ETIMEDOUT) return;
+    // ENOSYS, EPERM, whatever a filter of system calls has for those it does not know: it would not have slept next time either.
+    can_wait_for_many_ = false;
   }
   futex_wait(own_, rest_, std::min(time_out, std::chrono::microseconds{1000}));
 }

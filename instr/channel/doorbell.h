@@ -26,8 +26,8 @@ class Doorbell {
 
   void arm(uint32_t rest = border::kConsumerSleeps);
   void disarm();
-  // Until one is rung, a signal or the time-out. Where one thread cannot wait for so many words (before Linux 5.16, or beyond 127),
-  // no longer than a millisecond.
+  // Until one is rung, a signal or the time-out. Where one thread cannot wait for so many words (before Linux 5.16, in a container whose
+  // seccomp profile is older than that, or beyond 127), no longer than a millisecond.
   void sleep(std::chrono::microseconds time_out);
 
   // Wakes the sleeper if there is one. Any time, also in a signal handler of the sleeping thread itself.
@@ -36,6 +36,7 @@ class Doorbell {
  private:
   std::atomic<uint32_t> own_{border::kConsumerRuns};   // for ring()
   uint32_t rest_ = border::kConsumerRuns;              // as armed
+  bool can_wait_for_many_ = true;                      // not until the kernel refused
   std::vector<std::atomic<uint32_t>*> words_;
 };
 
