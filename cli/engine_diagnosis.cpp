@@ -1,13 +1,13 @@
 #include "cli/engine_diagnosis.h"
 
 #include <elf.h>
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 
 #include "base/user_error.h"
 
@@ -25,9 +25,20 @@ uint64_t view_for(const std::vector<MapsEntry>& maps, uint64_t pc, uint64_t othe
   return nearest;
 }
 
+// And closes it. 0, or the error.
+int write_all(int file, std::string_view contents) {
+  int error = 0;
+  while (error == 0 && !contents.empty()) {
+    const ssize_t written = write(file, contents.data(), contents.size());
+    if (written > 0) contents.remove_prefix(static_cast<size_t>(written));
+    if (written <= 0 && errno != EINTR) error = written < 0 ? errno : EIO;
+  }
+  return close(file) == 0 || error != 0 ? error : errno;
+}
+
 }  // namespace
 
-EngineDiagnosis::EngineDiagnosis(const std::string& log, bool maps_code) : maps_code_(maps_code) {
+EngineDiagnosis::EngineDiagnosis(const std::string& log, bool maps_code) : log_name_(log == "-" ? "standard error" : log), maps_code_(maps_code) {
   if (log.empty()) return;
   log_ = log == "-" ? stderr : std::fopen(log.c_str(), "we");
   if (log_ == nullptr) throw UserError(fmt::format("--debug-engine: cannot write {}: {}", log, std::strerror(errno)));
@@ -75,24 +86,25 @@ void EngineDiagnosis::pass_log_on(const host::Target& target, Process& process) 
       break;  // not complete, or written over: the next look tells
     fmt::format_to(std::back_inserter(text), "{} {}: {:.{}}\n", target.pid(), e.tid, e.text, sizeof e.text - 1);
   }
-  std::fwrite(text.data(), 1, text.size(), log_);
-  std::fflush(log_);
+  if (std::fwrite(text.data(), 1, text.size(), log_) != text.size() || std::fflush(log_) != 0) fail("--debug-engine", log_name_, errno);
 }
 
-// Under a temporary name first: perf and gdb may read it at any time. What cannot be written is no reason to end a run.
+// No reason to end a run.
+void EngineDiagnosis::fail(const char* option, const std::string& path, int error) {
+  if (problem_.empty()) problem_ = fmt::format("{}: cannot write {}: {}", option, path, std::strerror(error));
+}
+
+// Under a temporary name first: perf and gdb may read it at any time. In a folder that others write to: never through what somebody laid
+// there, also not between the unlink and the open.
 void EngineDiagnosis::replace_file(const std::string& path, const std::string& contents) {
   const std::string temporary = path + ".new";
-  std::error_code error;
-  std::filesystem::remove(temporary, error);  // not through a link that somebody laid there
-  errno = 0;
-  std::ofstream file(temporary, std::ios::binary);
-  file.write(contents.data(), static_cast<std::streamsize>(contents.size()));
-  file.close();
-  error.assign(file ? 0 : errno == 0 ? EIO : errno, std::generic_category());
-  if (!error) std::filesystem::rename(temporary, path, error);
-  if (!error) return;
-  if (problem_.empty()) problem_ = fmt::format("--perf-map: cannot write {}: {}", path, error.message());
-  std::filesystem::remove(temporary, error);
+  unlink(temporary.c_str());
+  const int file = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+  if (file < 0) return fail("--perf-map", path, errno);
+  const int error = write_all(file, contents);
+  if (error == 0 && rename(temporary.c_str(), path.c_str()) == 0) return;
+  fail("--perf-map", path, error != 0 ? error : errno);
+  unlink(temporary.c_str());
 }
 
 std::string EngineDiagnosis::name_of(Process& process, uint64_t pc) {

@@ -30,7 +30,7 @@ class EngineDiagnosis {
   }
   // The last look at a process that has ended.
   void finish(host::Target& target);
-  // What the first file with names could not be written for; empty: none.
+  // What the log, or the first file with names, could not be written for; empty: they are.
   const std::string& problem() const { return problem_; }
 
  private:
@@ -49,9 +49,11 @@ class EngineDiagnosis {
   void pass_log_on(const host::Target& target, Process& process);
   void name_code(const host::Target& target, Process& process);
   void replace_file(const std::string& path, const std::string& contents);
+  void fail(const char* option, const std::string& path, int error);
   std::string name_of(Process& process, uint64_t pc);
 
   std::FILE* log_ = nullptr;
+  std::string log_name_;
   bool maps_code_;
   std::string problem_;
   std::chrono::steady_clock::time_point next_names_{};

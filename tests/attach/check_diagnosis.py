@@ -70,6 +70,9 @@ def log(simrun, program):
                    rf'{pid} \d+: signal \d+, code', rf'{pid} \d+: signal \d+: handler 0x'):
         if not any(re.match(wanted, line) for line in lines):
             fail(f'no line "{wanted}"')
+    full = subprocess.run([simrun, '-q', '--mode', 'null', '--debug-engine', '/dev/full', '--', 'true'], capture_output=True, text=True, timeout=60)
+    if full.returncode != 0 or full.stderr != 'simrun: warning: --debug-engine: cannot write /dev/full: No space left on device\n':
+        fail(f'status {full.returncode}: {full.stderr}')
     refused = subprocess.run([simrun, '--mode', 'null', '--debug-engine', '/nonexistent/log', '--', 'true'], capture_output=True, text=True, timeout=60)
     if refused.returncode != 1 or 'cannot write /nonexistent/log' not in refused.stderr:
         fail(f'status {refused.returncode}: {refused.stderr}')
