@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <span>
@@ -26,8 +28,14 @@ struct RegionCounts {
   std::vector<Counts> alone, with_warm_up;
   std::vector<double> weights;  // of those as long as they were, summing to 1
   std::vector<uint32_t> clusters;
-  std::vector<uint32_t> lost;
+  std::vector<uint32_t> lost, lost_phases;  // regions that were not found again, and of these those whose phase has none now
+  double represented = 1;                   // of what phases with regions weigh, by phases of which one was found again
 };
+
+// "region 3 was", "regions 3, 5 were".
+std::string were(const std::vector<uint32_t>& regions, const char* of = "") {
+  return fmt::format("region{} {}{} {}", regions.size() == 1 ? "" : "s", fmt::join(regions, ", "), of, regions.size() == 1 ? "was" : "were");
+}
 
 double weight_of(const Findings& found, const Region& region, const Counts& measured) {
   return simpoint::weight_as_measured(region.weight, found.weights[region.interval],
@@ -68,11 +76,49 @@ RegionCounts region_counts(const Findings& found) {
   }
   const double represented = stand_for_all(found, counts.regions, counts.weights);
   if (represented < 0.9)
-    throw UserError(
-        fmt::format("regions {} of the profile were not found again, and of phases that are {:.0f}% of the run none: the runs "
-                    "differ too much. Of one run, recorded, all is found (--record)",
-                    fmt::join(counts.lost, ", "), 100 * (1 - represented)));
+    throw UserError(fmt::format("{} not found again, and of phases that are {:.0f}% of the run none: the runs differ too much. Of one "
+                                "run, recorded, all is found (--record)",
+                                were(counts.lost, " of the profile"), 100 * (1 - represented)));
+  if (counts.lost.empty()) return counts;
+  counts.represented = represented;
+  for (const Region& r : found.plan.regions)
+    if (std::find(counts.lost.begin(), counts.lost.end(), r.id) != counts.lost.end() &&
+        std::find(counts.clusters.begin(), counts.clusters.end(), r.cluster) == counts.clusters.end())
+      counts.lost_phases.push_back(r.id);
   return counts;
+}
+
+// Of the run's instructions, those in regions that were found again.
+double measured_part(const Findings& found, const RegionCounts& counts) {
+  double sum = 0;
+  for (const Region* r : counts.regions) sum += static_cast<double>(r->length);
+  return sum / static_cast<double>(found.profile.instructions);
+}
+
+// The same with warm-ups. What was not come by was not simulated.
+double simulated_part(const Findings& found) {
+  const auto& changes = found.plan.changes;
+  double sum = 0;
+  for (size_t i = 0; i < changes.size(); ++i) {
+    if (changes[i].stage == simpoint::Stage::kSkip || !(found.stretches[i][0] > 0)) continue;
+    const uint64_t end =
+        i + 1 < changes.size() ? found.profile.intervals[changes[i + 1].interval].start : found.profile.instructions;
+    sum += static_cast<double>(end - found.profile.intervals[changes[i].interval].start);
+  }
+  return sum / static_cast<double>(found.profile.instructions);
+}
+
+// Who stands for those that are lost.
+std::string about_lost(const Findings& found, const RegionCounts& counts) {
+  std::vector<uint32_t> others;
+  std::set_difference(counts.lost.begin(), counts.lost.end(), counts.lost_phases.begin(), counts.lost_phases.end(), std::back_inserter(others));
+  std::string text;
+  if (others.size() == 1) text += were(others) + " not found again: the others of its phase stand for it\n";
+  if (others.size() > 1) text += were(others) + " not found again: the others of their phases stand for them\n";
+  if (!counts.lost_phases.empty())
+    text += fmt::format("{} not found again, nor any other of {}, {:.2f}% of the run: figures are of the others\n", were(counts.lost_phases),
+                        counts.lost_phases.size() == 1 ? "its phase" : "their phases", 100 * found.covered * (1 - counts.represented));
+  return text;
 }
 
 // By the same regions in another run. One that it did not come by (its end came before its begin) is left out.
@@ -153,10 +199,10 @@ std::string by_sampling(std::span<const std::string> sampled) {
 constexpr const char* kOtherWork =
     "between the same markers the threads did other work than in the profile: of one run, recorded, that cannot be (--record)";
 
-std::string foot(const Findings& found, const std::vector<std::string>& remarks) {
+std::string foot(const Findings& found, const RegionCounts& counts, const std::vector<std::string>& remarks) {
   std::string text =
-      fmt::format("{} regions: {:.2f}% of {} instructions measured, {:.2f}% with warm-up\n", found.plan.regions.size(),
-                  100 * measured_part(found), found.profile.instructions, 100 * simulated_part(found));
+      fmt::format("{} regions: {:.2f}% of {} instructions measured, {:.2f}% with warm-up\n", counts.regions.size(),
+                  100 * measured_part(found, counts), found.profile.instructions, 100 * simulated_part(found));
   text += "+-: 95% confidence from how much regions of one phase differ; ?: too few phases have several (--points)\n";
   if (found.plan.regions.size() > 1)
     text += "regions: caches as earlier regions and the warm-up leave them; a region's trace by itself begins with empty ones.\n";
@@ -224,17 +270,14 @@ PinPointsReport make_report(const Findings& found) {
     remarks.push_back(kOtherWork);
   else if (std::string sentence = by_sampling(sampled); !sentence.empty())
     remarks.push_back(std::move(sentence));
-  report.table += foot(found, remarks);
-  if (!counts.lost.empty())
-    report.table +=
-        fmt::format("regions {} were not found again: the others, of their phases if there are any, stand for them\n", fmt::join(counts.lost, ", "));
+  report.table += foot(found, counts, remarks) + about_lost(found, counts);
   report.document = {{"program", found.profile.command},
                      {"machine", found.machine.name},
                      {"instructions", found.profile.instructions},
                      {"intervals", found.profile.intervals.size()},
                      {"interval_length", found.profile.interval_length},
-                     {"covered", found.covered},
-                     {"measured", measured_part(found)},
+                     {"covered", found.covered * counts.represented},
+                     {"measured", measured_part(found, counts)},
                      {"simulated", simulated_part(found)},
                      {"figures", values},
                      {"regions", regions_json(counts, figures)},
@@ -247,23 +290,5 @@ PinPointsReport make_report(const Findings& found) {
 }
 
 void check_regions_are_found(const Findings& found) { region_counts(found); }
-
-double measured_part(const Findings& found) {
-  double sum = 0;
-  for (const Region& r : found.plan.regions) sum += static_cast<double>(r.length);
-  return sum / static_cast<double>(found.profile.instructions);
-}
-
-double simulated_part(const Findings& found) {
-  const auto& changes = found.plan.changes;
-  double sum = 0;
-  for (size_t i = 0; i < changes.size(); ++i) {
-    if (changes[i].stage == simpoint::Stage::kSkip) continue;
-    const uint64_t end =
-        i + 1 < changes.size() ? found.profile.intervals[changes[i + 1].interval].start : found.profile.instructions;
-    sum += static_cast<double>(end - found.profile.intervals[changes[i].interval].start);
-  }
-  return sum / static_cast<double>(found.profile.instructions);
-}
 
 }  // namespace simrun::cli

@@ -39,8 +39,4 @@ void check_regions_are_found(const Findings& found);
 // Throws as that.
 PinPointsReport make_report(const Findings& found);
 
-// The parts of the run's instructions that are measured, and that are simulated (with warm-ups).
-double measured_part(const Findings& found);
-double simulated_part(const Findings& found);
-
 }  // namespace simrun::cli

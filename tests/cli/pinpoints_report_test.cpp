@@ -79,8 +79,12 @@ TEST(PinPointsReport, OthersOfItsPhaseStandForALostRegion) {
   const auto misses = found.stretches[0], none = found.stretches[1];
   found.stretches = found.whole = found.stored = {misses, misses, none, none};
   found.stretches[3][0] = 0;
-  const auto document = make_report(found).document;
+  const PinPointsReport report = make_report(found);
+  const auto& document = report.document;
   EXPECT_EQ(document["lost"], nlohmann::json({4}));
+  EXPECT_EQ(document["covered"], 1);
+  EXPECT_EQ(document["measured"], 0.75);
+  EXPECT_NE(report.table.find("\nregion 4 was not found again: the others of its phase stand for it\n"), std::string::npos) << report.table;
   EXPECT_NEAR(document["figures"]["loads"]["predicted"].get<double>(), document["figures"]["loads"]["whole"].get<double>(), 1e-9);
 }
 
@@ -102,6 +106,24 @@ TEST(PinPointsReport, NothingIsKnownOfTheSpreadOfUnlikePhasesWithOneRegion) {
   EXPECT_TRUE(confidence().is_null());
 }
 
+// What is lost is in no part of the run that the report claims.
+TEST(PinPointsReport, PartsOfTheRunAreWithoutWhatIsLost) {
+  Findings found = two_phases(1000);
+  found.plan.regions[0].weight = 0.95, found.plan.regions[1].weight = 0.05;
+  found.covered = 0.8;
+  const auto parts = [](const PinPointsReport& report) {
+    const auto& d = report.document;
+    return std::vector<double>{d["covered"], d["measured"], d["simulated"]};
+  };
+  EXPECT_EQ(parts(make_report(found)), (std::vector<double>{0.8, 1, 1}));
+  found.stretches[1][0] = 0;
+  const PinPointsReport report = make_report(found);
+  EXPECT_EQ(parts(report), (std::vector<double>{0.8 * 0.95, 0.5, 0.5}));
+  EXPECT_NE(report.table.find("\n1 regions: 50.00% of 2000 instructions measured"), std::string::npos) << report.table;
+  EXPECT_NE(report.table.find("\nregion 2 was not found again, nor any other of its phase, 4.00% of the run: figures are of the others\n"), std::string::npos)
+      << report.table;
+}
+
 TEST(PinPointsReport, TooMuchThatIsNotFoundIsAnErrorThatSaysWhatToDo) {
   Findings found = two_phases(1400);
   check_regions_are_found(found);
@@ -110,7 +132,7 @@ TEST(PinPointsReport, TooMuchThatIsNotFoundIsAnErrorThatSaysWhatToDo) {
     check_regions_are_found(found);
     FAIL() << "half of the run was not found";
   } catch (const UserError& error) {
-    EXPECT_NE(std::string(error.what()).find("regions 2 of the profile were not found again, and of phases that are 50% of the run none"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("region 2 of the profile was not found again, and of phases that are 50% of the run none"), std::string::npos) << error.what();
     EXPECT_NE(std::string(error.what()).find("--record"), std::string::npos);
   }
 }
