@@ -3,6 +3,8 @@
 
 #include <array>
 #include <map>
+#include <utility>
+#include <vector>
 
 #include "cli/command_line.h"
 #include "cli/report.h"
@@ -57,6 +59,13 @@ struct ThreadSum {
   uint64_t instructions = 0;
 };
 
+// What there is of a process.
+struct ProcessSum {
+  uint64_t instructions = 0;
+  std::vector<std::pair<uint32_t, const ThreadSum*>> threads;  // with their indices
+  std::vector<const traces::Module*> modules;
+};
+
 // By thread, from the index.
 std::map<uint32_t, ThreadSum> sums_of(const traces::Reader& trace) {
   std::map<uint32_t, ThreadSum> threads;
@@ -70,10 +79,17 @@ std::map<uint32_t, ThreadSum> sums_of(const traces::Reader& trace) {
   return threads;
 }
 
-uint64_t instructions_of(const std::map<uint32_t, ThreadSum>& threads, uint32_t process) {
-  uint64_t sum = 0;
-  for (const auto& [index, thread] : threads) sum += thread.process == process ? thread.instructions : 0;
-  return sum;
+// By process. A trace can have a million of them.
+std::vector<ProcessSum> group(const traces::Reader& trace, const std::map<uint32_t, ThreadSum>& threads) {
+  std::vector<ProcessSum> processes(trace.processes());
+  for (const auto& [index, thread] : threads) {
+    if (thread.process >= processes.size()) continue;
+    processes[thread.process].instructions += thread.instructions;
+    processes[thread.process].threads.emplace_back(index, &thread);
+  }
+  for (const traces::Module& m : trace.modules())
+    if (m.process < processes.size()) processes[m.process].modules.push_back(&m);
+  return processes;
 }
 
 ordered_json describe(const traces::Reader& trace) {
@@ -87,6 +103,7 @@ ordered_json describe(const traces::Reader& trace) {
                        {"file_offset", m.file_offset}});
   ordered_json processes = ordered_json::array();
   const std::map<uint32_t, ThreadSum> threads = sums_of(trace);
+  const std::vector<ProcessSum> sums = group(trace, threads);
   for (uint32_t p = 0; p < trace.processes(); ++p) {
     const traces::ProcessRecord& record = trace.process_record(p);
     processes.push_back({{"index", p},
@@ -95,7 +112,7 @@ ordered_json describe(const traces::Reader& trace) {
                          {"pid", record.pid},
                          {"command", record.command},
                          {"first_instruction", record.first_instruction},
-                         {"instructions", instructions_of(threads, p)},
+                         {"instructions", sums[p].instructions},
                          {"superblocks", trace.process(p).superblocks()},
                          {"paths", trace.process(p).paths() - traces::kFirstPath}});
   }
@@ -132,23 +149,21 @@ std::string text_of(const nlohmann::json& object, const char* key) {
 }
 
 // One process with its threads and modules.
-void print_process(const traces::Reader& trace, uint32_t p, const std::map<uint32_t, ThreadSum>& threads) {
+void print_process(const traces::Reader& trace, uint32_t p, const ProcessSum& of, bool knows_threads) {
   using Origin = traces::ProcessRecord::Origin;
   const traces::ProcessRecord& record = trace.process_record(p);
   std::string from;
   if (record.origin == Origin::kForked) from = fmt::format(", forked by process {}", record.parent);
   if (record.origin == Origin::kExecuted) from = fmt::format(", executed by process {}", record.parent);
   const std::string pid = record.pid == 0 ? "" : fmt::format("pid {}, ", record.pid);
-  const std::string instructions = threads.empty() ? "" : grouped(instructions_of(threads, p)) + " instructions, ";
+  const std::string instructions = knows_threads ? grouped(of.instructions) + " instructions, " : "";
   fmt::print("   process {:<7} {}{}{} superblocks, {} paths{}\n", p, pid, instructions, grouped(trace.process(p).superblocks()),
              grouped(trace.process(p).paths() - traces::kFirstPath), from);
   if (!record.command.empty()) fmt::print("     command       {}\n", record.command);
-  for (const auto& [index, thread] : threads)
-    if (thread.process == p)
-      fmt::print("     thread {:<6} tid {}, {} instructions\n", index, thread.tid, grouped(thread.instructions));
-  for (const traces::Module& m : trace.modules())
-    if (m.process == p)
-      fmt::print("     module        {:#x}-{:#x} {} +{:#x} {}\n", m.start, m.end, m.path, m.file_offset, m.build_id);
+  for (const auto& [index, thread] : of.threads)
+    fmt::print("     thread {:<6} tid {}, {} instructions\n", index, thread->tid, grouped(thread->instructions));
+  for (const traces::Module* m : of.modules)
+    fmt::print("     module        {:#x}-{:#x} {} +{:#x} {}\n", m->start, m->end, m->path, m->file_offset, m->build_id);
 }
 
 void print_text(const traces::Reader& trace) {
@@ -174,8 +189,8 @@ void print_text(const traces::Reader& trace) {
                grouped(part["bytes"].get<uint64_t>()), grouped(part["uncompressed_bytes"].get<uint64_t>()));
   const std::map<uint32_t, ThreadSum> threads = sums_of(trace);
   if (threads.empty() && trace.instructions() != 0) fmt::print("   threads         not known: the file has no index\n");
-  for (uint32_t p = 0; p < trace.processes(); ++p)
-    print_process(trace, p, threads);
+  const std::vector<ProcessSum> sums = group(trace, threads);
+  for (uint32_t p = 0; p < trace.processes(); ++p) print_process(trace, p, sums[p], !threads.empty());
 }
 
 }  // namespace

@@ -191,12 +191,12 @@ Json cores(const RunResult& r) {
 
 Json processes(const RunResult& r) {
   Json all = Json::array();
+  std::map<uint32_t, ProcessCounts> by_index = r.counts_by_process();
   for (const ProcessReport& p : r.processes) {
     Json json = {{"index", p.index}, {"pid", p.pid}, {"command", valid_text(p.command)}};
-    const channel::ThreadStatistics totals = r.totals_of_process(p.index);
-    json.update(counts(totals));
-    if (r.machine && !r.caches.threads.empty())
-      json["model"] = model_counts(r, r.model_of_process(p.index), totals.instructions);
+    const ProcessCounts& of = by_index[p.index];
+    json.update(counts(of.totals));
+    if (r.machine && !r.caches.threads.empty()) json["model"] = model_counts(r, of.model, of.totals.instructions);
     all.push_back(std::move(json));
   }
   return all;

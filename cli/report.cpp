@@ -7,6 +7,7 @@
 #include <bit>
 #include <cstring>
 #include <iterator>
+#include <map>
 #include <set>
 
 #include "cli/report_text.h"
@@ -171,12 +172,15 @@ void put_origins(Buffer& out, const RunResult& r) {
   put(out, "\n   {:<28}{:>18}", by_process ? "by process" : "by thread", "instructions");
   for (const sim::LevelConfig& level : r.machine->levels) put(out, "{:>11}", level.name + " MPKI");
   put(out, "{:>9}\n", "CPI");
+  std::map<uint32_t, ProcessCounts> by_index;
+  if (by_process) by_index = r.counts_by_process();
   const size_t rows = by_process ? r.processes.size() : r.threads.size();
   for (size_t i = 0; i < std::min(rows, kMostRows); ++i) {
     if (by_process) {
       const ProcessReport& p = r.processes[i];
       const std::string name = fmt::format("{} {}", p.pid, p.command.substr(0, 19));
-      put_origin(out, r, name, r.totals_of_process(p.index).instructions, r.model_of_process(p.index));
+      const ProcessCounts& counts = by_index[p.index];
+      put_origin(out, r, name, counts.totals.instructions, counts.model);
     } else if (r.threads[i].index < r.caches.threads.size()) {
       put_origin(out, r, fmt::format("thread {}", r.threads[i].index), r.threads[i].statistics.instructions,
                  r.caches.threads[r.threads[i].index]);

@@ -30,18 +30,14 @@ channel::ThreadStatistics RunResult::totals() const {
   return sum;
 }
 
-channel::ThreadStatistics RunResult::totals_of_process(uint32_t process) const {
-  channel::ThreadStatistics sum;
-  for (const auto& thread : threads)
-    if (thread.process == process) sum += thread.statistics;
-  return sum;
-}
-
-sim::CoreStatistics RunResult::model_of_process(uint32_t process) const {
-  sim::CoreStatistics sum;
-  for (const auto& thread : threads)
-    if (thread.process == process && thread.index < caches.threads.size()) sum += caches.threads[thread.index];
-  return sum;
+std::map<uint32_t, ProcessCounts> RunResult::counts_by_process() const {
+  std::map<uint32_t, ProcessCounts> sums;
+  for (const auto& thread : threads) {
+    ProcessCounts& sum = sums[thread.process];
+    sum.totals += thread.statistics;
+    if (thread.index < caches.threads.size()) sum.model += caches.threads[thread.index];
+  }
+  return sums;
 }
 
 std::vector<uint64_t> RunResult::instructions_by_core() const {

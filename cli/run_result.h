@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -37,6 +38,12 @@ struct ProcessReport {
   uint32_t index = 0;  // as in ThreadReport::process
   int pid = 0;
   std::string command;  // when it was let in
+};
+
+// Sums over the threads of a process, and over what they did to the machine.
+struct ProcessCounts {
+  channel::ThreadStatistics totals;
+  sim::CoreStatistics model;
 };
 
 // One machine of a sweep.
@@ -82,9 +89,8 @@ struct RunResult {
   bool show_engine = false;
 
   channel::ThreadStatistics totals() const;
-  channel::ThreadStatistics totals_of_process(uint32_t process) const;
-  // What the threads of a process did to the machine.
-  sim::CoreStatistics model_of_process(uint32_t process) const;
+  // Of each process that has threads, by its index.
+  std::map<uint32_t, ProcessCounts> counts_by_process() const;
   // Instructions that ran on each core. Threads are put on cores by core_of_thread().
   std::vector<uint64_t> instructions_by_core() const;
   // The same run with the machine of a sweep.
