@@ -133,18 +133,18 @@ void put_tlbs(Buffer& out, const RunResult& r) {
 void put_cycles(Buffer& out, const RunResult& r) {
   if (!r.machine || r.machine->memory_latency == 0) return;
   const std::vector<uint64_t> by_core = r.instructions_by_core();
-  std::string head = fmt::format("\n   {:<12}{:>16}{:>8}{:>8}{:>8}   {}", "estimate", "cycles", "CPI", "AMAT I",
+  std::string head = fmt::format("\n   {:<12} {:>15} {:>7} {:>7} {:>7}   {}", "estimate", "cycles", "CPI", "AMAT I",
                                  "AMAT D", "stalls by");
   for (size_t level = 1; level < r.machine->levels.size(); ++level)
-    head += fmt::format("{:>8}", r.machine->levels[level].name);
+    head += fmt::format(" {:>7}", r.machine->levels[level].name);
   put(out, "{}  memory\n", head);
   for (uint32_t core = 0; core < by_core.size(); ++core) {
     if (by_core[core] == 0) continue;
     const sim::CoreTiming t = sim::timing_of(*r.machine, r.caches.cores[core], by_core[core]);
-    put(out, "   {:<12}{:>16}{:>8.3f}{:>8.2f}{:>8.2f}   {:<9}", fmt::format("core {}", core),
+    put(out, "   {:<12} {:>15} {:>7.3f} {:>7.2f} {:>7.2f}   {:<9}", fmt::format("core {}", core),
         grouped(static_cast<uint64_t>(t.cycles)), t.cpi, t.fetch_amat, t.data_amat, "");
     for (size_t level = 1; level < t.stall_cycles.size(); ++level)
-      put(out, "{:>7.1f}%", t.cycles > 0 ? 100 * t.stall_cycles[level] / t.cycles : 0);
+      put(out, " {:>6.1f}%", t.cycles > 0 ? 100 * t.stall_cycles[level] / t.cycles : 0);
     put(out, "\n");
   }
 }
@@ -157,9 +157,9 @@ void put_origin(Buffer& out, const RunResult& r, const std::string& name, uint64
   std::string columns;
   for (size_t level = counts.served.size(); level-- > 1;) {
     misses += counts.served[level].demand();
-    columns = fmt::format("{:>11.3f}", per(misses, instructions, 1000)) + columns;
+    columns = fmt::format(" {:>10.3f}", per(misses, instructions, 1000)) + columns;
   }
-  put(out, "{}{:>9.3f}\n", columns, sim::timing_of(*r.machine, counts, instructions).cpi);
+  put(out, "{} {:>8.3f}\n", columns, sim::timing_of(*r.machine, counts, instructions).cpi);
 }
 
 // When there is more than the cores' rows say: several processes, or threads that changed cores.
@@ -170,7 +170,7 @@ void put_origins(Buffer& out, const RunResult& r) {
       std::any_of(r.cores.begin(), r.cores.end(), [](const auto& core) { return core.switches != 0; });
   if (!r.machine || r.caches.threads.empty() || (!by_process && !by_thread)) return;
   put(out, "\n   {:<28}{:>18}", by_process ? "by process" : "by thread", "instructions");
-  for (const sim::LevelConfig& level : r.machine->levels) put(out, "{:>11}", level.name + " MPKI");
+  for (const sim::LevelConfig& level : r.machine->levels) put(out, " {:>10}", level.name + " MPKI");
   put(out, "{:>9}\n", "CPI");
   std::map<uint32_t, ProcessCounts> by_index;
   if (by_process) by_index = r.counts_by_process();
@@ -266,15 +266,15 @@ void put_sweep(Buffer& out, const RunResult& r) {
   for (const SweepPoint& point : r.sweep) width = std::max(width, name(point).size());
   const uint64_t instructions = r.totals().instructions;
   put(out, "\n   {:<{}}", "MPKI", width);
-  for (const auto& level : r.sweep[0].caches.levels) put(out, "{:>11}", level.name);
+  for (const auto& level : r.sweep[0].caches.levels) put(out, " {:>10}", level.name);
   put(out, "{:>18}{:>9}\n", "lines read", "CPI");
   for (const SweepPoint& point : r.sweep) {
     put(out, "   {:<{}}", name(point), width);
     for (const auto& level : point.caches.levels)
-      put(out, "{:>11.3f}", per(level.total.requests.misses.demand(), instructions, 1000));
+      put(out, " {:>10.3f}", per(level.total.requests.misses.demand(), instructions, 1000));
     sim::CoreStatistics cores;
     for (const sim::CoreStatistics& core : point.caches.cores) cores += core;
-    put(out, "{:>18}{:>9.3f}\n", grouped(point.caches.memory.reads),
+    put(out, " {:>17} {:>8.3f}\n", grouped(point.caches.memory.reads),
         sim::timing_of(point.machine, cores, instructions).cpi);
   }
 }

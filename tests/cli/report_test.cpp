@@ -4,7 +4,9 @@
 
 #include <fstream>
 #include <iterator>
+#include <regex>
 #include <set>
+#include <sstream>
 
 #include "cli/json_report.h"
 #include "cli/model_sink.h"
@@ -220,6 +222,21 @@ TEST(TextReport, HasTheNumbers) {
   r.error = "cut";
   EXPECT_NE(text_report(r).find("ended by SIGTERM"), std::string::npos);
   EXPECT_NE(text_report(r).find("NOT COMPLETE: cut"), std::string::npos);
+}
+
+// However large the latencies are: a machine file may have any.
+TEST(TextReport, NumbersDoNotRunTogether) {
+  RunResult r = result_of_a_run();
+  r.machine->memory_latency = 4'000'000'000;
+  for (auto& level : r.machine->levels) level.unified.latency = level.data.latency = 4'000'000'000;
+  const std::string text = text_report(r);
+  const size_t row = text.find("core 0 ", text.find("estimate"));
+  std::istringstream line(text.substr(row, text.find('\n', row) - row));
+  std::string word;
+  for (const char* pattern : {"core", "0", "[0-9,]+", "[0-9]+\\.[0-9]{3}", "[0-9]+\\.[0-9]{2}", "[0-9]+\\.[0-9]{2}"}) {
+    line >> word;
+    EXPECT_TRUE(std::regex_match(word, std::regex(pattern))) << word << " of " << line.str();
+  }
 }
 
 TEST(TextReport, GroupsDigits) {
