@@ -1,14 +1,13 @@
 // "Did you mean": the known word that is meant, as far as letters tell.
 #pragma once
 
-#include <cstddef>
 #include <string>
 #include <vector>
 
 namespace simrun {
 
-// The candidate with the smallest edit distance to `word`, of at most `most_edits`; empty when there is none.
-std::string nearest_word(const std::string& word, const std::vector<std::string>& candidates,
-                         size_t most_edits = ~size_t{0});
+// The candidate with the smallest edit distance to `word`, whether letters are large or small; or the only one that begins with it. Empty
+// where none is so near that it is meant: an edit for three letters of the word, at most three.
+std::string nearest_word(const std::string& word, const std::vector<std::string>& candidates);
 
 }  // namespace simrun

@@ -13,7 +13,6 @@ namespace simrun::cli {
 
 namespace {
 
-constexpr size_t kMostTypos = 3;  // in an option's name
 
 bool takes_value(const CLI::Option& option) { return option.get_expected_max() > 0; }
 
@@ -68,7 +67,7 @@ std::string CommandLine::unknown_word(const std::string& word) const {
     std::vector<std::string> known;
     for (const CLI::Option* option : app_.get_options())
       for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
-    meant = nearest_word(word.substr(0, word.find('=')), known, kMostTypos);
+    meant = nearest_word(word.substr(0, word.find('=')), known);
   }
   return "unknown option or word: " + word + (meant.empty() ? "" : "; did you mean " + meant + "?");
 }

@@ -38,10 +38,9 @@ const SubCommand* find_sub_command(const std::string& name) {
 }
 
 UserError unknown_command(const std::string& name) {
-  constexpr size_t kMostTypos = 2;
   std::vector<std::string> names;
   for (const SubCommand& command : kSubCommands) names.emplace_back(command.name);
-  const std::string meant = nearest_word(name, names, kMostTypos);
+  const std::string meant = nearest_word(name, names);
   return UserError(fmt::format("\"{}\": no such command or program{}\n"
                                "Commands: simrun --help. To run a program: simrun --config l3_8core.yaml -- PROGRAM ARGUMENTS...",
                                name, meant.empty() ? "" : fmt::format("; did you mean simrun {}?", meant)),

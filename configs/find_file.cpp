@@ -43,8 +43,8 @@ std::vector<std::string> names_in(const std::vector<std::string>& directories) {
 }
 
 std::string known_names(const std::vector<std::string>& directories, const std::string& wanted) {
-  const std::vector<std::string> names = names_in(directories);
-  return names.empty() ? "" : fmt::format("; did you mean {}?", nearest_word(fs::path(wanted).stem().string(), names));
+  const std::string meant = nearest_word(fs::path(wanted).stem().string(), names_in(directories));
+  return meant.empty() ? "" : fmt::format("; did you mean {}?", meant);
 }
 
 }  // namespace

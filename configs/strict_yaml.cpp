@@ -38,6 +38,11 @@ uint64_t unit_bytes(const std::string& unit) {
   return 0;
 }
 
+std::string did_you_mean(const std::string& word, const std::vector<std::string>& known) {
+  const std::string meant = nearest_word(word, known);
+  return meant.empty() ? "" : fmt::format("; did you mean '{}'?", meant);
+}
+
 }  // namespace
 
 bool is_valid_utf8(const std::string& text) {
@@ -69,8 +74,7 @@ StrictMap::StrictMap(std::string file, const YAML::Node& node, std::string what,
     const std::string& key = entry.first.Scalar();
     if (std::find(known_keys.begin(), known_keys.end(), key) == known_keys.end())
       fail_at(file_, entry.first.Mark(),
-              fmt::format("unknown key '{}' in {}; did you mean '{}'? (known keys: {})", key, what_,
-                          nearest_word(key, known_keys), fmt::join(known_keys, ", ")));
+              fmt::format("unknown key '{}' in {}{} (known keys: {})", key, what_, did_you_mean(key, known_keys), fmt::join(known_keys, ", ")));
     if (std::find(seen.begin(), seen.end(), key) != seen.end())
       fail_at(file_, entry.first.Mark(), fmt::format("key '{}' of {} is given twice", key, what_));
     seen.push_back(key);
@@ -168,8 +172,8 @@ uint64_t StrictMap::size(const std::string& key) const {
     fail(key, fmt::format("'{}' of {} must be a size such as 32KiB, 1.5MiB or 4096, not '{}'", key, what_, value));
   if (unit_bytes(unit) == 0)
     fail(key, fmt::format(
-                  "'{}' of {} has the unknown unit '{}' (known: B, KiB, MiB, GiB, powers of 1024); did you mean '{}'?",
-                  key, what_, unit, nearest_word(unit, {"KiB", "MiB", "GiB", "B"})));
+                  "'{}' of {} has the unknown unit '{}' (known: B, KiB, MiB, GiB, powers of 1024){}",
+                  key, what_, unit, did_you_mean(unit, {"KiB", "MiB", "GiB", "B"})));
   const double bytes = number * static_cast<double>(unit_bytes(unit));
   if (bytes > 0x1p53) fail(key, fmt::format("'{}' of {} is {}, which is too large", key, what_, value));
   if (bytes != std::floor(bytes))
