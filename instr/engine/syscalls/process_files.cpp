@@ -45,7 +45,7 @@ struct Helper {
   int64_t view = -1;            // its descriptor
   std::atomic<uint32_t> stage;  // futex
   int64_t owner;                // the process that waits
-  int64_t descriptor;
+  int64_t descriptor = -1;      // of what it made; there only at kReady if it is a process, which may be killed before
   alignas(64) char stack[64 * 1024];
 };
 enum : uint32_t { kPreparing, kReady, kTaken };
@@ -224,7 +224,8 @@ void with_help(Helper& helper, std::string_view path, Take&& take) {
     wait_while(helper.stage, kPreparing);
   else
     helper.descriptor = do_work(helper);
-  if (helper.descriptor >= 0) take(pid);
+  const bool is_done = !helper.is_process || helper.stage.load() == kReady;
+  if (is_done && helper.descriptor >= 0) take(pid);
   if (helper.is_process) {
     go_to(helper.stage, kTaken);
     while (raw_syscall(SYS_wait4, static_cast<uint64_t>(pid), 0, __WCLONE, 0) == -EINTR) continue;
