@@ -77,6 +77,7 @@ class SectionFileWriter {
  private:
   bool write_all(const void* data, size_t size, uint64_t offset);
   bool make_room(uint64_t end);
+  bool close_copy() const;
 
   std::string path_, temporary_, why_;
   int descriptor_;

@@ -33,6 +33,29 @@ ZSTD_CCtx* compressor() {
   return context.get();
 }
 
+UserError cannot_write(const std::string& path, const std::string& why) { return UserError(fmt::format("cannot write {}: {}", path, why)); }
+
+// The descriptor of `temporary`, which will be `path`, locked and empty. Between the open and the lock another simrun may have given the
+// file its final name: then it is that one's.
+int open_locked(const std::string& temporary, const std::string& path) {
+  constexpr int kAttempts = 100;
+  for (int k = 0; k < kAttempts; ++k) {
+    const int file = open(temporary.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    if (file < 0) throw cannot_write(temporary, std::strerror(errno));
+    if (flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+      close(file);
+      break;
+    }
+    struct stat own {}, named {};
+    const bool is_named = fstat(file, &own) == 0 && stat(temporary.c_str(), &named) == 0 && own.st_ino == named.st_ino && own.st_dev == named.st_dev;
+    if (is_named && ftruncate(file, 0) == 0) return file;
+    const int error = errno;
+    close(file);
+    if (is_named) throw cannot_write(temporary, std::strerror(error));
+  }
+  throw cannot_write(path, "another simrun is writing it");
+}
+
 }  // namespace
 
 SealedSection seal_section(SectionType type, std::span<const uint8_t> payload, int level, uint64_t first_instruction,
@@ -43,6 +66,7 @@ SealedSection seal_section(SectionType type, std::span<const uint8_t> payload, i
   thread_local Bytes stored;
   stored.resize(std::max(stored.size(), ZSTD_compressBound(payload.size())));
   const size_t size = ZSTD_compressCCtx(compressor(), stored.data(), stored.size(), payload.data(), payload.size(), level);
+  if (ZSTD_getErrorCode(size) == ZSTD_error_memory_allocation) throw std::bad_alloc();
   CHECK(!ZSTD_isError(size));
   sealed.bytes.reserve(sizeof(SectionHeader) + size);
   sealed.bytes.resize(sizeof(SectionHeader));
@@ -66,20 +90,13 @@ SectionFileWriter::SectionFileWriter(std::string path) : path_(std::move(path)) 
   // Renaming would put a plain file in the place of the device, for everyone who uses it.
   if (place.descriptor >= 0 || (stat(path_.c_str(), &existing) == 0 && !S_ISREG(existing.st_mode)))
     throw UserError(fmt::format("cannot write {}: not a regular file, and a trace is written at more places than its end",
-  if (ZSTD_getErrorCode(size) == ZSTD_error_memory_allocation) throw std::bad_alloc();
                                 path_));
-  descriptor_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-  if (descriptor_ < 0) throw UserError(fmt::format("cannot write {}: {}", temporary_, std::strerror(errno)));
-  if (flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-    close(descriptor_);
-    throw UserError(fmt::format("cannot write {}: another simrun is writing it", path_));
-  }
-  if (ftruncate(descriptor_, 0) != 0) throw UserError(fmt::format("cannot write {}: {}", temporary_, std::strerror(errno)));
+  descriptor_ = open_locked(temporary_, path_);
   const FileHeader header{kFileMagic, kFormatVersion, 0};
   if (!make_room(sizeof header) || !write_all(&header, sizeof header, 0)) {
     unlink(temporary_.c_str());
     close(descriptor_);
-    throw UserError(fmt::format("cannot write {}: {}", temporary_, why_));
+    throw cannot_write(temporary_, why_);
   }
   end_ = sizeof header;
 }
@@ -152,8 +169,14 @@ bool SectionFileWriter::append_footer() {
   return true;
 }
 
+// Where a network file system says that the disk is full. Of a copy: the lock stays with the other until the file has its final name.
+bool SectionFileWriter::close_copy() const {
+  const int copy = fcntl(descriptor_, F_DUPFD_CLOEXEC, 3);
+  return copy >= 0 ? close(copy) == 0 : fsync(descriptor_) == 0;
+}
+
 void SectionFileWriter::finish() {
-  if (ftruncate(descriptor_, static_cast<off_t>(end_)) != 0 || std::rename(temporary_.c_str(), path_.c_str()) != 0)
+  if (ftruncate(descriptor_, static_cast<off_t>(end_)) != 0 || !close_copy() || std::rename(temporary_.c_str(), path_.c_str()) != 0)
     throw UserError(fmt::format("cannot complete {}: {} (what was recorded is in {})", path_, std::strerror(errno),
                                 temporary_));
   finished_ = true;
