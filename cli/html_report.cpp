@@ -83,7 +83,7 @@ std::string head(const Json& r) {
   std::string line = fmt::format("simrun {}, {}", text(r.at("simrun_version")), text(r.at("started")));
   if (r.at("exit_status").is_number()) line += fmt::format(", exit status {}", r.at("exit_status").get<int>());
   if (r.at("order").is_string()) line += fmt::format(", {} order", text(r.at("order")));
-  if (const Json& region = r.at("region"); region.is_object())
+  if (const Json& region = r.at("region"); region.is_object() && region.at("first_instruction").is_number())
     line += fmt::format(", instructions {} to {} of the run", count(region.at("first_instruction")), count(region.at("last_instruction")));
   out += fmt::format("<p>{}</p>\n", escaped(line));
   if (!r.at("complete").get<bool>()) out += fmt::format("<p class='w'>NOT COMPLETE: {}</p>\n", escaped(text(r.at("error"))));

@@ -337,7 +337,7 @@ Json region_json(const std::optional<RegionReport>& region) {
   if (!region) return nullptr;
   const RegionReport& r = *region;
   return {{"from", null_if(r.from.empty(), r.from)}, {"to", null_if(r.to.empty(), r.to)}, {"warm_up", r.warm_up},
-          {"first_instruction", r.first},            {"last_instruction", r.last},        {"reached_its_end", r.reached_its_end},
+          {"first_instruction", null_if(!r.was_reached, r.first)}, {"last_instruction", null_if(!r.was_reached, r.last)}, {"reached_its_end", r.reached_its_end},
           {"stopped_as_asked", r.stopped}};
 }
 

@@ -13,6 +13,7 @@
 #include <new>
 #include <optional>
 #include <string>
+#include <system_error>
 
 #include "base/user_error.h"
 #include "cli/command_line.h"
@@ -74,10 +75,12 @@ void refuse_unknown_command(const Words& words) {
   }
 }
 
+UserError cannot_write_output(int error) { return UserError(fmt::format("cannot write to standard output: {}", std::strerror(error))); }
+
 // What a command has said is with who reads it, or it has failed.
 void finish_output() {
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return;
-  throw UserError(fmt::format("cannot write to standard output: {}", std::strerror(errno)));
+  throw cannot_write_output(errno);
 }
 
 int run(const Words& given) {
@@ -101,6 +104,9 @@ int run(const Words& given) {
     fmt::print("{}", wanted.text);
     finish_output();
     return 0;
+  } catch (const std::system_error& error) {  // of fmt::print, which knows no names
+    if (std::ferror(stdout) == 0) throw;
+    throw cannot_write_output(error.code().value());
   }
 }
 

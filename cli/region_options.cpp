@@ -16,7 +16,8 @@ traces::RegionBound bound(const std::string& text) {
 }
 
 std::string if_unknown(const std::string& bound, const traces::RegionTracker& region) {
-  return region.unknown() == bound ? " (no module of it has that)" : "";
+  if (region.unknown() != bound) return "";
+  return region.knows_module_of_unknown() ? " (that module has no code there)" : " (no module of it has that)";
 }
 
 }  // namespace
@@ -62,6 +63,7 @@ RegionReport region_report(const RegionOptions& o, const traces::RegionTracker& 
   RegionReport report;
   report.from = o.from, report.to = o.to;
   report.first = region.started_at(), report.last = region.stopped_at();
+  report.was_reached = region.inside() || region.over();
   report.reached_its_end = region.over() || (region.inside() && o.to.empty());
   return report;
 }

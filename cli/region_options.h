@@ -34,6 +34,7 @@ struct RegionReport {
   std::string from, to;               // as given; empty: the start of the run, its end
   uint64_t warm_up = 0;               // instructions that warmed the caches and were not counted
   uint64_t first = 0, last = 0;       // what lies in it: instructions of all threads before its first one, and up to its last
+  bool was_reached = true;            // false: nothing lies in it
   bool reached_its_end = true;
   bool stopped = false;               // and the program with it, as asked
 };

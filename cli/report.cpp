@@ -330,6 +330,7 @@ std::string text_report(const RunResult& r) {
 
 std::string region_line(const RunResult& r) {
   if (!r.region) return "";
+  if (!r.region->was_reached) return fmt::format("   region: {} was not reached\n", r.region->from);
   const std::string warmed = r.region->warm_up == 0 ? "" : fmt::format(", behind {} that warmed the caches", grouped(r.region->warm_up));
   return fmt::format("   region: instructions {} to {} of the run{}\n", grouped(r.region->first), grouped(r.region->last), warmed);
 }

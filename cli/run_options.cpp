@@ -101,8 +101,8 @@ void check_model_options(const CommandLine& line, const RunOptions& o) {
     line.usage_error("--order recorded needs the stream: --mode sim or trace");
   if (any && o.mode != RunMode::kSim)
     line.usage_error("--interval, --sim-threads, --sweep, --miss-curve, --details, --memory-trace, --warm-up and --check need the cache model (--mode sim)");
-  if ((line.has("--config") || line.has("--time-slice")) && o.mode != RunMode::kSim)
-    line.usage_error("--config and --time-slice need the cache model (--mode sim)");
+  for (const char* option : {"--config", "--time-slice"})
+    if (line.has(option) && o.mode != RunMode::kSim) line.usage_error(fmt::format("{} needs the cache model (--mode sim)", option));
   if (line.has("--top") && !o.details) line.usage_error("--top goes with --details");
   if (o.machines.are_many() && (!o.miss_curve.empty() || o.interval != 0))
     line.usage_error("several --config and --sweep do not go with --miss-curve or --interval");

@@ -144,11 +144,11 @@ std::string rest_of(const sim::MachineConfig& machine, const nlohmann::json& jso
                             core.cpi, core.fetch_exposed, core.read_exposed, core.write_exposed);
 }
 
-// The words of the choices, as in the file. Level 1 has nothing to include.
-std::string choices_of(const nlohmann::json& object, bool is_level_1 = false) {
+// The words of the choices, as in the file.
+std::string choices_of(const nlohmann::json& object) {
   std::string text;
   for (const auto& [key, value] : object.items())
-    if (value.is_string() && key != "name" && key != "description" && !(is_level_1 && key == "inclusion"))
+    if (value.is_string() && key != "name" && key != "description")
       text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", key, value.get<std::string>());
   return text;
 }
@@ -181,7 +181,7 @@ std::string picture_of(const sim::MachineConfig& machine) {
       text += table_row(level.name, machine, level, level.unified);
       text += prefetchers_of(json["levels"][i]);
     }
-    text += fmt::format("          {}\n", choices_of(json["levels"][i], i == 0));
+    text += fmt::format("          {}\n", choices_of(json["levels"][i]));
   }
   return text + rest_of(machine, json);
 }

@@ -30,14 +30,15 @@ nlohmann::json to_json(const sim::TlbConfig& tlb) {
   return json;
 }
 
-nlohmann::json to_json(const sim::LevelConfig& level) {
+// The first level has nothing to include.
+nlohmann::json to_json(const sim::LevelConfig& level, bool is_first) {
   nlohmann::json json = level.split
                             ? nlohmann::json{{"instruction", to_json(level.instruction)}, {"data", to_json(level.data)}}
                             : to_json(level.unified);
   json["name"] = level.name;
   json["shared_by"] = level.cores_per_cache;
   json["replacement"] = word(kReplacementWords, level.replacement);
-  json["inclusion"] = word(kInclusionWords, level.inclusion);
+  if (!is_first) json["inclusion"] = word(kInclusionWords, level.inclusion);
   json["write"] = word(kWriteWords, level.write_policy);
   json["write_miss"] = word(kWriteMissWords, level.write_miss);
   return json;
@@ -54,7 +55,7 @@ nlohmann::json to_json(const sim::MachineConfig& machine) {
   json["coherence"] = word(kCoherenceWords, machine.coherence);
   json["requests"] = word(kRequestsWords, machine.requests);
   json["levels"] = nlohmann::json::array();
-  for (const sim::LevelConfig& level : machine.levels) json["levels"].push_back(to_json(level));
+  for (const sim::LevelConfig& level : machine.levels) json["levels"].push_back(to_json(level, &level == machine.levels.data()));
   json["page"] = machine.page_bytes;
   json["addresses"] = word(kAddressesWords, machine.addresses);
   if (machine.tlb) json["tlb"] = to_json(*machine.tlb);

@@ -92,6 +92,11 @@ void read_arrays(const StrictMap& map, sim::LevelConfig& level) {
   level.data = read_shape({map.file(), map.required("data"), level.name + " data", kShapeKeys});
 }
 
+std::function<void(const std::string&)>& warning_writer() {
+  static std::function<void(const std::string&)> writer = [](const std::string&) {};
+  return writer;
+}
+
 sim::LevelConfig read_level(const std::string& file, const YAML::Node& node, size_t index, uint32_t cores) {
   const StrictMap map(file, node, fmt::format("level {}", index + 1), kLevelKeys);
   sim::LevelConfig level;
@@ -100,6 +105,8 @@ sim::LevelConfig read_level(const std::string& file, const YAML::Node& node, siz
   read_arrays(map, level);
   level.replacement = static_cast<sim::Replacement>(map.choice("replacement", kReplacementWords));
   level.inclusion = static_cast<sim::Inclusion>(map.choice("inclusion", kInclusionWords));
+  if (index == 0 && map.has("inclusion") && level.inclusion == sim::Inclusion::kInclusive)  // another one is refused
+    warning_writer()(fmt::format("{}: {} is the level nearest the core: 'inclusion' means nothing there", file, level.name));
   level.write_policy = static_cast<sim::WritePolicy>(map.choice("write", kWriteWords));
   level.write_miss = static_cast<sim::WriteMiss>(map.choice("write_miss", kWriteMissWords));
   return level;
@@ -122,11 +129,6 @@ YAML::Mark locate(const YAML::Node& root, const sim::MachineProblem& problem) {
   if (problem.level >= 0 && !problem.part.empty() && node[problem.part]) node.reset(node[problem.part]);
   if (node[problem.key]) node.reset(node[problem.key]);
   return node.Mark();
-}
-
-std::function<void(const std::string&)>& warning_writer() {
-  static std::function<void(const std::string&)> writer = [](const std::string&) {};
-  return writer;
 }
 
 sim::MachineConfig read_this_machine() {

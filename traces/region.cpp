@@ -95,8 +95,9 @@ RegionTracker::RegionTracker(RegionBound from, RegionBound to, FindFunction find
 }
 
 void RegionTracker::add_module(const Module& module) {
-  const auto watch = [&](const RegionBound& bound, std::vector<Watch>& list) {
+  const auto watch = [&](const RegionBound& bound, std::vector<Watch>& list, bool& is_there) {
     if (bound.kind == RegionBound::Kind::kOffset && is_named(module, bound.name)) {
+      is_there = true;
       const uint64_t bytes = module.end - module.start;
       if (bound.offset >= module.file_offset && bound.offset - module.file_offset < bytes)
         list.push_back({module.process, module.start + (bound.offset - module.file_offset)});
@@ -104,8 +105,8 @@ void RegionTracker::add_module(const Module& module) {
     if (bound.kind != RegionBound::Kind::kFunction || !find_function_) return;
     for (uint64_t address : find_function_(module, bound.name)) list.push_back({module.process, address});
   };
-  watch(from_, from_watch_);
-  watch(to_, to_watch_);
+  watch(from_, from_watch_, from_is_named_);
+  watch(to_, to_watch_, to_is_named_);
 }
 
 void RegionTracker::forget_paths(uint32_t process) {

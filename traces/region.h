@@ -75,6 +75,8 @@ class RegionTracker {
   uint64_t stopped_at() const { return state_ == State::kAfter ? stopped_at_ : now_; }
   // A bound that names code that no module has; empty: none.
   std::string unknown() const;
+  // A module of that one's name has been there, but no code at its offset.
+  bool knows_module_of_unknown() const { return from_watch_.empty() && is_code(from_) ? from_is_named_ : to_is_named_; }
 
  private:
   enum class State { kBefore, kInside, kAfter };
@@ -106,6 +108,7 @@ class RegionTracker {
   uint64_t now_ = 0, started_at_ = 0, stopped_at_ = 0;
   uint64_t from_met_ = 0, to_met_ = 0;
   std::vector<Watch> from_watch_, to_watch_;
+  bool from_is_named_ = false, to_is_named_ = false;  // modules of the bounds' names have been there
   std::vector<std::vector<uint8_t>> by_process_;  // marks by path
   std::vector<uint8_t>* marks_ = nullptr;
   uint32_t last_process_ = ~0u;

@@ -89,6 +89,12 @@ for words, expected in ((("--jsno", "x", "--", "true"), "did you mean --json?"),
     assert result.returncode == 2 and expected in result.stderr, (words, result)
 result = run("--mode", "null", "-q", "--code-cache", "1.5MiB", "--", "true")
 assert result.returncode == 0 and not result.stderr, result
+for words in ("completion", "bash"), ("config", "--schema"), ("--version",):  # some write more than the stream's buffer holds
+    with open("/dev/full", "w") as full:
+        result = subprocess.run([simrun, *words], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert result.returncode == 1 and result.stderr == "simrun: cannot write to standard output: No space left on device\n", (words, result)
+result = run("--mode", "trace", "-c", "l3_8core", "--", "true")
+assert result.returncode == 2 and "--config needs the cache model" in result.stderr and "--time-slice" not in result.stderr, result
 for command in commands():
     assert run("help", command).stdout == run(command, "--help").stdout != "", command
 assert run("help").stdout == run("--help").stdout

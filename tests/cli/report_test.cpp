@@ -224,6 +224,16 @@ TEST(TextReport, HasTheNumbers) {
   EXPECT_NE(text_report(r).find("NOT COMPLETE: cut"), std::string::npos);
 }
 
+// Its bounds are no instructions of the run then.
+TEST(Reports, ARegionThatWasNotReachedHasNoInstructions) {
+  RunResult r = result_of_a_run();
+  EXPECT_NE(text_report(r).find("region: instructions 5,000 to 9,000"), std::string::npos);
+  r.region->was_reached = false;
+  EXPECT_NE(text_report(r).find("   region: marker:1 was not reached\n"), std::string::npos) << text_report(r);
+  EXPECT_EQ(text_report(r).find("region: instructions"), std::string::npos);
+  for (const char* key : {"first_instruction", "last_instruction"}) EXPECT_TRUE(json_report(r).at("region").at(key).is_null());
+}
+
 // However large the latencies are: a machine file may have any.
 TEST(TextReport, NumbersDoNotRunTogether) {
   RunResult r = result_of_a_run();

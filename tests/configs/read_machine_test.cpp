@@ -239,5 +239,16 @@ TEST_F(FindMachine, ErrorsNameTheFile) {
       0u);
 }
 
+// It is what there is, so it is no error.
+TEST(ReadMachine, InclusionOfLevel1IsWarnedOf) {
+  std::vector<std::string> warnings;
+  set_warning_writer([&](const std::string& what) { warnings.push_back(what); });
+  const auto machine = parse_machine("cores: 1\nlevels:\n  - {name: L1, size: 1KiB, ways: 8, inclusion: inclusive}\n  - {name: L2, size: 2KiB, ways: 8, inclusion: inclusive}\n", "m.yaml");
+  EXPECT_EQ(warnings, std::vector<std::string>{"m.yaml: L1 is the level nearest the core: 'inclusion' means nothing there"});
+  EXPECT_EQ(parse_machine(to_json(machine).dump(), "m.yaml"), machine);
+  EXPECT_EQ(warnings.size(), 1u) << "what `simrun config --json` prints";
+  set_warning_writer([](const std::string&) {});
+}
+
 }  // namespace
 }  // namespace simrun::configs

@@ -203,6 +203,7 @@ TEST_F(WindowCommand, SaysWhyNothingIsThere) {
   EXPECT_THAT(said("--from marker:8"), HasSubstr("nothing was simulated: the program did not reach marker:8; it ended with status 3"));
   EXPECT_EQ(status_, 1);
   EXPECT_THAT(said("--from no_such"), HasSubstr("did not reach no_such (no module of it has that)"));
+  EXPECT_THAT(said("--from marked_program+0x1"), HasSubstr("did not reach marked_program+0x1 (that module has no code there)"));
   EXPECT_THAT(said("--from work_step --to 1000"), HasSubstr("which is not before 1000"));
   EXPECT_THAT(said("--from marker:1 --to marker:2 --warm-up 1G"), HasSubstr("the region ended within the warm-up"));
   EXPECT_EQ(status_, 1);
