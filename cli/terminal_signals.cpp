@@ -29,17 +29,17 @@ std::atomic<int> seen_after_end{0};
 std::atomic<int> held_back{0};  // a signal to pass on that came before there was a program
 
 // False: this thread is to do it; what another one has handed over is as that one had it again. (A code from 0 up, or of tgkill(2), cannot be sent
-// on as it is; rt_tgsigqueueinfo(2).)
+// on as it is; rt_tgsigqueueinfo(2). Those of a program, which may be any below 0, can.)
 bool hand_to_its_thread(int signal, siginfo_t* info) {
   constexpr int kHanded = -0x5352'0000, kCodes = 0x8000;
   const pid_t thread = handling_thread.load();
   if (gettid() == thread) {
-    if (info->si_code < kHanded + kCodes) info->si_code -= kHanded;
+    if (info->si_code >= kHanded - kCodes && info->si_code < kHanded + kCodes) info->si_code -= kHanded;
     return false;
   }
   const int saved = errno;
   siginfo_t handed = *info;
-  handed.si_code += kHanded;
+  if (handed.si_code >= -kCodes && handed.si_code < kCodes) handed.si_code += kHanded;
   const bool done = syscall(SYS_rt_tgsigqueueinfo, getpid(), thread, signal, &handed) == 0;   // it is not ours in a child of ours
   errno = saved;
   return done;

@@ -45,7 +45,11 @@ class GzipWriter final : public ByteWriter {
       throw UserError("no memory to compress");
   }
   ~GzipWriter() override { deflateEnd(&stream_); }
-  void write(std::string_view bytes) override { run(bytes, Z_NO_FLUSH); }
+  void write(std::string_view bytes) override {
+    constexpr size_t kMost = size_t{1} << 30;  // zlib counts in 32 bits
+    for (; bytes.size() > kMost; bytes.remove_prefix(kMost)) run(bytes.substr(0, kMost), Z_NO_FLUSH);
+    run(bytes, Z_NO_FLUSH);
+  }
   void finish() override {
     run({}, Z_FINISH);
     to_->finish();
@@ -58,7 +62,9 @@ class GzipWriter final : public ByteWriter {
     do {
       stream_.next_out = reinterpret_cast<Bytef*>(output_.data());
       stream_.avail_out = static_cast<uInt>(output_.size());
-      deflate(&stream_, flush);
+      // Z_BUF_ERROR: there is nothing to do (zlib.h).
+      if (const int result = deflate(&stream_, flush); result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR)
+        throw UserError(fmt::format("cannot compress: zlib's error {}", result));
       to_->write({output_.data(), output_.size() - stream_.avail_out});
     } while (stream_.avail_out == 0);
   }

@@ -2,6 +2,8 @@
 // order in which it was recorded.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <map>
 #include <memory>
 #include <optional>
@@ -49,7 +51,7 @@ template <class Sink>
 class RecordedStreams {
  public:
   RecordedStreams(const traces::Reader& trace, Sink& sink, uint32_t line_bytes, uint32_t cores)
-      : sink_(sink), follows_cores_(recorded_cores(trace.information()) == cores), slots_(slots_of_threads(trace.summary())) {
+      : sink_(sink), cores_(cores), follows_cores_(recorded_cores(trace.information()) == cores), slots_(slots_of_threads(trace.summary())) {
     for (uint32_t p = 0; p < trace.processes(); ++p) {
       processes_.push_back(std::make_unique<StoredProcess>(trace.process(p)));
       paths_.push_back(std::make_unique<channel::PathTable>(processes_.back()->mapped(), line_bytes));
@@ -143,6 +145,7 @@ class RecordedStreams {
     if (payload.size() < 2) throw traces::FormatError("a change of cores without a core");
     if constexpr (channel::FollowsCores<Sink>) {
       if (!follows_cores_) return;
+      if (payload[0] >= cores_) throw traces::FormatError(fmt::format("core {} of a machine of {}", payload[0], cores_));
       // Said again, for readers that begin there. The thread may be waiting, and another one run on that core.
       uint64_t& core = running_on_.try_emplace(thread.report.index, traces::ReplayThread::kNoCore).first->second;
       if (payload[1] == 0 && core == payload[0]) return;
@@ -154,6 +157,7 @@ class RecordedStreams {
   }
 
   Sink& sink_;
+  const uint32_t cores_;
   bool follows_cores_;
   std::map<uint32_t, uint32_t> cores_of_threads_, slots_;
   std::map<uint32_t, uint64_t> running_on_;  // by thread, as Event::kCore said last

@@ -64,10 +64,12 @@ void hand_over(int socket, pid_t pid, const LaunchOptions& options) {
 TakenOver take_over(int socket, pid_t pid, Guardian* guardian) {
   Outcome outcome;
   FileDescriptor file, none;
-  if (!receive(socket, &outcome, sizeof outcome, file)) outcome = failed("who attached has been killed", 1);
+  const auto was_killed = [] { return failed("who attached has been killed", 1); };
+  if (!receive(socket, &outcome, sizeof outcome, file)) outcome = was_killed();
   if (outcome.exit_status != 0) throw UserError(outcome.error, outcome.exit_status);
   std::vector<border::MappedFile> files(outcome.files);
-  for (border::MappedFile& f : files) receive(socket, &f, sizeof f, none);
+  for (border::MappedFile& f : files)
+    if (!receive(socket, &f, sizeof f, none)) throw UserError(was_killed().error, 1);
   LocalMapping mapping = map_file(std::move(file));
   mapping.header().simulator_pid = getpid();
   if (guardian != nullptr) guardian->guard(pid, mapping.take_file());
