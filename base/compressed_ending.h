@@ -1,5 +1,5 @@
 // Names of files that promise a compression. Writers that do not know it say so, instead of putting plain bytes under
-// such a name.
+// such a name; readers of files with other names look at the first bytes.
 #pragma once
 
 #include <string_view>
@@ -8,5 +8,8 @@ namespace simrun {
 
 // ".gz", ".xz", ".bz2", ...; empty when the name promises none.
 std::string_view compressed_ending(std::string_view path);
+
+// ".gz", ".xz", ".zst", ".lz4" or ".zip" by the first bytes of a file, six of them if there are so many; empty: none of these.
+std::string_view compression_of(std::string_view first_bytes);
 
 }  // namespace simrun

@@ -42,7 +42,7 @@ std::string list_of_formats() {
   for (const auto& f : traces::export_formats()) text += fmt::format("  {:<20}{}\n", f.name, f.summary);
   text += "Formats for --from:\n";
   for (const auto& f : traces::import_formats()) text += fmt::format("  {:<20}{}\n", f.name, f.summary);
-  return text + "\nCompressed as the name of the file ends: .xz, .gz, .zst (--from also .lz4, .zip), or not at all.\n"
+  return text + "\nCompressed as the name of the file ends: .xz, .gz, .zst (--from also .lz4, .zip, or as the file begins), or not at all.\n"
                 "docs/trace-conversion.md says more.\n";
 }
 

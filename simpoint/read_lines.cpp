@@ -9,6 +9,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/compressed_ending.h"
 #include "base/user_error.h"
 
 namespace simrun::simpoint {
@@ -118,12 +119,12 @@ class Zstd final : public LineReader::Source {
 std::unique_ptr<LineReader::Source> open(const std::string& path) {
   File file(path == "-" ? stdin : std::fopen(path.c_str(), "rbe"));
   if (!file) throw UserError(fmt::format("cannot read {}: {}", path, std::strerror(errno)));
-  std::string first(4, '\0');
+  std::string first(6, '\0');
   first.resize(read_file(file.get(), path, first.data(), first.size()));
-  const bool gzip = first.starts_with("\x1f\x8b"), zstd = first == std::string("\x28\xb5\x2f\xfd");
+  const std::string_view compression = compression_of(first);
   auto plain = std::make_unique<Plain>(std::move(file), path, std::move(first));
-  if (gzip) return std::make_unique<Gzip>(std::move(plain), path);
-  if (zstd) return std::make_unique<Zstd>(std::move(plain), path);
+  if (compression == ".gz") return std::make_unique<Gzip>(std::move(plain), path);
+  if (compression == ".zst") return std::make_unique<Zstd>(std::move(plain), path);
   return plain;
 }
 

@@ -6,6 +6,7 @@
 
 #include <cstring>
 #include <fstream>
+#include <iterator>
 
 #include "tests/traces/made_trace.h"
 #include "traces/export/compressed_file.h"
@@ -104,6 +105,24 @@ TEST_F(CompressedInputs, Lz4AndZlib) {
     EXPECT_THAT(error_of("x.lz4", frame.substr(0, size)), HasSubstr("the lz4 data ends too early")) << size;
   EXPECT_THAT(error_of("x.lz4", "no lz4 data at all"), HasSubstr("damaged lz4 data"));
   EXPECT_TRUE(read("x.zlib", deflated(first_, 15)) == first_);
+}
+
+// Whatever the file is named.
+TEST_F(CompressedInputs, FirstBytesSayHow) {
+  std::string frame(LZ4F_compressFrameBound(first_.size(), nullptr), '\0');
+  frame.resize(LZ4F_compressFrame(frame.data(), frame.size(), first_.data(), first_.size(), nullptr));
+  EXPECT_TRUE(read("x", frame) == first_);
+  EXPECT_TRUE(read("x", deflated(first_, 15 + 16)) == first_);
+  EXPECT_TRUE(read("x.trace", member(first_, Kind::kDeflated) + directory()) == first_);
+  for (const char* ending : {".xz", ".gz", ".zst"}) {
+    CompressedOutput out(scratch_.file(std::string("y") + ending));
+    out.write(first_);
+    out.finish();
+    std::ifstream in(scratch_.file(std::string("y") + ending), std::ios::binary);
+    EXPECT_TRUE(read("x", {std::istreambuf_iterator<char>(in), {}}) == first_) << ending;
+  }
+  for (const std::string& plain : {std::string(), std::string("\x1f"), std::string("\x1f\x8b"), std::string("\x1f\x8b\x07 no gzip"), std::string("\x28\xb5\x2f"), second_})
+    EXPECT_TRUE(read("x", plain) == plain);
 }
 
 }  // namespace

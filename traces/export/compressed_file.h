@@ -1,5 +1,5 @@
 // A file that is written, or read, through the compression that its name's ending says: .gz, .xz, .zst (read also: .lz4,
-// .zlib, .zip: all members in a row), else none. Written under a temporary name and renamed when complete.
+// .zlib, .zip: all members in a row), else none; when read, else that with which the file begins. Written under a temporary name and renamed when complete.
 #pragma once
 
 #include <cstdint>

@@ -3,6 +3,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include "base/compressed_ending.h"
 #include "base/user_error.h"
 #include "traces/export/input_codec.h"
 
@@ -123,17 +124,36 @@ struct Lz4 final : CompressedInput::Codec {
   size_t left = 0;  // of a frame, about: 0 between two
 };
 
+// What is read first, for who will read the file from its begin; it may be a pipe. glibc and musl take back eight bytes that they have
+// given out just now.
+std::string first_bytes(std::FILE* file) {
+  constexpr size_t kMost = 6;
+  std::string first;
+  for (int byte; first.size() < kMost && (byte = std::getc(file)) != EOF;) first.push_back(static_cast<char>(byte));
+  for (size_t k = first.size(); k-- > 0;)
+    if (std::ungetc(static_cast<unsigned char>(first[k]), file) == EOF) throw UserError("cannot read the begin of a file twice");
+  return first;
+}
+
+// As its name says; where that promises nothing, as it begins.
+std::string_view compression(const std::string& path, std::FILE* file) {
+  for (const std::string_view ending : {".gz", ".xz", ".zst", ".lz4", ".zip", ".zlib"})
+    if (path.ends_with(ending)) return ending;
+  return compression_of(first_bytes(file));
+}
+
 }  // namespace
 
 CompressedInput::CompressedInput(const std::string& path) : path_(path) {
   std::FILE* file = std::fopen(path.c_str(), "rb");
   if (file == nullptr) throw UserError(fmt::format("cannot read {}: {}", path, std::strerror(errno)));
-  if (path.ends_with(".gz")) codec_ = std::make_unique<GzipInput>(file);
-  else if (path.ends_with(".xz")) codec_ = std::make_unique<XzInput>(file);
-  else if (path.ends_with(".zst")) codec_ = std::make_unique<ZstdInput>(file);
-  else if (path.ends_with(".lz4")) codec_ = std::make_unique<Lz4>(file);
-  else if (path.ends_with(".zip")) codec_ = make_zip_codec(file);
-  else if (path.ends_with(".zlib")) codec_ = std::make_unique<GzipInput>(file, 15);
+  const std::string_view by = compression(path, file);
+  if (by == ".gz") codec_ = std::make_unique<GzipInput>(file);
+  else if (by == ".xz") codec_ = std::make_unique<XzInput>(file);
+  else if (by == ".zst") codec_ = std::make_unique<ZstdInput>(file);
+  else if (by == ".lz4") codec_ = std::make_unique<Lz4>(file);
+  else if (by == ".zip") codec_ = make_zip_codec(file);
+  else if (by == ".zlib") codec_ = std::make_unique<GzipInput>(file, 15);
   else codec_ = std::make_unique<PlainInput>(file);
 }
 

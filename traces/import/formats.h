@@ -16,7 +16,7 @@ using ImportNotes = std::vector<std::string>;
 struct ImportFormat {
   const char* name;
   const char* summary;
-  // Reads `path` (compressed as its name ends) into `writer`. Throws UserError, TraceError with the offset.
+  // Reads `path` (compressed as its name ends, or as it begins) into `writer`. Throws UserError, TraceError with the offset.
   ImportNotes (*read)(const std::string& path, Writer& writer);
 };
 std::span<const ImportFormat> import_formats();
