@@ -4,7 +4,6 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <array>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
@@ -182,25 +181,20 @@ void report(const Plan& plan, const std::vector<const Job*>& jobs, bool quiet) {
   OutputFile(fmt::format("{}/{}.csv", plan.folder, plan.task->name)).commit(batch_csv(found.rows));
 }
 
-// A result file that is full, or a reader of what is said that has gone, is an error to be told, not the end of all jobs.
-class IgnoredSignals {
+// A reader of what is said that has gone is an error to be told, not the end of all jobs.
+class IgnoredBrokenPipes {
  public:
-  IgnoredSignals() {
-    for (size_t i = 0; i < kSignals.size(); ++i) before_[i] = std::signal(kSignals[i], SIG_IGN);
-  }
-  ~IgnoredSignals() {
-    for (size_t i = 0; i < kSignals.size(); ++i) std::signal(kSignals[i], before_[i]);
-  }
-  IgnoredSignals(const IgnoredSignals&) = delete;
-  IgnoredSignals& operator=(const IgnoredSignals&) = delete;
+  IgnoredBrokenPipes() : before_(std::signal(SIGPIPE, SIG_IGN)) {}
+  ~IgnoredBrokenPipes() { std::signal(SIGPIPE, before_); }
+  IgnoredBrokenPipes(const IgnoredBrokenPipes&) = delete;
+  IgnoredBrokenPipes& operator=(const IgnoredBrokenPipes&) = delete;
 
  private:
-  static constexpr std::array kSignals = {SIGPIPE, SIGXFSZ};
-  std::array<void (*)(int), kSignals.size()> before_{};
+  void (*before_)(int);
 };
 
 int run(const Plan& plan, const std::vector<const Job*>& jobs, const BatchOptions& o) {
-  std::optional<IgnoredSignals> ignored(std::in_place);
+  std::optional<IgnoredBrokenPipes> ignored(std::in_place);
   if (!o.run.restart) say_what_changed(plan, jobs);
   const JobsOutcome outcome = run_jobs(plan, jobs, o.run);
   std::string text = fmt::format("{} of {} done", outcome.done, jobs.size());

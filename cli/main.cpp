@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -85,6 +86,7 @@ void finish_output() {
 
 int run(const Words& given) {
   keep_standard_descriptors();
+  std::signal(SIGXFSZ, SIG_IGN);   // what is written beyond a limit fails instead; programs get what we got (host/inherited_state.h)
   find_configurations();
   configs::set_warning_writer([](const std::string& what) { print_error("simrun: warning: {}\n", what); });
   const Words words = with_name_first(given);

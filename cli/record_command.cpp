@@ -1,7 +1,6 @@
 // `simrun record`: a program's streams into a trace file; with --config, simulated at the same time.
 #include <fmt/format.h>
 
-#include <csignal>
 #include <memory>
 #include <optional>
 
@@ -86,7 +85,6 @@ Recording record(const RecordOptions& o, traces::Writer& writer, MakeInner&& mak
   ProgramRun run(o.program, border::Mode::kTrace);
   auto inner = make_inner(&run.family());
   using Inner = decltype(inner);
-  std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the limit fails instead; not before the launch, programs inherit it
   if (!region) {
     WholeRecorder<Inner> sink(writer, run.family(), inner);
     recording.result = run.into(sink, line_bytes, cores);

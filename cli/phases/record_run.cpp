@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <csignal>
 #include <filesystem>
 
 #include "base/user_error.h"
@@ -34,7 +33,6 @@ RunResult record_run(const ProgramOptions& program, const sim::MachineConfig& ma
   const WithoutPartial behind_the_writer{path};
   traces::Writer writer(path, trace_information(program, machine.cores));
   ProgramRun run(program, border::Mode::kTrace);
-  std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the limit fails instead; not before the launch, programs inherit it
   channel::CountingSink none;
   WholeRecorder<channel::CountingSink> sink(writer, run.family(), none);
   RunResult result = run.into(sink, machine.line_bytes, machine.cores);

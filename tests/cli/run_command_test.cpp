@@ -170,6 +170,19 @@ TEST_F(RunCommand, SoftFileSizeLimitIsTheProgramsOnly) {
   EXPECT_EQ(results()["processes"].size(), 2u);
 }
 
+TEST_F(RunCommand, AResultBeyondTheFileSizeLimitIsAMessage) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  rlimit low = before;
+  low.rlim_cur = 4096;
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &low), 0);
+  const pid_t pid = start({"-q", "-c", "l3_8core.yaml", "-j", json(), "--", "/bin/grep", "SigIgn", "/proc/self/status"});
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  EXPECT_EXIT(wait_for(pid), 1);
+  EXPECT_NE(read_file(err()).find("json: File too large"), std::string::npos) << read_file(err());
+  EXPECT_EQ(read_file(out()), "SigIgn:\t0000000000000000\n");
+}
+
 // What such a limit leaves no room for goes on natively.
 TEST_F(RunCommand, AProgramUnderAHardFileSizeLimitRuns) {
   EXPECT_EXIT(run({"-c", "l3_8core.yaml", "-j", json(), "--", "/bin/sh", "-c", "ulimit -f 1000; /bin/echo hi; echo status $?"}), 0);
