@@ -358,8 +358,8 @@ PinPoints::Part PinPoints::load_part(const RegionPass& pass) const {
   std::ifstream file(path(kPart));
   const json document = file ? json::parse(file, nullptr, false) : json();
   if (!document.is_object() || document.value("key", json()) != key(true)) return {};
-  Part part{document.value("stop", size_t{0}), document.value("rows", std::vector<Counts>())};
-  if (part.stop >= pass.stops.size() || !is_state_of(path(kPartState), found_.machine)) return {};
+  Part part{document.value("stop", size_t{0}), document.value("rows", std::vector<Counts>()), document.value("instructions", uint64_t{0})};
+  if (part.instructions == 0 || part.stop >= pass.stops.size() || !is_state_of(path(kPartState), found_.machine)) return {};
   for (size_t stop = 0; stop < part.stop && !pass.traces.empty(); ++stop)
     for (const size_t region : pass.begins[stop])
       if (!fs::exists(pass.traces[region].file)) return {};
@@ -371,7 +371,7 @@ void PinPoints::save_part(const Part& part, const sim::Hierarchy& model) const {
   std::error_code error;
   fs::remove(path(kPart), error);  // it must not be taken for that of another state
   write_state(path(kPartState), model);
-  simpoint::write_whole(path(kPart), json{{"key", key(true)}, {"stop", part.stop}, {"rows", part.rows}}.dump() + "\n");
+  simpoint::write_whole(path(kPart), json{{"key", key(true)}, {"stop", part.stop}, {"rows", part.rows}, {"instructions", part.instructions}}.dump() + "\n");
 }
 
 // Runs the program once more; rows[i]: the counts from change i of the plan to the next.
@@ -388,24 +388,26 @@ std::vector<Counts> PinPoints::simulate(const RegionPass& pass, const char* what
       recorded_ ? nlohmann::ordered_json(recorded_->trace().information()) : trace_information(o_.program, found_.machine.cores);
   RegionTraces traces(information, found_.machine.cores, recorded_ ? &recorded_->trace() : nullptr);
   // Between regions, when nothing is being written, there is little to keep.
-  const auto keep_part = [&](size_t stop) {
+  const auto keep_part = [&](size_t stop, uint64_t instructions) {
     if (part == nullptr || stop == first || !pass.is_change[stop] || pass.stops[stop].simulate || traces.any()) return;
     const auto now = std::chrono::steady_clock::now();
     if (now < keep_next) return;
-    part->stop = stop;
+    part->stop = stop, part->instructions = instructions;
     part->rows = before;
     for (Counts& row : differences(at)) part->rows.push_back(std::move(row));
     save_part(*part, model);
     const auto then = std::chrono::steady_clock::now();
     keep_next = then + std::max<std::chrono::steady_clock::duration>(kBetweenParts, kTimesItTook * (then - now));
   };
+  const uint64_t goes_on_from = part != nullptr ? part->instructions : 0;
   const auto on_stop = [&](size_t index, uint64_t instructions) {
     const size_t stop = first + index;
+    if (index == 0 && first != 0 && pass.stops[stop].marker.count == 0) instructions = goes_on_from;
     if (pass.is_change[stop]) at.push_back(counts_of(found_.machine, model.statistics(), instructions));
     if (!pass.states.empty() && !pass.states[stop].empty()) write_state(pass.states[stop], model, {{"interval", stop}, {"command", information.value("command", json())}});
     if (!pass.traces.empty())
       for (const size_t region : pass.closes[stop]) traces.end(region, instructions);
-    keep_part(stop);
+    keep_part(stop, instructions);
     if (pass.traces.empty()) return;
     for (const size_t region : pass.begins[stop]) traces.begin(region, pass.traces[region], instructions);
     for (const size_t region : pass.measures[stop]) traces.end_warm_up(region, instructions);
@@ -514,7 +516,10 @@ void PinPoints::simulate_regions() {
   if (o_.traces && !fs::create_directories(path(kTraces), error) && error)
     throw UserError(fmt::format("cannot make the folder {}: {}", path(kTraces), error.message()));
   Part part = load_part(pass);
-  if (part.stop != 0 && !pass.switches.empty()) pass.switches = switches_from(pass, part.stop, found_.profile);
+  if (part.stop != 0 && !pass.switches.empty()) {
+    pass.switches = switches_from(pass, part.stop, found_.profile);
+    pass.stops[part.stop].marker = {};   // it lies in what is only counted now, and where it was is known
+  }
   found_.stretches = simulate(pass, "regions", &part);
   // Other threads were elsewhere than when the states were stored.
   if (found_.profile.threads > 1)

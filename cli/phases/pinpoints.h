@@ -67,6 +67,7 @@ class PinPoints {
   struct Part {
     size_t stop = 0;  // the next one
     std::vector<simpoint::Counts> rows;
+    uint64_t instructions = 0;  // of the run before that stop
   };
   // `part`: nullptr, or what is kept from time to time; it may hold something to begin with.
   std::vector<simpoint::Counts> simulate(const RegionPass& pass, const char* what, Part* part = nullptr);
