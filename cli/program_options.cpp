@@ -29,7 +29,7 @@ void add_engine_options(CLI::App& app, ProgramOptions& o) {
   add_size(app, "--code-cache", o.code_cache_bytes, "Size of the code cache", 256u << 10, uint64_t{1} << 30)
       ->default_str("64MiB");
   app.add_option("--described", o.described_superblocks,
-                 "Superblocks of a process that are described to the simulator at a time, some 250 bytes each")
+                 "Most superblocks of a process that are described to the simulator at a time (about 250 bytes each)")
       ->transform(whole_number(host::kFewestDescribed, host::kMostDescribed))
       ->type_name("N")
       ->capture_default_str()
@@ -46,7 +46,7 @@ void add_engine_options(CLI::App& app, ProgramOptions& o) {
          "--no-elide", [&o] { o.elide_words = false; }, "Every operand gets address words of its own")
       ->group("Engine");
   app.add_flag_callback(
-         "--no-unroll", [&o] { o.unroll_loops = false; }, "Short loops are translated once (as ever where references are traced)")
+         "--no-unroll", [&o] { o.unroll_loops = false; }, "Do not unroll short loops (where references are traced they never are)")
       ->group("Engine");
   app.add_flag_callback(
          "--verify", [&o] { o.max_superblock_instructions = 1; }, "Slow and simple: superblocks of one instruction")
@@ -58,7 +58,7 @@ void add_engine_options(CLI::App& app, ProgramOptions& o) {
       ->capture_default_str()
       ->group("Engine");
   app.add_option("--protect-code", o.protect_code_after,
-                 "Take write permission from code that could change but does not when such code has been compared N times; 0: never")
+                 "Write-protect code that could change but has not in N comparisons; 0: never")
       ->transform(whole_number(0, std::numeric_limits<uint32_t>::max()))
       ->type_name("N")
       ->capture_default_str()
@@ -115,7 +115,7 @@ void add_order_options(CLI::App& app, ProgramOptions& o) {
       ->default_str("virtual");
   app.add_option_function<std::string>(
          "--pin", [&o](const std::string& text) { o.pins = parse_cores(text); },
-         "Bind threads to cores, in the order in which they start, again from the first: 0,2,4-7")
+         "Bind threads to these cores in the order in which they start, and from the first core again: 0,2,4-7")
       ->type_name("CORES");
 }
 
@@ -128,7 +128,7 @@ void check_pins(const ProgramOptions& o, uint32_t cores) {
 void add_program_options(CLI::App& app, ProgramOptions& o) {
   app.add_flag("-q,--quiet", o.quiet, "No report and no progress line; warnings and errors only");
   app.add_flag("--aslr", o.aslr, "Keep address-space randomisation on (off by default, so that runs repeat)");
-  app.add_option("--quantum", o.quantum, "Instructions that a thread advances before it is another's turn")
+  app.add_option("--quantum", o.quantum, "Instructions that a thread runs before the next thread gets a turn")
       ->transform(instruction_count(1, uint64_t{1} << 40))
       ->type_name("N")
       ->capture_default_str();

@@ -52,7 +52,7 @@ RecordOptions parse_record(const Words& words) {
       ->type_name("N")->capture_default_str();
   line.app().add_option("--workers", o.writer.workers, "Threads that compress; 0: as many as processors, at most 8")
       ->transform(whole_number(0, 64))->type_name("N")->capture_default_str();
-  line.app().add_option("--chunk-size", o.chunk_bytes, "Uncompressed bytes of what can be decoded by itself")
+  line.app().add_option("--chunk-size", o.chunk_bytes, "Uncompressed size of a chunk, the part of a trace that can be decoded by itself")
       ->transform(size_in_bytes(64u << 10, traces::kMaxChunkWords * 4))->type_name("SIZE")->default_str("32MiB");
   add_order_options(line.app(), o.program);
   add_program_options(line.app(), o.program);

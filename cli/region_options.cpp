@@ -29,11 +29,11 @@ void add_region_options(CLI::App& app, RegionOptions& o, std::string& region, co
   };
   add(app.add_option("--from", o.from,
                      "Start here: an instruction count of all threads (2.5M), FUNCTION[:N] (its N-th call),\n"
-                     "MODULE+0xOFFSET[:N], or marker:NUMBER. At both ends some instructions off: between superblocks")
+                     "MODULE+0xOFFSET[:N], or marker:NUMBER. Both ends are rounded to superblock boundaries")
           ->type_name("WHERE"));
   add(app.add_option("--to", o.to,
                      "End here. An instruction count is of the whole run, as with --from; executions and calls are counted\n"
-                     "from the start of the region, without the one that starts it")
+                     "from the start of the region; the one that starts it does not count")
           ->type_name("WHERE"));
   add(app.add_option("--region", region, "FROM..TO in one")->type_name("WHERE..WHERE"));
   add(app.add_flag("--stop", o.stop, "End the program when the region has ended"));

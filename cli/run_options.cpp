@@ -129,7 +129,7 @@ void add_run_options(CLI::App& run, RunOptions& o, RunTexts& texts) {
   add_order_options(run, o.program);
   add_region_options(run, o.region, texts.region, "Region");
   add_model_options(run, o);
-  run.add_flag("--discard", o.program.discard, "With --mode trace: nobody reads the stream, each thread writes over its own (what tracing alone costs)")
+  run.add_flag("--discard", o.program.discard, "With --mode trace: each thread overwrites its stream, which nobody reads (what tracing alone costs)")
       ->group("Engine");
 }
 

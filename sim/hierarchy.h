@@ -231,8 +231,8 @@ class Hierarchy {
     uint64_t extra_lines[kAccessKinds] = {};  // lines beyond the first of references that cross lines
   };
 
-  // An access that is counted, but may change something.
   void archive(StateArchive& a);
+  // An access that is counted, but may change something.
   void access_in_full(Port& port, uint32_t core, Access kind, uint64_t line);
   void access_array(Port& port, uint32_t core, Access kind, uint64_t line);
   void access_through(Port& port, uint32_t core, Access kind, uint64_t line);

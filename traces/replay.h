@@ -1,12 +1,11 @@
 // A trace into a sink: the same calls, in the same order, that the live run made. The sink is a template argument, so
 // that no virtual call stands between a word and a model. It has
 //   uint32_t start_thread(uint32_t thread, uint32_t process, uint32_t tid);   in order of first appearance
-//   std::optional<uint32_t> run_on(uint32_t thread, uint32_t process, uint32_t core, bool is_new_there);   kCore: the
-//   thread's
-//       new handle; nothing: it stays where it is. May be left out
-//   void begin_chunk(const Chunk&), void change_memory(uint32_t process, std::span<const uint64_t> event, bool started)
-//   of every
-//       process, selected or not; `started`: behind the start of what is replayed. May be left out
+//   std::optional<uint32_t> run_on(uint32_t thread, uint32_t process, uint32_t core, bool is_new_there);
+//       kCore: the thread's new handle; nothing: it stays where it is. May be left out
+//   void begin_chunk(const Chunk&);
+//   void change_memory(uint32_t process, std::span<const uint64_t> event, bool started);
+//       of every process, selected or not; `started`: behind the start of what is replayed. May be left out
 //   void fetch(uint32_t handle, uint64_t line);
 //   void data(uint32_t handle, ReferenceKind kind, uint64_t address, uint32_t bytes);
 //   void begin_path(uint32_t handle, uint64_t instructions);   before the references of a path. May be left out

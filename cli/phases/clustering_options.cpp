@@ -164,8 +164,8 @@ void add_analysis_options(CLI::App& app, AnalysisOptions& o) {
       ->group(kGroup);
   app.add_flag_callback(
          "--no-calibration", [&o] { o.calibrates = false; },
-         "Points weigh what their clusters do. Else, of a profile with --distances, their weights are changed a little so that\n"
-         "together they reference lines as far apart as the whole run does")
+         "Give each point exactly its cluster's weight. Otherwise, with a profile of --distances, weights are changed a little so that\n"
+         "together the points reference lines as far apart as the whole run does")
       ->group(kGroup);
   app.add_option(
          "--early", o.selection.early,

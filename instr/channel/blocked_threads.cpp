@@ -146,7 +146,6 @@ void VirtualTime::rejoin(MergeThread& thread) {
   set_stage(thread, Stage::kRunnable);
 }
 
-// Runnable again when it is back, whatever the delay was: so the order does not depend on how soon we look.
 // Of its time slice, in instructions, what a call that does not block takes natively: one that polls would keep its core for a hundred
 // thousand calls of the host.
 constexpr uint64_t kSliceOfCall = 1000;
@@ -160,6 +159,7 @@ bool may_be_told_of_children(uint64_t call) {
 
 }  // namespace
 
+// Runnable again when it is back, whatever the delay was: so the order does not depend on how soon we look.
 void VirtualTime::enter_call(MergeThread& thread, std::span<const uint64_t> payload) {
   WakeOrder::enter(thread, payload);
   thread.wait.is_in = !payload.empty() && may_be_told_of_children(payload[0]);

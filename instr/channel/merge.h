@@ -2,9 +2,10 @@
 //
 //   Merge<CountingSink> merge(process, sink, options);
 //   for (;;) {
-//     const bool alive = ...;                        // asked before advance(), or words written in between would be
-//     lost if (const Status s = merge.advance(alive); s == Status::kFinished) break; else if (s == Status::kIdle) ...
-//     // sleep (doorbell.h)
+//     const bool alive = ...;   // asked before advance(), or words written in between would be lost
+//     const Status s = merge.advance(alive);
+//     if (s == Status::kFinished) break;
+//     if (s == Status::kIdle) ...   // sleep (doorbell.h)
 //   }
 #pragma once
 
