@@ -70,11 +70,13 @@ struct ThreadSlotRing {
   alignas(64) std::atomic<uint64_t> consumed;       // chunks given back; written by the consumer
 };
 
-// A thread's last calls on what threads hand over to each other by (a pipe, a socket, ...): each may have let others go on (docs/order.md).
+// Of a thread's last calls on what threads hand over to each other by (a pipe, a connection, ...), docs/order.md: one that lets others go on, before
+// it is made; one that may have waited for such a call, when it is back.
 struct HandOver {
-  std::atomic<uint64_t> object;                     // what the call is made on
-  std::atomic<uint64_t> begun, back;                // before and behind it: CLOCK_MONOTONIC, nanoseconds; 0: not yet
+  std::atomic<uint64_t> object;                     // what the call is made on; kTook: the second kind
+  std::atomic<uint64_t> time;                       // CLOCK_MONOTONIC, nanoseconds
   std::atomic<uint64_t> place;                      // of the stream behind its kSyscallEnter, in bytes with every chunk counted as full
+  static constexpr uint64_t kTook = uint64_t{1} << 63;
 };
 inline constexpr uint32_t kHandOvers = 1024;        // kept of each thread: number n at n modulo this
 

@@ -126,7 +126,7 @@ void VirtualTime::poll(MergeThread& thread) {
     case Stage::kBlocked:
     case Stage::kAside:
       if (has_words(thread)) {
-        if (options_.sampler != nullptr || (wakes_of(thread).may_go_on(thread, known_) && may_leave_wait(thread))) rejoin(thread);
+        if (options_.sampler != nullptr || (wakes_of(thread).may_go_on(thread, known_) && hand_overs_.may_go_on(thread, known_) && may_leave_wait(thread))) rejoin(thread);
       } else if (!alive(thread) || state == ThreadState::kDead) {
         end(thread);
       }
@@ -162,6 +162,12 @@ bool may_be_told_of_children(uint64_t call) {
 // Runnable again when it is back, whatever the delay was: so the order does not depend on how soon we look.
 void VirtualTime::enter_call(MergeThread& thread, std::span<const uint64_t> payload) {
   WakeOrder::enter(thread, payload);
+  FutexCall& call = thread.futex;
+  if (call.kind != FutexCall::Kind::kNone && call.is_shared) {
+    const std::optional<uint64_t> name = processes_[thread.process]->shared.name_of(call.address);
+    call.is_shared = name.has_value();
+    if (name) call.address = *name;
+  }
   thread.wait.is_in = !payload.empty() && may_be_told_of_children(payload[0]);
   if (payload.size() > 1 && payload[1] != 0) {
     leave(thread);

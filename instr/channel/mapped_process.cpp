@@ -50,7 +50,7 @@ MappedProcess::MappedProcess(void* mapping)
           "slots");
   require(rings_offset_ % 8 == 0 && ring_bytes_ <= mapping_bytes_ / kMaxThreads, "ring size");
   require(rings_offset_ <= mapping_bytes_ - ring_bytes_ * kMaxThreads, "rings");
-  hand_overs_ = table<HandOver>(base_, h.hand_overs_offset, kMaxThreads * kHandOvers, mapping_bytes_);
+  hand_overs_ = h.hand_overs_offset == 0 ? nullptr : table<HandOver>(base_, h.hand_overs_offset, kMaxThreads * kHandOvers, mapping_bytes_);
   path_capacity_ = h.path_capacity;
   superblock_capacity_ = h.superblock_capacity;
   instruction_capacity_ = h.instruction_capacity;

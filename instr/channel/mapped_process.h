@@ -27,6 +27,7 @@ class MappedProcess {
   std::atomic<uint64_t>& written(uint32_t index) const;
   // One counter for each path id (count mode with count_paths), else nullptr.
   const uint32_t* counters(uint32_t index) const;
+  // The slot's table; of a mapping that has none nobody hands anything over (ThreadSlot::hand_overs).
   const border::HandOver* hand_overs(uint32_t index) const { return hand_overs_ + uint64_t{index} * border::kHandOvers; }
   const uint64_t* ring(uint32_t index) const;          // first word of the slot's ring
   uint64_t ring_target_address(uint32_t index) const;  // the same in the target's address space

@@ -320,6 +320,7 @@ class Merge {
         return;
       case Event::kMappingChange:
         require_payload(payload, 9, "mapping change");
+        time_.change_mapping(thread, payload);
         if (payload[8] == 0) return;
         let_go_on(paths_[thread.process]->process().header().mappings_read, payload[8]);
         return time_.leave(thread);

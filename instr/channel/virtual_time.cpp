@@ -69,6 +69,7 @@ void VirtualTime::begin(uint32_t index, uint64_t clock, uint64_t pid) {
       if (t->process == process.origin.parent) schedule_.forget(*t);
   }
   if (pid != 0) tree_.add(process.origin.parent, pid, index);
+  if (process.origin.kind == Origin::Kind::kFork && processes_[process.origin.parent] != nullptr) process.shared = processes_[process.origin.parent]->shared;
   process.held = false;
   MergeThread& root = know(index, process.origin.root_slot);
   name(root, clock);
@@ -467,6 +468,7 @@ void VirtualTime::release(MergeThread& thread) {
   --waiting_;
   known_.erase(std::find(known_.begin(), known_.end(), &thread));
   for (WakeOrder* wakes : {&processes_[thread.process]->wakes, &shared_wakes_}) wakes->forget(thread, known_);
+  hand_overs_.forget(thread);
   auto& state = thread.ring.slot().ring.state;
   if (state.load(std::memory_order_acquire) != static_cast<uint32_t>(ThreadState::kDead)) return;
   thread.ring.reset();

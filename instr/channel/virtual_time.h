@@ -6,17 +6,20 @@
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <span>
 #include <vector>
 
 #include "instr/channel/core_schedule.h"
+#include "instr/channel/hand_over_order.h"
 #include "instr/channel/mapped_process.h"
 #include "instr/channel/process_tree.h"
 #include "instr/channel/progress_sampler.h"
 #include "instr/channel/replay.h"
 #include "instr/channel/ring_reader.h"
+#include "instr/channel/shared_memory_map.h"
 #include "instr/channel/thread_statistics.h"
 #include "instr/channel/wake_order.h"
 
@@ -42,6 +45,11 @@ struct WaitCall {
   uint32_t ended_tid = 0;    // its first thread, as the host knows it
   std::chrono::steady_clock::time_point gone_since{};  // the host has done away with that; 0: not that we have seen
   bool is_woken() const { return ended != kNobody; }
+};
+
+// A call by which it may have waited for another thread's (border::HandOver).
+struct HandOverTake {
+  uint64_t object, time, place;
 };
 
 struct MergeThread {
@@ -77,6 +85,8 @@ struct MergeThread {
   uint64_t counted = 0;                                  // count mode: instructions that it has reported
   FutexCall futex;
   WaitCall wait;
+  uint64_t hand_overs_taken = 0;                         // of its slot's
+  std::deque<HandOverTake> takes;                        // of these, from the call on that it is in
   bool has_yielded = false;
   uint64_t yielded_at = 0;                               // its clock at its last sched_yield
   uint32_t yields = 0, turns_passed = 0;                 // in a row, with little between them
@@ -144,6 +154,7 @@ class VirtualTime {
   void release_children(MergeThread& thread);                    // the parent went on: they are eligible from here
   void enter_call(MergeThread& thread, std::span<const uint64_t> payload);  // kSyscallEnter
   void exit_call(MergeThread& thread, std::span<const uint64_t> payload);   // kSyscallExit
+  void change_mapping(const MergeThread& thread, std::span<const uint64_t> payload) { processes_[thread.process]->shared.change(payload); }  // kMappingChange
   void leave(MergeThread& thread);                               // no longer runnable until words appear
   void end(MergeThread& thread);                                 // kThreadEnd
   void fork(MergeThread& thread, uint64_t pid, uint64_t token);  // kProcessFork of a child to be followed
@@ -163,6 +174,7 @@ class VirtualTime {
     uint32_t live = 0;      // known threads that are not yet ending
     std::vector<std::unique_ptr<MergeThread>> by_slot;
     WakeOrder wakes;
+    SharedMemory shared;
   };
   // An announced process: nothing goes on before it is clear what became of it.
   struct Expected {
@@ -224,6 +236,7 @@ class VirtualTime {
   ProcessTree tree_;
   std::vector<std::unique_ptr<Process>> processes_;  // by index; null when forgotten
   WakeOrder shared_wakes_;                           // of futexes that processes share
+  HandOverOrder hand_overs_;
   std::vector<uint32_t> without_origin_;             // of these, those that were launched or attached to
   std::vector<Expected> expected_;
   std::vector<MergeThread*> known_;  // in order of discovery

@@ -4,7 +4,6 @@
 #include <sys/syscall.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <utility>
 
 #include "instr/border/stream.h"
@@ -22,68 +21,6 @@ bool returned_woken(MergeThread& thread) {
   const std::span<const uint64_t> words = thread.ring.words();
   return words.size() >= 3 && static_cast<uint32_t>(words[0]) == static_cast<uint32_t>(border::Event::kSyscallExit) &&
          words[1] == SYS_futex && words[2] == 0;
-}
-
-// A call on something that threads hand over to each other by, which was back at that time; object 0: it was none.
-struct Back {
-  uint64_t object = 0, time = 0;
-};
-
-// The hand-overs of a thread, which makes more of them meanwhile. By number; `none` if it is not known any more.
-class HandOvers {
- public:
-  struct One {
-    uint64_t object, begun, back, place;
-  };
-  explicit HandOvers(const MergeThread& thread)
-      : all_(thread.ring.slot().hand_overs), last_(thread.ring.process().hand_overs(thread.report.slot)) {}
-
-  uint64_t end() const { return all_.load(std::memory_order_acquire); }
-  uint64_t first() const { return end() - std::min<uint64_t>(end(), border::kHandOvers - 1); }   // the next one is perhaps being written
-  One operator[](uint64_t number) const {
-    const border::HandOver& h = last_[number % border::kHandOvers];
-    return {h.object.load(std::memory_order_acquire), h.begun.load(std::memory_order_acquire), h.back.load(std::memory_order_acquire), h.place.load(std::memory_order_acquire)};
-  }
-
- private:
-  const std::atomic<uint64_t>& all_;
-  const border::HandOver* last_;
-};
-
-// The call that it is back from, and that did not fail.
-Back returned_from_hand_over(const MergeThread& thread) {
-  const std::span<const uint64_t> words = thread.ring.words();
-  if (words.size() < 3 || static_cast<uint32_t>(words[0]) != static_cast<uint32_t>(border::Event::kSyscallExit)) return {};
-  const auto result = static_cast<int64_t>(words[2]);
-  if (result < 0 && result != -EINTR) return {};   // sigsuspend
-  const HandOvers calls(thread);
-  uint64_t first = calls.first(), last = calls.end();
-  while (first < last) {   // places ascend
-    const uint64_t middle = first + (last - first) / 2;
-    const HandOvers::One call = calls[middle];
-    if (call.place == thread.futex.place) return middle >= calls.first() ? Back{call.object, call.back} : Back();
-    if (call.place < thread.futex.place)
-      first = middle + 1;
-    else
-      last = middle;
-  }
-  return {};
-}
-
-// Behind the last call on the same thing that the thread had begun by then; 0: it has been read, or there is none. When the thread has made so many
-// since that this is not known any more: behind the oldest one that is.
-uint64_t place_of_hand_over(const MergeThread& thread, const Back& back) {
-  const HandOvers calls(thread);
-  const uint64_t read = thread.ring.place();
-  uint64_t oldest = 0;
-  for (uint64_t k = calls.end(); k-- > 0;) {
-    const HandOvers::One call = calls[k];
-    if (k < calls.first()) return oldest;
-    if (call.place <= read) return 0;
-    oldest = call.place;
-    if (call.object == back.object && call.begun < back.time) return call.place;
-  }
-  return 0;
 }
 
 bool contains(const std::vector<const MergeThread*>& threads, const MergeThread* thread) {
@@ -173,23 +110,28 @@ bool WakeOrder::is_woken(const MergeThread& thread) const {
 }
 
 bool WakeOrder::may_go_on(MergeThread& thread, const std::vector<MergeThread*>& all) {
-  using Hold = FutexCall::Hold;
   FutexCall& call = thread.futex;
-  call.hold = Hold::kNone;
-  const bool was_in_futex = call.kind == FutexCall::Kind::kWait && returned_woken(thread);
-  if (was_in_futex && was_woken(thread)) {
+  call.hold = FutexCall::Hold::kNone;
+  if (call.kind != FutexCall::Kind::kWait || !returned_woken(thread)) return true;
+  if (was_woken(thread)) {
     call.is_woken = false;
     return true;
   }
   if (!call.is_noted) {
-    const Back back = was_in_futex ? Back() : returned_from_hand_over(thread);
-    if (!was_in_futex && back.object == 0) return true;
     call.is_noted = true;
     call.behind.clear();
     for (MergeThread* t : all)
-      if (t != &thread && t->stage != MergeThread::Stage::kHeld)
-        call.behind.emplace_back(t, was_in_futex ? place_of(t->ring.process(), t->report.slot) : place_of_hand_over(*t, back));
+      if (t != &thread && t->stage != MergeThread::Stage::kHeld) call.behind.emplace_back(t, place_of(t->ring.process(), t->report.slot));
   }
+  if (!is_behind_all(thread, all)) return false;
+  let_go(thread);
+  return true;
+}
+
+bool is_behind_all(MergeThread& thread, const std::vector<MergeThread*>& all) {
+  using Hold = FutexCall::Hold;
+  FutexCall& call = thread.futex;
+  call.hold = Hold::kNone;
   const auto is_unread = [](const auto& b) { return b.first->ring.place() < b.second && b.first->stage != MergeThread::Stage::kEnding; };
   // Mostly it is the same one as before.
   if (!call.behind.empty() && is_unread(call.behind.back()) && is_runnable(*call.behind.back().first)) {
@@ -197,13 +139,16 @@ bool WakeOrder::may_go_on(MergeThread& thread, const std::vector<MergeThread*>& 
     return false;
   }
   std::erase_if(call.behind, [&](const auto& b) { return !is_unread(b); });
-  if (call.behind.empty()) {
-    let_go(thread);
-    return true;
-  }
+  if (call.behind.empty()) return true;
   const auto running = std::find_if(call.behind.begin(), call.behind.end(), [](const auto& b) { return is_runnable(*b.first); });
   call.hold = running != call.behind.end() ? Hold::kByRunning : Hold::kByHeld;
   if (running != call.behind.end()) std::swap(*running, call.behind.back());
+  // Who waits for its turn to begin, or for what a child did before its end, goes on when others have: as long as somebody runs.
+  const auto waits = [](const auto& b) {
+    return b.first->stage == MergeThread::Stage::kHeld || (b.first->futex.hold == Hold::kNone && b.first->stage == MergeThread::Stage::kBlocked && !b.first->ring.empty());
+  };
+  if (call.hold == Hold::kByHeld && std::any_of(call.behind.begin(), call.behind.end(), waits) && std::any_of(all.begin(), all.end(), [](const MergeThread* t) { return is_runnable(*t); }))
+    call.hold = Hold::kByRunning;
   return false;
 }
 
@@ -211,7 +156,7 @@ bool WakeOrder::may_go_on(MergeThread& thread, const std::vector<MergeThread*>& 
 void WakeOrder::let_go(MergeThread& thread) {
   constexpr size_t kMost = 256;   // of some no call will be read, as of those that were moved to another address
   thread.futex.hold = FutexCall::Hold::kNone;
-  if (thread.futex.kind != FutexCall::Kind::kWait) return;
+  if (thread.futex.kind != FutexCall::Kind::kWait) return;   // but in a call on a pipe or the like (HandOverOrder)
   Threads& early = addresses_[thread.futex.address].early;
   early.push_back(&thread);
   if (early.size() > kMost) early.erase(early.begin());

@@ -5,9 +5,6 @@
 // they are runnable at once, and the reader waits for their words: the host may let them run later. Where no such call comes
 // (woken at another address, through another process's mapping), a waiter goes on when all others have been read up to where they were when its
 // words came, which is behind the wake.
-//
-// Of other calls that wait (for a pipe, a socket, ...) the kernel does not say who let them go on. Whoever is back from one on the same thing goes on behind all calls on it
-// that others had begun before it was back: these are there when its words come (border::HandOver), read or not.
 #pragma once
 
 #include <array>
@@ -35,7 +32,7 @@ struct FutexCall {
   std::vector<std::pair<MergeThread*, uint64_t>> behind;  // threads, and places (progress_sampler.h) up to which they are to be read first
 };
 
-// Of one process, or of all: of futexes that processes share, which mostly have one address, for they were mapped before a fork.
+// Of one process, or of all: of futexes that processes share, whose `address` is the same in all of them (SharedMemory).
 class WakeOrder {
  public:
   // By system call: payloads of kSyscallEnter (which fills `futex`) and kSyscallExit.
@@ -72,6 +69,9 @@ class WakeOrder {
   std::array<uint32_t, 64> ended_{};              // kernel ids of the last threads that did, which those who join them wait for
   uint32_t next_ended_ = 0;
 };
+
+// Of a thread that has noted what it goes on behind: whether all of that has been read; else FutexCall::hold says what it waits for.
+bool is_behind_all(MergeThread& thread, const std::vector<MergeThread*>& all);
 
 // Of threads that are held by each other, and by none that runs, the first to go on; null: there is none.
 MergeThread* first_held(const std::vector<MergeThread*>& all);

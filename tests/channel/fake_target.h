@@ -64,8 +64,8 @@ class Producer {
   void start(uint32_t parent = ~0u, uint64_t fs = 0) { event(border::Event::kThreadStart, {tid_, parent, fs}); }
   void end() { event(border::Event::kThreadEnd), state(border::ThreadState::kDead); }
   void state(border::ThreadState state);
-  // The call whose kSyscallEnter was written last is made on `object`.
-  void hand_over(uint64_t object, uint64_t begun, uint64_t back);
+  // Of the call whose kSyscallEnter was written last, as border::HandOver has it.
+  void hand_over(uint64_t object, uint64_t time);
   // What a thread does that is about to fill the last `words` of its chunk.
   void switch_chunk();
 

@@ -1,6 +1,7 @@
 // Who waited for another thread goes on behind what that one had done when it woke it, however far that is ahead of the reader. (It comes back at
 // the other's clock; A's turn is over one step later.)
 #include <linux/futex.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -25,10 +26,15 @@ class WakeOrderTest : public MergeTest {
     thread.event(Event::kSyscallEnter, {SYS_futex, 0, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 0x5000, most});
     thread.event(Event::kSyscallExit, {SYS_futex, result});
   }
-  // On a pipe or the like: `begun` before the call, `back` behind it.
-  static void calls(Producer& thread, uint64_t object, uint64_t begun, uint64_t back, bool waits = false, uint64_t result = 1) {
-    thread.event(Event::kSyscallEnter, {SYS_read, waits ? 1u : 0u});
-    thread.hand_over(object, begun, back);
+  // By a pipe or the like.
+  static void gives(Producer& thread, uint64_t object, uint64_t time) {
+    thread.event(Event::kSyscallEnter, {SYS_write, 0});
+    thread.hand_over(object, time);
+    thread.event(Event::kSyscallExit, {SYS_write, 1});
+  }
+  static void takes(Producer& thread, uint64_t object, uint64_t back, uint64_t result = 1) {
+    thread.event(Event::kSyscallEnter, {SYS_read, 1});
+    thread.hand_over(object | border::HandOver::kTook, back);
     thread.event(Event::kSyscallExit, {SYS_read, result});
   }
   void steps(Producer& thread, uint32_t t, int count) {
@@ -134,36 +140,45 @@ TEST_F(WakeOrderTest, TwoThatWaitForEachOtherGoOn) {
   EXPECT_EQ(report_count(), 2u);
 }
 
-// The last call on it that had begun before it was back, and none of those since, though all are written already.
-TEST_F(WakeOrderTest, BehindTheHandOverBeforeItWasBack) {
-  calls(b_, 7, 100, 250, true), steps(b_, 1, 2);
-  steps(a_, 0, 2), calls(a_, 7, 150, 160), steps(a_, 0, 2), calls(a_, 7, 200, 210), steps(a_, 0, 6), calls(a_, 7, 300, 310), step(a_, 0), a_.end();
+// The last that was given before it was back, and none of what was given since, though all is written already.
+TEST_F(WakeOrderTest, BehindWhatWasGivenBeforeItWasBack) {
+  takes(b_, 7, 250), steps(b_, 1, 2);
+  steps(a_, 0, 2), gives(a_, 7, 150), steps(a_, 0, 2), gives(a_, 7, 200), steps(a_, 0, 6), gives(a_, 7, 300), step(a_, 0), a_.end();
   settle(true);
   EXPECT_EQ(order(), "AAAAA" "AA" "BABA");
 }
 
-TEST_F(WakeOrderTest, NotBehindWhatIsHandedOverElsewhere) {
-  calls(b_, 7, 100, 250, true), steps(b_, 1, 2);
-  steps(a_, 0, 2), calls(a_, 8, 200, 210), steps(a_, 0, 2), a_.end();
+TEST_F(WakeOrderTest, NotBehindWhatIsGivenElsewhere) {
+  takes(b_, 7, 250), steps(b_, 1, 2);
+  steps(a_, 0, 2), gives(a_, 8, 200), steps(a_, 0, 2), a_.end();
+  settle(true);
+  EXPECT_EQ(order(), "AABABA");
+}
+
+TEST_F(WakeOrderTest, NotBehindOthersThatTake) {
+  takes(b_, 7, 250), steps(b_, 1, 2);
+  steps(a_, 0, 2), takes(a_, 7, 200), steps(a_, 0, 2), a_.end();
   settle(true);
   EXPECT_EQ(order(), "AABABA");
 }
 
 TEST_F(WakeOrderTest, NotByACallThatFailed) {
-  calls(b_, 7, 100, 250, true, static_cast<uint64_t>(-EAGAIN)), steps(b_, 1, 2);
-  steps(a_, 0, 2), calls(a_, 7, 200, 210), steps(a_, 0, 2), a_.end();
+  takes(b_, 7, 250, static_cast<uint64_t>(-EAGAIN)), steps(b_, 1, 2);
+  steps(a_, 0, 2), gives(a_, 7, 200), steps(a_, 0, 2), a_.end();
   settle(true);
   EXPECT_EQ(order(), "AABABA");
 }
 
-// Of a thread that is so far ahead that the call is not known any more: behind what is.
-TEST_F(WakeOrderTest, BehindTheOldestThatIsKnown) {
-  calls(b_, 7, 100, 250, true), steps(b_, 1, 2);
-  step(a_, 0), calls(a_, 7, 200, 210), steps(a_, 0, 2);
-  for (uint32_t k = 0; k < border::kHandOvers; ++k) calls(a_, 9, 300 + k, 300 + k);
-  steps(a_, 0, 2), a_.end();
+// By processes that share the memory: each knows it by an address of its own, here both are threads of one.
+TEST_F(WakeOrderTest, OfSharedMemoryByWhatItIs) {
+  const auto map = [](Producer& thread, uint64_t address) {
+    thread.event(Event::kMappingChange, {SYS_mmap, address, 0, 4096, 3, MAP_SHARED, 0, 0, 0, 5, 77});
+  };
+  map(a_, 0x10000), map(a_, 0x20000);
+  steps(b_, 1, 2), b_.event(Event::kSyscallEnter, {SYS_futex, 1, FUTEX_WAIT, 0x20010, 0}), b_.event(Event::kSyscallExit, {SYS_futex, 0}), steps(b_, 1, 2);
+  steps(a_, 0, 5), a_.event(Event::kSyscallEnter, {SYS_futex, 0, FUTEX_WAKE, 0x10010, 1}), a_.event(Event::kSyscallExit, {SYS_futex, 1}), steps(a_, 0, 4), a_.end();
   settle(true);
-  EXPECT_EQ(order(), "AAAA" "A" "BAB");
+  EXPECT_EQ(order(), "ABAB" "AAAA" "A" "BABA");
 }
 
 // A wake that was read before the wait that it ends: the reader waits for the words behind it.

@@ -167,30 +167,19 @@ void publish_words(ThreadContext* c) {
   c->ring.written.store(to + bytes, std::memory_order_release);
 }
 
-namespace {
+uint64_t place_in_stream(const ThreadContext* c) {
+  const uint64_t chunk = c->ring.produced.load(std::memory_order_relaxed);
+  return chunk * g_process.header->ring_chunk_bytes + (c->ring.written.load(std::memory_order_relaxed) - ring_chunk(c, chunk));
+}
 
-border::HandOver& hand_over(const ThreadContext* c, uint64_t number) {
+void note_hand_over(ThreadContext* c, uint64_t object, uint64_t time, uint64_t place) {
+  const uint64_t number = c->hand_overs.load(std::memory_order_relaxed);
   auto* const all = reinterpret_cast<border::HandOver*>(reinterpret_cast<char*>(g_process.base) + g_process.header->hand_overs_offset);
-  return all[uint64_t{c->slot} * border::kHandOvers + number % border::kHandOvers];
-}
-
-}  // namespace
-
-void note_hand_over(ThreadContext* c, uint64_t object, uint64_t time) {
-  if (c->stage == 0 || object == 0) return;
-  const uint64_t number = c->hand_overs.load(std::memory_order_relaxed), chunk = c->ring.produced.load(std::memory_order_relaxed);
-  border::HandOver& h = hand_over(c, number);
-  h.object.store(0, std::memory_order_seq_cst);   // while it is neither the one nor the other
-  h.begun.store(time, std::memory_order_seq_cst);
-  h.back.store(0, std::memory_order_seq_cst);
-  h.place.store(chunk * g_process.header->ring_chunk_bytes + (c->ring.written.load(std::memory_order_relaxed) - ring_chunk(c, chunk)), std::memory_order_seq_cst);
-  h.object.store(object, std::memory_order_seq_cst);
+  border::HandOver& h = all[uint64_t{c->slot} * border::kHandOvers + number % border::kHandOvers];
+  h.object.store(object, std::memory_order_relaxed);
+  h.time.store(time, std::memory_order_relaxed);
+  h.place.store(place, std::memory_order_relaxed);
   c->hand_overs.store(number + 1, std::memory_order_seq_cst);
-}
-
-void end_hand_over(ThreadContext* c, uint64_t time) {
-  const uint64_t made = c->hand_overs.load(std::memory_order_relaxed);
-  if (c->stage != 0 && made != 0) hand_over(c, made - 1).back.store(time, std::memory_order_seq_cst);
 }
 
 void append_words(ThreadContext* c, border::Event event, const uint64_t* payload, uint32_t count) {

@@ -31,9 +31,9 @@ void switch_chunk_if_full(ThreadContext* context);
 // Copies what the stage has into the ring, where the consumer may read it: before others may take the thread to be out of the code cache.
 // The functions below do so with what they append.
 void publish_words(ThreadContext* context);
-// The call whose kSyscallEnter was just written may let others go on that wait for `object` (0: there is none); it is back.
-void note_hand_over(ThreadContext* context, uint64_t object, uint64_t time);
-void end_hand_over(ThreadContext* context, uint64_t time);
+// Behind what has been published, as border::HandOver has it.
+uint64_t place_in_stream(const ThreadContext* context);
+void note_hand_over(ThreadContext* context, uint64_t object, uint64_t time, uint64_t place);
 
 void append_event(ThreadContext* context, border::Event event, std::initializer_list<uint64_t> payload);
 void append_words(ThreadContext* context, border::Event event, const uint64_t* payload, uint32_t count);

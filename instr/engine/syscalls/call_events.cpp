@@ -49,19 +49,22 @@ uint64_t now() {
 
 }  // namespace
 
-void append_call_enter(ThreadContext* c, uint64_t number, bool blocks, uint64_t object) {
+void append_call_enter(ThreadContext* c, uint64_t number, bool blocks, HandOverCall& hand_over) {
   const uint64_t* g = c->app.gpr;
   const uint64_t waits = blocks ? 1 : 0;
   if (number == SYS_futex)
     append_event(c, border::Event::kSyscallEnter, {number, waits, g[kRsi], g[kRdi], g[kRdx]});
   else
     append_event(c, border::Event::kSyscallEnter, {number, waits});
-  if (object != 0) note_hand_over(c, object, now());
+  if (hand_over.object == 0) return;
+  hand_over.place = place_in_stream(c);
+  if (hand_over.gives) note_hand_over(c, hand_over.object, now(), hand_over.place);
 }
 
-void append_call_exit(ThreadContext* c, uint64_t number, bool done, uint64_t object) {
+void append_call_exit(ThreadContext* c, uint64_t number, bool done, const HandOverCall& hand_over) {
   const uint64_t result = done ? c->app.gpr[kRax] : kNotDone;
-  if (object != 0) end_hand_over(c, now());
+  if (hand_over.object != 0 && !hand_over.gives) note_hand_over(c, hand_over.object | border::HandOver::kTook, now(), hand_over.place);
+  if (done) name_what_was_made(c, number);
   if (const uint64_t child = ended_child(c, number, done); child != 0)
     append_event(c, border::Event::kSyscallExit, {number, result, child});
   else

@@ -310,14 +310,14 @@ void do_syscall(ThreadContext* c) {
   const Blocking blocking = may_block(c, number);
   const bool blocks = blocking == Blocking::kLong;
   if (blocks) report_before_waiting(c);
-  const uint64_t object = handed_over_by(c, number);
-  append_call_enter(c, number, blocks, object);
+  HandOverCall hand_over = hand_over_call(c, number);
+  append_call_enter(c, number, blocks, hand_over);
   if (blocking != Blocking::kNo) set_thread_state(c, blocks ? border::ThreadState::kInKernel : border::ThreadState::kInShortCall);
   const bool done = is_ours ? perform(c, number) : pass_through(c);
   if (number != SYS_futex) c->has_called = 1;
   if (number == SYS_exit_group) survives_end_of_process(c, done);
   if (blocking != Blocking::kNo) set_thread_state(c, border::ThreadState::kRunning);
-  append_call_exit(c, number, done, object);
+  append_call_exit(c, number, done, hand_over);
   if (keeps_log()) log_line(done ? "system call %lu = %#lx" : "system call %lu: a signal comes first (%#lx)", number, g[kRax]);
   const uint64_t restarted = std::exchange(c->call_to_restart, 0);
   if (!done) {
