@@ -20,6 +20,10 @@ bool returned(const MergeThread& thread) {
   return result >= 0 || result == -EINTR;
 }
 
+void forget_takes_before(MergeThread& thread, uint64_t place) {
+  while (!thread.takes.empty() && thread.takes.front().place < place) thread.takes.pop_front();
+}
+
 }  // namespace
 
 // What it has noted since. Of one that has made very many calls the oldest are lost.
@@ -53,9 +57,10 @@ bool HandOverOrder::may_go_on(MergeThread& thread, const std::vector<MergeThread
   if (!call.is_noted) {
     call.is_noted = true;
     call.behind.clear();
+    forget_takes_before(thread, call.place);   // also of calls that fail all the time
     if (!returned(thread)) return true;
     for (MergeThread* t : all) take_new(*t);
-    while (!thread.takes.empty() && thread.takes.front().place < call.place) thread.takes.pop_front();
+    forget_takes_before(thread, call.place);
     if (thread.takes.empty() || thread.takes.front().place != call.place) return true;
     const HandOverTake back = thread.takes.front();
     const auto gives = gives_.find(back.object);

@@ -39,6 +39,13 @@ void SharedMemory::change(std::span<const uint64_t> payload) {
   constexpr size_t kArguments = 2, kDevice = 9, kNumber = 10;
   const uint64_t number = payload[0], result = payload[1];
   const auto argument = [&](size_t k) { return payload[kArguments + k]; };
+  if (number == 0) ranges_.clear();   // a new image, which may have come by vfork
+  if (number == SYS_mremap) {
+    const std::optional<uint64_t> name = name_of(argument(0));
+    remove(argument(0), argument(0) + whole_pages(argument(1)));
+    remove(result, result + whole_pages(argument(2)));
+    if (name) ranges_[result] = {result + whole_pages(argument(2)), *name};
+  }
   if (number == SYS_munmap) return remove(argument(0), argument(0) + whole_pages(argument(1)));
   if (number == SYS_shmat) {
     remove(result, result + whole_pages(argument(3)));

@@ -18,7 +18,7 @@ namespace simrun::host {
 
 namespace {
 
-constexpr pid_t kForgetAll = -1;  // or the pid of a process; below: -pid, of one that has stopped
+constexpr pid_t kEnds = 0, kForgetAll = -1;  // or the pid of a process; below: -pid, of one that has stopped
 
 struct Guarded {
   pid_t pid;
@@ -48,7 +48,12 @@ void continue_with(pid_t pid, pid_t simrun, int socket) {
   outlive("simrun-guardian");
   std::vector<Guarded> all;
   pid_t message;
+  bool killed = true;
   for (FileDescriptor file; receive(socket, &message, sizeof message, file);) {
+    if (message == kEnds) {
+      killed = false;
+      continue;
+    }
     if (message == kForgetAll) {
       all.clear();
       continue;
@@ -60,7 +65,7 @@ void continue_with(pid_t pid, pid_t simrun, int socket) {
     std::erase_if(all, [](const Guarded& guarded) { return has_ended(guarded.process); });
     all.push_back({message, FileDescriptor(static_cast<int>(syscall(SYS_pidfd_open, message, 0))), std::move(file)});
   }
-  for (const Guarded& guarded : all) release(guarded.pid, guarded.process, guarded.file, getppid() != simrun);
+  for (const Guarded& guarded : all) release(guarded.pid, guarded.process, guarded.file, killed);
   _exit(0);
 }
 
@@ -79,6 +84,7 @@ Guardian::Guardian() {
 // Whoever has not been forgotten is let go: there was an error.
 Guardian::~Guardian() {
   if (pid_ <= 0) return;
+  tell(kEnds, -1);
   socket_.close_now();
   kill(pid_, SIGCONT);   // somebody may have stopped it
   waitpid(pid_, nullptr, 0);
