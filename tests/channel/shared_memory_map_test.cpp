@@ -9,7 +9,7 @@
 namespace simrun::channel {
 namespace {
 
-constexpr uint64_t kPage = 4096;
+constexpr uint64_t kSharedPage = 4096;
 
 class SharedMemoryTest : public ::testing::Test {
  protected:
@@ -19,14 +19,14 @@ class SharedMemoryTest : public ::testing::Test {
     memory_.change(payload);
   }
   void map(uint64_t at, uint64_t pages, uint64_t flags, uint64_t file = 0, uint64_t offset = 0) {
-    change(SYS_mmap, at, {0, pages * kPage, PROT_READ | PROT_WRITE, flags, 0, offset}, 5, file);
+    change(SYS_mmap, at, {0, pages * kSharedPage, PROT_READ | PROT_WRITE, flags, 0, offset}, 5, file);
   }
 
   SharedMemory memory_;
 };
 
 TEST_F(SharedMemoryTest, AFileIsTheSameWhereverItIsMapped) {
-  map(0x100000, 4, MAP_SHARED, 77), map(0x200000, 1, MAP_SHARED, 77, 2 * kPage), map(0x300000, 1, MAP_SHARED, 78);
+  map(0x100000, 4, MAP_SHARED, 77), map(0x200000, 1, MAP_SHARED, 77, 2 * kSharedPage), map(0x300000, 1, MAP_SHARED, 78);
   EXPECT_EQ(memory_.name_of(0x102008), memory_.name_of(0x200008));
   EXPECT_NE(memory_.name_of(0x100000), memory_.name_of(0x300000));
 }
@@ -44,7 +44,7 @@ TEST_F(SharedMemoryTest, NotWhatIsPrivateOrGone) {
   const auto last = memory_.name_of(0x103000);
   EXPECT_FALSE(memory_.name_of(0xfffff));
   EXPECT_FALSE(memory_.name_of(0x104000));
-  change(SYS_munmap, 0, {0x101000, kPage, 0, 0, 0, 0}), map(0x102000, 1, MAP_PRIVATE | MAP_ANONYMOUS);
+  change(SYS_munmap, 0, {0x101000, kSharedPage, 0, 0, 0, 0}), map(0x102000, 1, MAP_PRIVATE | MAP_ANONYMOUS);
   EXPECT_TRUE(memory_.name_of(0x100ff8));
   EXPECT_FALSE(memory_.name_of(0x101000));
   EXPECT_FALSE(memory_.name_of(0x102000));
@@ -54,7 +54,7 @@ TEST_F(SharedMemoryTest, NotWhatIsPrivateOrGone) {
 TEST_F(SharedMemoryTest, WhatIsMovedKeepsItsName) {
   map(0x100000, 2, MAP_SHARED, 77);
   const auto name = memory_.name_of(0x101010);
-  change(SYS_mremap, 0x200000, {0x100000, 2 * kPage, 4 * kPage, MREMAP_MAYMOVE, 0, 0});
+  change(SYS_mremap, 0x200000, {0x100000, 2 * kSharedPage, 4 * kSharedPage, MREMAP_MAYMOVE, 0, 0});
   EXPECT_FALSE(memory_.name_of(0x101010));
   EXPECT_EQ(memory_.name_of(0x201010), name);
 }
