@@ -41,14 +41,23 @@ void HandOverOrder::take_new(MergeThread& thread) {
       thread.takes.push_back({object & ~border::HandOver::kTook, time, place});
       continue;
     }
+    if (gives_.size() >= most_objects_) forget_read();
     Gives& gives = gives_[object];
-    if (gives.list.size() >= gives.most) {
-      std::erase_if(gives.list, [](const Give& g) { return is_read(*g.thread, g.place); });
-      gives.most = 2 * gives.list.size() + 64;
-    }
+    if (gives.list.size() >= gives.most) forget_read(gives);
     gives.list.push_back({&thread, time, place});
   }
   thread.hand_overs_taken = end;
+}
+
+void HandOverOrder::forget_read(Gives& gives) {
+  std::erase_if(gives.list, [](const Give& g) { return is_read(*g.thread, g.place); });
+  gives.most = 2 * gives.list.size() + 64;
+}
+
+void HandOverOrder::forget_read() {
+  for (auto& [object, gives] : gives_) forget_read(gives);
+  std::erase_if(gives_, [](const auto& entry) { return entry.second.list.empty(); });
+  most_objects_ = 2 * gives_.size() + 1024;
 }
 
 bool HandOverOrder::may_go_on(MergeThread& thread, const std::vector<MergeThread*>& all) {

@@ -23,13 +23,17 @@ class HandOverOrder {
     uint64_t time, place;   // as border::HandOver has them
   };
   struct Gives {
-    std::vector<Give> list;   // those that have been read leave it when it has grown
+    std::vector<Give> list;
     size_t most = 64;
   };
 
   void take_new(MergeThread& thread);
+  void forget_read(Gives& gives);
+  void forget_read();
 
-  std::unordered_map<uint64_t, Gives> gives_;   // by object
+  // By object. Those that have been read leave when there are twice as many: of one, or, as of a server's connections, of all.
+  std::unordered_map<uint64_t, Gives> gives_;
+  size_t most_objects_ = 1024;
 };
 
 }  // namespace simrun::channel
