@@ -13,7 +13,6 @@ namespace simrun::cli {
 
 namespace {
 
-
 bool takes_value(const CLI::Option& option) { return option.get_expected_max() > 0; }
 
 // An option that is given has something to say: a script's empty variable is no value.
@@ -84,6 +83,7 @@ std::string CommandLine::in_our_words(const CLI::ParseError& error) const {
     const size_t equals = what.find(" = ");
     if (equals != std::string::npos) return fmt::format("{}: {} is not understood", what.substr(0, equals), what.substr(equals + 3));
   }
+  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) return text + ": " + usage_;
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
     const std::string name = text.substr(0, text.find(':'));
     if (!behind(": At Most 1 ").empty()) return name + " is given more than once";

@@ -20,8 +20,8 @@ struct Part {
 
 // No allocation: the allocator's own mappings are noted here. Neighbours of a kind are one part, so these are few.
 constexpr uint32_t kMaxParts = 4096;
-EngineLock g_lock;  // guards the parts; a leaf: nothing is called under it
-const ForkLock g_fork_lock{g_lock, LockRank::kMemory};
+EngineLock g_lock{LockRank::kMemory};  // guards the parts; a leaf: nothing is called under it
+const ForkLock g_fork_lock{g_lock};
 Part g_parts[kMaxParts];
 uint32_t g_count;
 std::atomic<uint64_t> g_bytes, g_data_bytes, g_code_bytes;

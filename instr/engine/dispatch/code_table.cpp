@@ -18,8 +18,8 @@
 namespace simrun::engine {
 
 CodeCache g_code_cache;
-EngineLock g_translation_lock;
-static const ForkLock g_fork_lock{g_translation_lock, LockRank::kTranslation};
+EngineLock g_translation_lock{LockRank::kTranslation};
+static const ForkLock g_fork_lock{g_translation_lock};
 
 Translations* g_translations;
 

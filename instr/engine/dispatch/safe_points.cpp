@@ -12,8 +12,8 @@
 namespace simrun::engine {
 namespace {
 
-EngineLock g_stopper;                     // one stop at a time; waiting for it happens with in_cache 0
-const ForkLock g_fork_lock{g_stopper, LockRank::kSafePoints};
+EngineLock g_stopper{LockRank::kSafePoints};  // one stop at a time; waiting for it happens with in_cache 0
+const ForkLock g_fork_lock{g_stopper};
 std::atomic<uint32_t> g_stopping{0};      // futex: 1 while a stop is in force
 std::atomic<uint32_t> g_departures{0};    // futex: counts threads that left the code cache during a stop
 

@@ -105,13 +105,14 @@ void put_threads(Text& text, const ThreadContext* self) {
 void write_fault_report(const char* what) {
   if (g_process.header == nullptr || g_reported.exchange(true)) return;
   border::ProcessHeader& h = *g_process.header;
-  const ThreadContext* c = current_context();
   Text text(h.report, sizeof h.report);
   text.put("simrun: fault in the engine; please report it with these lines and the command\n");
   text.put("  what: %s\n", what);
   text.put("  version: %s, border %u\n", SIMRUN_VERSION, border::kVersion);
   text.put("  process %ld, thread %ld, mode %s\n", raw_syscall(SYS_getpid), raw_syscall(SYS_gettid),
            name_of(g_process.mode));
+  if (h.engine_state.load() == 0) return text.put("  while the engine started: there is no thread yet\n");
+  const ThreadContext* c = current_context();
   text.put("  application pc: %#lx, stack pointer %#lx (as the thread was last in the engine)\n", c->app.pc,
            c->app.gpr[kRsp]);
   put_superblock(text, c->app.pc);

@@ -28,8 +28,8 @@ constexpr uint64_t kKnownFlags = SA_NOCLDSTOP | SA_NOCLDWAIT | SA_SIGINFO | SA_O
                                  kExposeTagBits | kRestorerFlag;   // UAPI_SA_FLAGS
 constexpr uint64_t kPassedFlags = SA_RESTART | SA_NOCLDSTOP | SA_NOCLDWAIT;
 
-EngineLock g_lock;            // guards all tables of actions; held with all signals blocked
-const ForkLock g_fork_lock{g_lock, LockRank::kActions};
+EngineLock g_lock{LockRank::kActions};  // guards all tables of actions; held with all signals blocked
+const ForkLock g_fork_lock{g_lock};
 SignalActions g_first;        // of the thread with which the engine started; never released
 
 KernelAction* mine() { return current_context()->actions->of; }

@@ -20,8 +20,8 @@
 namespace simrun::engine {
 namespace {
 
-EngineLock g_lock;                    // guards the views; not held in a helper's time
-const ForkLock g_fork_lock{g_lock, LockRank::kViews};
+EngineLock g_lock{LockRank::kViews};  // guards the views; not held in a helper's time
+const ForkLock g_fork_lock{g_lock};
 std::map<int64_t, std::shared_ptr<OpenView>> g_views;  // by descriptor; copies have the same. Some may have been closed meanwhile (close_range)
 std::atomic<uint32_t> g_view_count;
 

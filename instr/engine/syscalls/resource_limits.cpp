@@ -15,8 +15,8 @@
 namespace simrun::engine {
 namespace {
 
-EngineLock g_lock;  // guards both limits; a leaf
-const ForkLock g_fork_lock{g_lock, LockRank::kLimits};
+EngineLock g_lock{LockRank::kLimits};  // guards both limits; a leaf
+const ForkLock g_fork_lock{g_lock};
 Limit g_address_space, g_data;
 uint64_t g_heap_start;
 

@@ -15,8 +15,8 @@ namespace {
 
 constexpr size_t kEngineStackBytes = 512 * 1024;
 
-EngineLock g_lock;                   // guards the list
-const ForkLock g_fork_lock{g_lock, LockRank::kIdentities};
+EngineLock g_lock{LockRank::kIdentities};  // guards the list
+const ForkLock g_fork_lock{g_lock};
 ThreadIdentity* g_identities;        // all that were ever made
 
 void* publish_and_leave(void* argument) {
