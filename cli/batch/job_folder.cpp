@@ -10,12 +10,12 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <sstream>
 #include <utility>
 #include <vector>
 
 #include "base/user_error.h"
+#include "base/whole_file.h"
 #include "cli/output_file.h"
 
 namespace simrun::cli {
@@ -82,8 +82,8 @@ void remove_tree(const std::string& path, std::error_code& error) {
 std::string process_text(pid_t process) {
   std::string boot;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
-  std::ifstream file(fmt::format("/proc/{}/stat", process));
-  std::string stat((std::istreambuf_iterator<char>(file)), {});
+  std::string stat;
+  read_whole(fmt::format("/proc/{}/stat", process).c_str(), &stat);
   if (const size_t name = stat.rfind(')'); name != std::string::npos) stat.erase(0, name + 2);
   std::istringstream fields(stat);  // from the third of proc(5) on
   std::string state, start;

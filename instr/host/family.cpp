@@ -20,6 +20,7 @@
 #include <set>
 
 #include "base/user_error.h"
+#include "base/whole_file.h"
 #include "instr/host/attach.h"
 #include "instr/host/attacher.h"
 #include "instr/host/remote_process.h"
@@ -43,8 +44,8 @@ int64_t now_milliseconds() {
 
 // Words of its command line with spaces between them.
 std::string command_line_of(pid_t pid) {
-  std::ifstream file(fmt::format("/proc/{}/cmdline", pid));
-  std::string text(std::istreambuf_iterator<char>(file), {});
+  std::string text;
+  read_whole(fmt::format("/proc/{}/cmdline", pid).c_str(), &text);   // empty: it is gone
   while (!text.empty() && text.back() == 0) text.pop_back();
   std::ranges::replace(text, '\0', ' ');
   return text;
