@@ -94,7 +94,7 @@ void Details::end() {
   }
   Line& state = line_state(line_);
   mask_ = ByteMask::of(offset_, bytes_, line_bytes_);
-  place_ = LineTable::add(*state.record, origin_, kind_, offset_, bytes_, mask_);
+  place_ = lines_.add(*state.record, origin_, kind_, offset_, bytes_, mask_);
   if (site_observer_ != nullptr && place_.site != LineTable::kNoSite &&
       state.record->sites[place_.site].references == 1)
     site_observer_->new_site(*state.record, place_.site);

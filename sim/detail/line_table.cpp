@@ -6,41 +6,61 @@ namespace simrun::sim {
 
 namespace {
 
-// Backwards, here and for sites: of threads that run one after the other, as the children of a shell do, those that have
-// ended come first.
-uint32_t use_of(LineRecord& record, const Origin& origin) {
-  for (auto i = static_cast<uint32_t>(record.threads.size()); i-- != 0;)
-    if (record.threads[i].thread == origin.thread) return i;
-  record.threads.push_back({});
-  record.threads.back().thread = origin.thread;
-  record.threads.back().process = origin.process;
-  return static_cast<uint32_t>(record.threads.size() - 1);
-}
-
-uint32_t site_of(LineRecord& record, const Origin& origin, Access kind, uint32_t offset, uint32_t bytes) {
-  for (auto i = static_cast<uint32_t>(record.sites.size()); i-- != 0;) {
-    const Site& s = record.sites[i];
-    if (s.kind != kind || s.origin.thread != origin.thread) continue;
-    if (kind == Access::kFetch || (s.origin.pc == origin.pc && s.offset == offset && s.bytes == bytes)) return i;
-  }
-  record.sites.push_back({origin, static_cast<uint16_t>(offset), static_cast<uint16_t>(bytes), kind, 0, {}});
-  return static_cast<uint32_t>(record.sites.size() - 1);
-}
+constexpr size_t kFew = 16;   // are looked through; those behind them are in the tables
 
 }  // namespace
 
-LineTable::Place LineTable::add(LineRecord& record, const Origin& origin, Access kind, uint32_t offset, uint32_t bytes,
-                                const ByteMask& mask) {
+size_t LineTable::Hash::operator()(const Key& key) const {
+  constexpr uint64_t kOdd = 0x9e3779b97f4a7c15;
+  uint64_t hash = key.line * kOdd ^ key.thread;
+  hash = (hash ^ hash >> 32) * kOdd ^ key.pc;
+  hash = (hash ^ hash >> 32) * kOdd ^ (uint64_t{key.offset} << 32 | uint64_t{key.bytes} << 16 | static_cast<uint64_t>(key.kind));
+  hash *= kOdd;
+  return hash ^ hash >> 32;
+}
+
+template <class Entry, class Is>
+uint32_t LineTable::find(const std::vector<Entry>& entries, const Table& others, const Key& key, Is is_it) {
+  for (size_t i = 0; i < std::min(entries.size(), kFew); ++i)
+    if (is_it(entries[i])) return static_cast<uint32_t>(i);
+  if (entries.size() > kFew)
+    if (const auto other = others.find(key); other != others.end()) return other->second;
+  return static_cast<uint32_t>(entries.size());
+}
+
+uint32_t LineTable::find_use(const LineRecord& record, uint32_t thread) const {
+  return find(record.threads, uses_, {record.line, 0, thread, 0, 0, Access::kLoad}, [&](const ThreadUse& u) { return u.thread == thread; });
+}
+
+uint32_t LineTable::use_of(LineRecord& record, const Origin& origin) {
+  const uint32_t use = find_use(record, origin.thread);
+  if (use < record.threads.size()) return use;
+  record.threads.push_back({});
+  record.threads.back().thread = origin.thread;
+  record.threads.back().process = origin.process;
+  if (use >= kFew) uses_.emplace(Key{record.line, 0, origin.thread, 0, 0, Access::kLoad}, use);
+  return use;
+}
+
+uint32_t LineTable::site_of(LineRecord& record, const Origin& origin, Access kind, uint32_t offset, uint32_t bytes) {
+  Key key{record.line, origin.pc, origin.thread, static_cast<uint16_t>(offset), static_cast<uint16_t>(bytes), kind};
+  if (kind == Access::kFetch) key.pc = key.offset = key.bytes = 0;
+  const uint32_t site = find(record.sites, sites_, key, [&](const Site& s) {
+    if (s.kind != kind || s.origin.thread != origin.thread) return false;
+    return kind == Access::kFetch || (s.origin.pc == origin.pc && s.offset == offset && s.bytes == bytes);
+  });
+  if (site < record.sites.size()) return site;
+  record.sites.push_back({origin, static_cast<uint16_t>(offset), static_cast<uint16_t>(bytes), kind, 0, {}});
+  if (site >= kFew) sites_.emplace(key, site);
+  return site;
+}
+
+LineTable::Place LineTable::add(LineRecord& record, const Origin& origin, Access kind, uint32_t offset, uint32_t bytes, const ByteMask& mask) {
   if (kind == Access::kFetch || kind == Access::kPrefetch) {
-    Place place{kNoSite, kNoSite};
-    bool others = false;
-    for (uint32_t i = 0; i < record.threads.size(); ++i) {
-      if (record.threads[i].thread == origin.thread)
-        place.thread = i;
-      else
-        others = true;
-    }
-    if (!others) return place;
+    const uint32_t use = find_use(record, origin.thread);
+    const bool is_used = use < record.threads.size();
+    Place place{is_used ? use : kNoSite, kNoSite};
+    if (record.threads.size() == (is_used ? 1 : 0)) return place;   // by nobody else
     place.site = site_of(record, origin, kind, offset, bytes);
     ++record.sites[place.site].references;
     return place;

@@ -107,8 +107,7 @@ class LineTable {
   struct Place {
     uint32_t thread, site;  // indices into the record
   };
-  static Place add(LineRecord& record, const Origin& origin, Access kind, uint32_t offset, uint32_t bytes,
-                   const ByteMask& mask);
+  Place add(LineRecord& record, const Origin& origin, Access kind, uint32_t offset, uint32_t bytes, const ByteMask& mask);
 
   // The `limit` lines with the most coherence misses (then upgrades), the worst first; lines without either are left
   // out. `before` of equal lines: the lower number.
@@ -117,7 +116,30 @@ class LineTable {
   std::vector<const LineRecord*> shared() const;
 
  private:
+  // Of a site of a line, or, with the thread only, of a thread's use of it.
+  struct Key {
+    uint64_t line, pc;
+    uint32_t thread;
+    uint16_t offset, bytes;
+    Access kind;
+    bool operator==(const Key&) const = default;
+  };
+  struct Hash {
+    size_t operator()(const Key& key) const;
+  };
+  using Table = std::unordered_map<Key, uint32_t, Hash>;
+
+  // Index of that of a record's `entries` for which `is_it` holds, `others` being the table of those behind the first few; their number: none.
+  template <class Entry, class Is>
+  static uint32_t find(const std::vector<Entry>& entries, const Table& others, const Key& key, Is is_it);
+
+  uint32_t find_use(const LineRecord& record, uint32_t thread) const;
+  uint32_t use_of(LineRecord& record, const Origin& origin);
+  uint32_t site_of(LineRecord& record, const Origin& origin, Access kind, uint32_t offset, uint32_t bytes);
+
   std::unordered_map<uint64_t, LineRecord> records_;
+  // Where the uses and sites behind the first few of a record are: of a line that all of a thousand threads touch there are thousands.
+  Table uses_, sites_;
 };
 
 }  // namespace simrun::sim
