@@ -22,7 +22,7 @@
 namespace simrun::border {
 
 inline constexpr uint64_t kMagic = 0x314e5552'4d495300;
-inline constexpr uint32_t kVersion = 13;
+inline constexpr uint32_t kVersion = 14;
 
 inline constexpr uint32_t kMaxThreads = 4096;      // slots; a slot is used again when its thread ended and its stream was consumed
 inline constexpr uint32_t kMaxRingChunks = 64;
@@ -73,12 +73,13 @@ struct ThreadSlotRing {
 // Of a thread's last calls on what threads hand over to each other by (a pipe, a connection, ...), docs/order.md: one that lets others go on, before
 // it is made; one that may have waited for such a call, when it is back.
 struct HandOver {
-  std::atomic<uint64_t> object;                     // what the call is made on; kTook: the second kind
+  std::atomic<uint64_t> object;                     // what the call is made on; kTook: the second kind; kWaited: and gave up its processor meanwhile
   std::atomic<uint64_t> time;                       // CLOCK_MONOTONIC, nanoseconds
   std::atomic<uint64_t> place;                      // of the stream behind its kSyscallEnter, in bytes with every chunk counted as full
-  static constexpr uint64_t kTook = uint64_t{1} << 63;
+  static constexpr uint64_t kTook = uint64_t{1} << 63, kWaited = uint64_t{1} << 62;
+  static constexpr uint64_t kNoToken = uint64_t{1} << 61;   // part of the object's name: who takes and gives there does not give back what it took
 };
-inline constexpr uint32_t kHandOvers = 1024;        // kept of each thread: number n at n modulo this
+inline constexpr uint32_t kHandOvers = 4096;        // kept of each thread: number n at n modulo this
 
 // Functions whose calls the simulator wants to know (docs/stream.md, "Watched calls"): written by the simulator, append-only. An entry is in
 // force for code that is translated after `count` covers it.

@@ -103,6 +103,7 @@ bool VirtualTime::stalled(MergeThread& thread) {
 }
 
 void VirtualTime::poll_all() {
+  if (options_.sampler == nullptr) hand_overs_.take_new(known_);
   for (size_t i = 0; i < known_.size();) {
     MergeThread* thread = known_[i];
     if (thread->stage != Stage::kRunnable) poll(*thread);

@@ -26,8 +26,31 @@ void forget_takes_before(MergeThread& thread, uint64_t place) {
 
 }  // namespace
 
-// What it has noted since. Of one that has made very many calls the oldest are lost.
+void HandOverOrder::Gives::take_read(const MergeThread& thread) {
+  for (; read < list.size() && is_read(thread, list[read].place); ++read) last_read = list[read].time;
+  if (2 * read < list.size()) return;
+  list.erase(list.begin(), list.begin() + static_cast<ptrdiff_t>(read));
+  read = 0;
+}
+
+const HandOverOrder::Give* HandOverOrder::Gives::last_before(uint64_t time) const {
+  const auto first = list.begin() + static_cast<ptrdiff_t>(read);
+  const auto later = std::partition_point(first, list.end(), [&](const Give& g) { return g.time < time; });
+  return later == first ? nullptr : &*(later - 1);
+}
+
+HandOverOrder::Object& HandOverOrder::object_of(uint64_t name) {
+  if (objects_.size() >= most_objects_) {
+    for (auto& [other, object] : objects_)
+      for (auto& [giver, gives] : object.givers) gives.take_read(*giver);
+    std::erase_if(objects_, [](const auto& entry) { return std::ranges::all_of(entry.second.givers, [](const auto& giver) { return giver.second.list.empty(); }); });
+    most_objects_ = 2 * objects_.size() + 1024;
+  }
+  return objects_[name];
+}
+
 void HandOverOrder::take_new(MergeThread& thread) {
+  constexpr uint64_t kFlags = border::HandOver::kTook | border::HandOver::kWaited;
   const std::atomic<uint64_t>& made = thread.ring.slot().hand_overs;
   const uint64_t end = made.load(std::memory_order_acquire);
   if (end == thread.hand_overs_taken) return;
@@ -35,29 +58,46 @@ void HandOverOrder::take_new(MergeThread& thread) {
   if (table == nullptr) return;
   for (uint64_t k = std::max(thread.hand_overs_taken, end - std::min<uint64_t>(end, border::kHandOvers - 1)); k < end; ++k) {
     const border::HandOver& h = table[k % border::kHandOvers];
-    const uint64_t object = h.object.load(std::memory_order_acquire), time = h.time.load(std::memory_order_acquire), place = h.place.load(std::memory_order_acquire);
+    const uint64_t noted = h.object.load(std::memory_order_acquire), time = h.time.load(std::memory_order_acquire), place = h.place.load(std::memory_order_acquire);
     if (made.load(std::memory_order_acquire) - k >= border::kHandOvers) continue;   // written over meanwhile
-    if ((object & border::HandOver::kTook) != 0) {
-      thread.takes.push_back({object & ~border::HandOver::kTook, time, place});
-      continue;
+    Object& object = object_of(noted & ~kFlags);
+    if ((noted & border::HandOver::kTook) != 0) {
+      object.takers[object.takes++ % object.takers.size()] = &thread;
+      object.is_given_back |= object.givers.contains(&thread);
+      thread.takes.push_back({noted & ~kFlags, time, place, (noted & border::HandOver::kWaited) != 0});
+    } else {
+      Gives& gives = object.givers[&thread];
+      gives.take_read(thread);
+      gives.list.push_back({time, place});
+      object.is_given_back |= std::ranges::find(object.takers, &thread) != object.takers.end();
     }
-    if (gives_.size() >= most_objects_) forget_read();
-    Gives& gives = gives_[object];
-    if (gives.list.size() >= gives.most) forget_read(gives);
-    gives.list.push_back({&thread, time, place});
   }
   thread.hand_overs_taken = end;
 }
 
-void HandOverOrder::forget_read(Gives& gives) {
-  std::erase_if(gives.list, [](const Give& g) { return is_read(*g.thread, g.place); });
-  gives.most = 2 * gives.list.size() + 64;
+void HandOverOrder::take_new(const std::vector<MergeThread*>& all) {
+  for (MergeThread* t : all) take_new(*t);
 }
 
-void HandOverOrder::forget_read() {
-  for (auto& [object, gives] : gives_) forget_read(gives);
-  std::erase_if(gives_, [](const auto& entry) { return entry.second.list.empty(); });
-  most_objects_ = 2 * gives_.size() + 1024;
+void HandOverOrder::note_behind(MergeThread& thread, const HandOverTake& back) {
+  const auto found = objects_.find(back.object);
+  if (found == objects_.end()) return;
+  Object& object = found->second;
+  const bool is_token = object.is_given_back && (back.object & border::HandOver::kNoToken) == 0;
+  if (is_token && !back.waited) return;
+  auto& behind = thread.futex.behind;
+  const size_t first = behind.size();
+  uint64_t last_time = 0;
+  for (auto& [giver, gives] : object.givers) {
+    if (giver == &thread) continue;
+    gives.take_read(*giver);
+    const Give* const give = gives.last_before(back.time);
+    const uint64_t time = give != nullptr ? give->time : std::min(gives.last_read, back.time);
+    if (is_token && time <= last_time) continue;
+    if (is_token) behind.resize(first);
+    last_time = time;
+    if (give != nullptr) behind.emplace_back(giver, give->place);
+  }
 }
 
 bool HandOverOrder::may_go_on(MergeThread& thread, const std::vector<MergeThread*>& all) {
@@ -66,23 +106,20 @@ bool HandOverOrder::may_go_on(MergeThread& thread, const std::vector<MergeThread
   if (!call.is_noted) {
     call.is_noted = true;
     call.behind.clear();
-    forget_takes_before(thread, call.place);   // also of calls that fail all the time
     if (!returned(thread)) return true;
-    for (MergeThread* t : all) take_new(*t);
+    take_new(all);
     forget_takes_before(thread, call.place);
-    if (thread.takes.empty() || thread.takes.front().place != call.place) return true;
-    const HandOverTake back = thread.takes.front();
-    const auto gives = gives_.find(back.object);
-    if (gives == gives_.end()) return true;
-    for (const Give& g : gives->second.list)
-      if (g.thread != &thread && g.time < back.time && !is_read(*g.thread, g.place)) call.behind.emplace_back(g.thread, g.place);
+    for (; !thread.takes.empty() && thread.takes.front().place == call.place; thread.takes.pop_front()) note_behind(thread, thread.takes.front());
   }
   return is_behind_all(thread, all);
 }
 
 void HandOverOrder::forget(const MergeThread& thread) {
-  for (auto& [object, gives] : gives_) std::erase_if(gives.list, [&](const Give& g) { return g.thread == &thread; });
-  std::erase_if(gives_, [](const auto& entry) { return entry.second.list.empty(); });
+  if (thread.hand_overs_taken == 0) return;
+  for (auto& [name, object] : objects_) {
+    object.givers.erase(const_cast<MergeThread*>(&thread));
+    std::ranges::replace(object.takers, &thread, nullptr);
+  }
 }
 
 }  // namespace simrun::channel

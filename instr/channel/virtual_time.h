@@ -50,6 +50,7 @@ struct WaitCall {
 // A call by which it may have waited for another thread's (border::HandOver).
 struct HandOverTake {
   uint64_t object, time, place;
+  bool waited;
 };
 
 struct MergeThread {

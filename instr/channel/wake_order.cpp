@@ -156,6 +156,7 @@ bool is_behind_all(MergeThread& thread, const std::vector<MergeThread*>& all) {
 void WakeOrder::let_go(MergeThread& thread) {
   constexpr size_t kMost = 256;   // of some no call will be read, as of those that were moved to another address
   thread.futex.hold = FutexCall::Hold::kNone;
+  thread.futex.behind.clear();
   if (thread.futex.kind != FutexCall::Kind::kWait) return;   // but in a call on a pipe or the like (HandOverOrder)
   Threads& early = addresses_[thread.futex.address].early;
   early.push_back(&thread);

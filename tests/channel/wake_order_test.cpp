@@ -32,9 +32,9 @@ class WakeOrderTest : public MergeTest {
     thread.hand_over(object, time);
     thread.event(Event::kSyscallExit, {SYS_write, 1});
   }
-  static void takes(Producer& thread, uint64_t object, uint64_t back, uint64_t result = 1) {
+  static void takes(Producer& thread, uint64_t object, uint64_t back, uint64_t result = 1, bool waited = false) {
     thread.event(Event::kSyscallEnter, {SYS_read, 1});
-    thread.hand_over(object | border::HandOver::kTook, back);
+    thread.hand_over(object | border::HandOver::kTook | (waited ? border::HandOver::kWaited : 0), back);
     thread.event(Event::kSyscallExit, {SYS_read, result});
   }
   void steps(Producer& thread, uint32_t t, int count) {
@@ -160,6 +160,53 @@ TEST_F(WakeOrderTest, NotBehindOthersThatTake) {
   steps(a_, 0, 2), takes(a_, 7, 200), steps(a_, 0, 2), a_.end();
   settle(true);
   EXPECT_EQ(order(), "AABABA");
+}
+
+// A lock or a token, which had not to be waited for: who had it before is the host's doing.
+TEST_F(WakeOrderTest, NotBehindWhatIsGivenBack) {
+  takes(b_, 7, 250), steps(b_, 1, 2), gives(b_, 7, 300), b_.end();
+  steps(a_, 0, 2), gives(a_, 7, 200), steps(a_, 0, 2), a_.end();
+  settle(true);
+  EXPECT_EQ(order(), "AABABAA");
+}
+
+// The same, by one who has never given: that the other one both takes and gives it is enough.
+TEST_F(WakeOrderTest, NotBehindWhatAnotherGivesBack) {
+  takes(b_, 7, 250), steps(b_, 1, 2), b_.end();
+  takes(a_, 7, 100), steps(a_, 0, 2), gives(a_, 7, 200), steps(a_, 0, 2), a_.end();
+  settle(true);
+  EXPECT_EQ(order(), "AABABAA");
+}
+
+// And it had to be waited for: behind the last that was given before, not behind what was given by those before.
+TEST_F(WakeOrderTest, BehindTheLastThatWasGivenBackIfItWaited) {
+  Producer c(target_, 2, 3);
+  a_.event(Event::kThreadCreate, {2}), c.start(0);
+  takes(b_, 7, 250, 1, true), steps(b_, 1, 2), gives(b_, 7, 300), b_.end();
+  steps(c, 2, 6), gives(c, 7, 100), steps(c, 2, 2), c.end();
+  steps(a_, 0, 2), gives(a_, 7, 200), steps(a_, 0, 8), a_.end();
+  settle(true);
+  const std::string all = order();
+  EXPECT_EQ(std::count(all.begin(), all.begin() + static_cast<long>(all.find('B')), 'A'), 4) << all;
+  EXPECT_LT(std::count(all.begin(), all.begin() + static_cast<long>(all.find('B')), 'C'), 6) << all;
+}
+
+// What was noted is looked at also when nobody is back from anything: there may come more of it than is kept.
+TEST_F(WakeOrderTest, BehindWhatManyCallsCameAfter) {
+  Producer c(target_, 2, 3);
+  a_.event(Event::kThreadCreate, {2}), c.start(0);
+  b_.event(Event::kSyscallEnter, {SYS_read, 1}), b_.state(border::ThreadState::kInKernel);
+  steps(a_, 0, 6), gives(a_, 7, 200), steps(a_, 0, 2), a_.end();
+  steps(c, 2, 2);
+  merge().advance(true);   // waits for C
+  const std::string before = order();
+  ASSERT_LT(std::ranges::count(before, 'A'), 6) << before;
+  for (uint32_t n = 0; n < border::kHandOvers; ++n) a_.hand_over(8, 300 + n);
+  b_.hand_over(7 | border::HandOver::kTook, 250), b_.event(Event::kSyscallExit, {SYS_read, 1}), steps(b_, 1, 2);
+  steps(c, 2, 8), c.end();
+  settle(true);
+  const std::string all = order();
+  EXPECT_GE(std::count(all.begin(), all.begin() + static_cast<long>(all.find('B')), 'A'), 7) << all;
 }
 
 TEST_F(WakeOrderTest, NotByACallThatFailed) {

@@ -1,5 +1,6 @@
 // turns BY WHO: two threads, or processes, in strict turns: each adds to its half of one line 1000 times, then gives the turn to the other one by what
 // is named. So the line is handed over once a turn, 2 x kTurns - 1 times.
+// turns tokens|lock threads: eight threads that do the same, each with a token of which there are enough, or with a lock held for a moment.
 #define _GNU_SOURCE
 #include <mqueue.h>
 #include <poll.h>
@@ -15,6 +16,7 @@
 #include <sys/msg.h>
 #include <sys/sem.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <netinet/in.h>
@@ -53,22 +55,23 @@ static void prepare(void) {
     if (is("tcp")) connect_by_tcp(ends); else check(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
     for (int side = 0; side < 2; ++side) take[side] = give[side] = ends[side];
   }
-  if (is("semaphores")) check((semaphores = semget(IPC_PRIVATE, 2, 0600)) >= 0);
+  if (is("semaphores") || is("several") || is("lock")) check((semaphores = semget(IPC_PRIVATE, 4, 0600)) >= 0);
   for (int side = 0; side < 2; ++side) {
     char name[40];
     struct mq_attr attributes = {.mq_maxmsg = 4, .mq_msgsize = 8};
     snprintf(name, sizeof name, "/turns%d.%d", getpid(), side);
-    if (is("pipe")) check(pipe(ends) == 0), take[side] = ends[0], give[1 - side] = ends[1];
-    if (is("eventfd") || is("poll") || is("epoll")) check((take[side] = give[1 - side] = eventfd(0, 0)) >= 0);
-    if (is("messages")) check((messages[side] = msgget(IPC_PRIVATE, 0600)) >= 0);
+    if (is("pipe") || is("vectors") || is("tokens")) check(pipe(ends) == 0), take[side] = ends[0], give[1 - side] = ends[1];
+    if (is("eventfd") || is("poll") || is("epoll") || is("duplicate")) check((take[side] = give[1 - side] = eventfd(0, 0)) >= 0);
+    if (is("duplicate")) check((take[side] = dup(take[side])) >= 0);
+    if (is("messages") || (is("types") && side == 0)) check((messages[side] = msgget(IPC_PRIVATE, 0600)) >= 0);
     if (is("queue")) check((queues[side] = mq_open(name, O_CREAT | O_RDWR, 0600, &attributes)) >= 0), mq_unlink(name);
   }
 }
 
 static void remove_all(void) {
-  if (is("semaphores")) semctl(semaphores, 0, IPC_RMID);
+  if (is("semaphores") || is("several") || is("lock")) semctl(semaphores, 0, IPC_RMID);
   for (int side = 0; side < 2; ++side)
-    if (is("messages")) msgctl(messages[side], IPC_RMID, NULL);
+    if (is("messages") || (is("types") && side == 0)) msgctl(messages[side], IPC_RMID, NULL);
 }
 
 static void wait_for_turn(int side, int events) {
@@ -76,8 +79,20 @@ static void wait_for_turn(int side, int events) {
   struct { long type; char text[1]; } message;
   if (is("semaphores")) {
     check(semop(semaphores, &(struct sembuf){.sem_num = (unsigned short)side, .sem_op = -1}, 1) == 0);
+  } else if (is("several")) {
+    const struct sembuf both[] = {{(unsigned short)side, -1, 0}, {(unsigned short)(2 + side), -1, 0}};
+    check(semop(semaphores, (struct sembuf*)both, 2) == 0);
   } else if (is("messages")) {
     check(msgrcv(messages[side], &message, 1, 0, 0) == 1);
+  } else if (is("types")) {
+    check(msgrcv(messages[0], &message, 1, 1 + side, 0) == 1);
+  } else if (is("vectors")) {
+    check(preadv2(take[side], &(struct iovec){&text, 1}, 1, -1, 0) == 1);
+  } else if (is("process")) {
+    sigset_t set;
+    int signal;
+    sigemptyset(&set), sigaddset(&set, side == 0 ? SIGUSR1 : SIGUSR2);
+    check(sigwait(&set, &signal) == 0);
   } else if (is("queue")) {
     check(mq_receive(queues[side], (char*)&text, sizeof text, NULL) >= 0);
   } else if (is("signal")) {
@@ -88,7 +103,7 @@ static void wait_for_turn(int side, int events) {
   } else {
     if (is("poll")) check(poll(&(struct pollfd){.fd = take[side], .events = POLLIN}, 1, -1) == 1);
     if (is("epoll")) check(epoll_wait(events, &(struct epoll_event){0}, 1, -1) == 1);
-    check(read(take[side], &text, is("eventfd") || is("poll") || is("epoll") ? 8 : 1) > 0);
+    check(read(take[side], &text, is("eventfd") || is("poll") || is("epoll") || is("duplicate") ? 8 : 1) > 0);
   }
 }
 
@@ -97,6 +112,14 @@ static void let_go_on(int side) {
   struct { long type; char text[1]; } message = {1, {0}};
   if (is("semaphores"))
     check(semop(semaphores, &(struct sembuf){.sem_num = (unsigned short)(1 - side), .sem_op = 1}, 1) == 0);
+  else if (is("several"))
+    check(semop(semaphores, (struct sembuf[]){{(unsigned short)(1 - side), 1, 0}, {(unsigned short)(3 - side), 1, 0}}, 2) == 0);
+  else if (is("types"))
+    message.type = 2 - side, check(msgsnd(messages[0], &message, 1, 0) == 0);
+  else if (is("vectors"))
+    check(pwritev2(give[side], &(struct iovec){(void*)&one, 1}, 1, -1, 0) == 1);
+  else if (is("process"))
+    check(kill(getpid(), side == 0 ? SIGUSR2 : SIGUSR1) == 0);
   else if (is("messages"))
     check(msgsnd(messages[1 - side], &message, 1, 0) == 0);
   else if (is("queue"))
@@ -128,11 +151,42 @@ static void add_together(int side) {
   for (int round = 0; round < 10 * kRounds; ++round) ++shared->added[side];
 }
 
+static void work(int rounds) {
+  for (volatile int round = 0; round < rounds; ++round) {
+  }
+}
+
+static void* with_what_is_given_back(void* unused) {
+  char token = 0;
+  for (int turn = 0; turn < 2 * kTurns; ++turn) {
+    if (is("tokens"))
+      check(read(take[0], &token, 1) == 1);
+    else
+      check(semop(semaphores, &(struct sembuf){.sem_op = -1}, 1) == 0);
+    work(is("tokens") ? 5 * kRounds : 10);
+    if (is("tokens"))
+      check(write(give[1], &token, 1) == 1);
+    else
+      check(semop(semaphores, &(struct sembuf){.sem_op = 1}, 1) == 0), work(5 * kRounds);
+  }
+  return unused;
+}
+
+static void take_and_give_back(void) {
+  pthread_t threads[8];
+  if (is("tokens"))
+    check(write(give[1], "0123456789abcdef", 16) == 16);
+  else
+    check(semop(semaphores, &(struct sembuf){.sem_op = 1}, 1) == 0);
+  for (int k = 0; k < 8; ++k) check(pthread_create(&threads[k], NULL, with_what_is_given_back, NULL) == 0);
+  for (int k = 0; k < 8; ++k) pthread_join(threads[k], NULL);
+}
+
 int main(int words, char** word) {
   if (words != 3) return 2;
   by = word[1];
   sigset_t set;
-  sigemptyset(&set), sigaddset(&set, SIGUSR1);
+  sigemptyset(&set), sigaddset(&set, SIGUSR1), sigaddset(&set, SIGUSR2);
   sigprocmask(SIG_BLOCK, &set, NULL);
   shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (strcmp(word[2], "processes") == 0) {
@@ -145,6 +199,9 @@ int main(int words, char** word) {
     if (is("barrier")) add_together(child == 0); else take_turns(child == 0);
     if (child == 0) _exit(0);
     check(waitpid(child, NULL, 0) == child);
+  } else if (is("tokens") || is("lock")) {
+    prepare();
+    take_and_give_back();
   } else {
     prepare();
     sides[0] = pthread_self();

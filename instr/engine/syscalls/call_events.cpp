@@ -1,6 +1,7 @@
 #include "instr/engine/syscalls/call_events.h"
 
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -47,6 +48,25 @@ uint64_t now() {
   return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
 }
 
+// Times that this thread has given up its processor.
+uint64_t switches() {
+  rusage usage{};
+  raw_syscall(SYS_getrusage, RUSAGE_THREAD, word(&usage));
+  return static_cast<uint64_t>(usage.ru_nvcsw);
+}
+
+void note_all(ThreadContext* c, const HandOverCall::Objects& objects, uint64_t flags, uint64_t place) {
+  const uint64_t time = now();
+  for (const uint64_t object : objects)
+    if (object != 0) note_hand_over(c, object | flags, time, place);
+}
+
+// The call is back with what it may have waited for. (sigsuspend always says that it was interrupted.)
+bool has_taken(const ThreadContext* c, bool done) {
+  const auto result = static_cast<int64_t>(c->app.gpr[kRax]);
+  return done && (result >= 0 || result == -EINTR);
+}
+
 }  // namespace
 
 void append_call_enter(ThreadContext* c, uint64_t number, bool blocks, HandOverCall& hand_over) {
@@ -56,14 +76,17 @@ void append_call_enter(ThreadContext* c, uint64_t number, bool blocks, HandOverC
     append_event(c, border::Event::kSyscallEnter, {number, waits, g[kRsi], g[kRdi], g[kRdx]});
   else
     append_event(c, border::Event::kSyscallEnter, {number, waits});
-  if (hand_over.object == 0) return;
   hand_over.place = place_in_stream(c);
-  if (hand_over.gives) note_hand_over(c, hand_over.object, now(), hand_over.place);
+  if (hand_over.gives[0] != 0) note_all(c, hand_over.gives, 0, hand_over.place);
+  if (hand_over.takes[0] != 0) hand_over.switches = switches();
 }
 
 void append_call_exit(ThreadContext* c, uint64_t number, bool done, const HandOverCall& hand_over) {
   const uint64_t result = done ? c->app.gpr[kRax] : kNotDone;
-  if (hand_over.object != 0 && !hand_over.gives) note_hand_over(c, hand_over.object | border::HandOver::kTook, now(), hand_over.place);
+  if (hand_over.takes[0] != 0 && has_taken(c, done)) {
+    const bool waited = switches() != hand_over.switches;
+    note_all(c, hand_over.takes, border::HandOver::kTook | (waited ? border::HandOver::kWaited : 0), hand_over.place);
+  }
   if (done) name_what_was_made(c, number);
   if (const uint64_t child = ended_child(c, number, done); child != 0)
     append_event(c, border::Event::kSyscallExit, {number, result, child});

@@ -1,6 +1,7 @@
 // What the stream says of a system call (border/stream.h, docs/order.md): its number, and whom it waits for or lets go on.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "instr/engine/context/thread_context.h"
@@ -9,12 +10,15 @@ namespace simrun::engine {
 
 // A call on something by which threads hand over to each other (border::HandOver).
 struct HandOverCall {
-  uint64_t object = 0;   // 0: it is none, or there is no other thread
-  bool gives = false;    // it lets others go on; else it may wait for such a call
-  uint64_t place = 0;    // of the stream, behind its kSyscallEnter
+  using Objects = std::array<uint64_t, 4>;   // 0: no more of them, or there is no other thread
+  Objects gives{};         // lets others go on by these
+  Objects takes{};         // may wait for such a call on these
+  uint64_t place = 0;      // of the stream, behind its kSyscallEnter
+  uint64_t switches = 0;   // `takes`: times that the thread had given up its processor before
 };
 HandOverCall hand_over_call(const ThreadContext* context, uint64_t number);
 // What system calls make that has no name by which the kernel tells it from others (socketpair, eventfd) gets one, which children of a fork know, too.
+// It goes where its descriptor does.
 void name_what_was_made(const ThreadContext* context, uint64_t number);
 
 // Before and behind the call, with its arguments where the application put them.

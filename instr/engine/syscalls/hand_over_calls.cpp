@@ -1,5 +1,7 @@
 // What a call is made on, where threads wait for each other by it: its kind in the top byte, below it what tells one from another, in all processes alike.
 // What cannot be told from others of its kind is nothing: threads that have nothing to do with each other would be taken for such that wait.
+#include <fcntl.h>
+#include <linux/close_range.h>
 #include <netinet/in.h>
 #include <sys/sem.h>
 #include <sys/socket.h>
@@ -10,6 +12,7 @@
 #include <array>
 #include <atomic>
 #include <cstring>
+#include <tuple>
 
 #include "instr/engine/context/app_memory.h"
 #include "instr/engine/context/process.h"
@@ -49,16 +52,27 @@ void name_pair(uint64_t descriptors) {
   }
 }
 
-uint64_t pair_object(uint64_t inode) {
+// Each end is called by what is received there.
+uint64_t pair_object(uint64_t inode, bool gives) {
   const Pair& pair = g_pairs[inode % g_pairs.size()];
   const uint64_t other = pair.second.load();
-  return inode != 0 && pair.first.load() == inode ? object(Kind::kPair, std::min(inode, other)) : 0;
+  return inode != 0 && pair.first.load() == inode ? object(Kind::kPair, gives ? other : inode) : 0;
 }
 
 void name_event(uint64_t descriptor) {
   static std::atomic<uint64_t> made{0};
   const auto pid = static_cast<uint64_t>(raw_syscall(SYS_getpid));
   if (descriptor < g_events.size()) g_events[descriptor].store(pid << 32 | ++made);
+}
+
+uint64_t event_name(uint64_t descriptor) { return descriptor < g_events.size() ? g_events[descriptor].load() : 0; }
+
+void copy_event_name(uint64_t from, uint64_t to) {
+  if (to < g_events.size()) g_events[to].store(event_name(from));
+}
+
+void forget_event_names(uint64_t first, uint64_t last) {
+  for (uint64_t descriptor = first; descriptor <= last && descriptor < g_events.size(); ++descriptor) g_events[descriptor].store(0);
 }
 
 // --- What the kernel tells from others ---------------------------------------------------------------------------------
@@ -89,22 +103,24 @@ uint64_t hash_of_end(int64_t get_name, uint64_t descriptor) {
   return hash_of(&four.sin_port, sizeof four.sin_port, hash_of(&address, sizeof address));   // sin6_port is there, too
 }
 
-// Both ends of a connection have the same.
-uint64_t socket_object(uint64_t descriptor, uint64_t inode) {
-  if (const uint64_t pair = pair_object(inode); pair != 0) return pair;
+// What goes one way: what one end gives is what the other takes.
+uint64_t socket_object(uint64_t descriptor, uint64_t inode, bool gives) {
+  if (const uint64_t pair = pair_object(inode, gives); pair != 0) return pair;
   const uint64_t other = hash_of_end(SYS_getpeername, descriptor);
-  return other == 0 ? 0 : object(Kind::kConnection, hash_of_end(SYS_getsockname, descriptor) + other);
+  if (other == 0) return 0;
+  const uint64_t own = hash_of_end(SYS_getsockname, descriptor);
+  return object(Kind::kConnection, gives ? own + 3 * other : other + 3 * own);
 }
 
 uint64_t file_object(Kind kind, const struct stat& file) { return object(kind, file.st_ino ^ file.st_dev << 40); }
 
-uint64_t descriptor_object(uint64_t descriptor) {
+uint64_t descriptor_object(uint64_t descriptor, bool gives) {
   struct stat file{};
   if (raw_syscall(SYS_fstat, descriptor, word(&file)) != 0) return 0;
   if (S_ISFIFO(file.st_mode)) return file_object(Kind::kPipe, file);
-  if (S_ISSOCK(file.st_mode)) return socket_object(descriptor, file.st_ino);
-  const bool is_event = (file.st_mode & S_IFMT) == 0 && descriptor < g_events.size() && g_events[descriptor].load() != 0;
-  return is_event ? object(Kind::kEvent, g_events[descriptor].load()) : 0;
+  if (S_ISSOCK(file.st_mode)) return socket_object(descriptor, file.st_ino, gives);
+  const uint64_t event = (file.st_mode & S_IFMT) == 0 ? event_name(descriptor) : 0;
+  return event != 0 ? object(Kind::kEvent, event) : 0;
 }
 
 uint64_t queue_object(uint64_t descriptor) {
@@ -112,34 +128,77 @@ uint64_t queue_object(uint64_t descriptor) {
   return raw_syscall(SYS_fstat, descriptor, word(&file)) == 0 ? file_object(Kind::kQueue, file) : 0;
 }
 
-// Of one operation. (Several at once have no direction.)
+HandOverCall gives(uint64_t object) { return {{object}, {}, 0, 0}; }
+HandOverCall takes(uint64_t object) { return {{}, {object}, 0, 0}; }
+
+uint64_t semaphore_object(uint64_t set, uint64_t number) { return object(Kind::kSemaphore, set << 16 | (number & 0xffff)); }
+
 HandOverCall semaphore_call(const uint64_t* g) {
-  sembuf operation{};
-  if (g[kRdx] != 1 || !read_app(&operation, g[kRsi], sizeof operation)) return {};
-  return {object(Kind::kSemaphore, g[kRdi] << 16 | operation.sem_num), operation.sem_op > 0, 0};
+  HandOverCall call;
+  std::array<sembuf, std::tuple_size_v<HandOverCall::Objects>> operations{};
+  const uint64_t count = g[kRdx];
+  if (count == 0 || count > operations.size() || !read_app(operations.data(), g[kRsi], count * sizeof(sembuf))) return {};
+  size_t given = 0, taken = 0;
+  for (uint64_t k = 0; k < count; ++k)
+    (operations[k].sem_op > 0 ? call.gives[given++] : call.takes[taken++]) = semaphore_object(g[kRdi], operations[k].sem_num);
+  return call;
 }
 
-// To the thread of that number, or to a process: its first thread.
-HandOverCall signal_call(uint64_t tid, bool gives) { return {static_cast<int64_t>(tid) > 0 ? object(Kind::kSignal, tid) : 0, gives, 0}; }
+// Of one type, or (0) of whichever comes.
+uint64_t message_object(uint64_t queue, uint64_t type) { return object(Kind::kMessages, queue << 24 | (type == 0 ? 0 : 1 + type % 0xffffff)); }
+
+HandOverCall message_sent(const uint64_t* g) {
+  int64_t type = 0;
+  if (!read_app(&type, g[kRsi], sizeof type)) return {};
+  return {{message_object(g[kRdi], 0), message_object(g[kRdi], static_cast<uint64_t>(type))}, {}, 0, 0};
+}
+
+HandOverCall message_received(const uint64_t* g) {
+  constexpr uint64_t kExcept = 020000;   // MSG_EXCEPT
+  const bool is_of_one_type = static_cast<int64_t>(g[kR10]) > 0 && (g[kR8] & kExcept) == 0;
+  return takes(message_object(g[kRdi], is_of_one_type ? g[kR10] : 0));
+}
+
+// To a thread, or to whichever of a process takes it.
+uint64_t signal_object(uint64_t to, uint64_t is_process) {
+  return static_cast<int32_t>(to) > 0 ? object(Kind::kSignal, is_process << 32 | static_cast<uint32_t>(to)) | border::HandOver::kNoToken : 0;
+}
+uint64_t thread_object(uint64_t tid) { return signal_object(tid, 0); }
+uint64_t process_object(uint64_t pid) { return signal_object(pid, 1); }
+
+HandOverCall signal_taken() {
+  return {{}, {thread_object(static_cast<uint64_t>(raw_syscall(SYS_gettid))), process_object(static_cast<uint64_t>(raw_syscall(SYS_getpid)))}, 0, 0};
+}
 
 }  // namespace
 
 HandOverCall hand_over_call(const ThreadContext* c, uint64_t number) {
   if (!g_process.has_reader() || c->stage == 0 || is_only_one()) return {};
   const uint64_t* g = c->app.gpr;
+  constexpr uint64_t kAtPosition = ~0ull;
   switch (number) {
-    case SYS_read: case SYS_readv: return {descriptor_object(g[kRdi]), false, 0};
-    case SYS_write: case SYS_writev: return {descriptor_object(g[kRdi]), true, 0};
-    case SYS_recvfrom: case SYS_recvmsg: case SYS_recvmmsg: return {socket_object(g[kRdi], inode_of_socket(g[kRdi])), false, 0};
-    case SYS_sendto: case SYS_sendmsg: case SYS_sendmmsg: return {socket_object(g[kRdi], inode_of_socket(g[kRdi])), true, 0};
-    case SYS_mq_timedreceive: return {queue_object(g[kRdi]), false, 0};
-    case SYS_mq_timedsend: return {queue_object(g[kRdi]), true, 0};
+    case SYS_preadv2:
+      if (g[kR10] != kAtPosition) return {};
+      [[fallthrough]];
+    case SYS_read: case SYS_readv: return takes(descriptor_object(g[kRdi], false));
+    case SYS_pwritev2:
+      if (g[kR10] != kAtPosition) return {};
+      [[fallthrough]];
+    case SYS_write: case SYS_writev: case SYS_sendfile: return gives(descriptor_object(g[kRdi], true));
+    case SYS_splice: return {{descriptor_object(g[kRdx], true)}, {descriptor_object(g[kRdi], false)}, 0, 0};
+    case SYS_tee: return {{descriptor_object(g[kRsi], true)}, {descriptor_object(g[kRdi], false)}, 0, 0};
+    case SYS_recvfrom: case SYS_recvmsg: case SYS_recvmmsg: return takes(socket_object(g[kRdi], inode_of_socket(g[kRdi]), false));
+    case SYS_sendto: case SYS_sendmsg: case SYS_sendmmsg: return gives(socket_object(g[kRdi], inode_of_socket(g[kRdi]), true));
+    case SYS_mq_timedreceive: return takes(queue_object(g[kRdi]));
+    case SYS_mq_timedsend: return gives(queue_object(g[kRdi]));
     case SYS_semop: case SYS_semtimedop: return semaphore_call(g);
-    case SYS_msgrcv: return {object(Kind::kMessages, g[kRdi]), false, 0};
-    case SYS_msgsnd: return {object(Kind::kMessages, g[kRdi]), true, 0};
-    case SYS_rt_sigtimedwait: case SYS_rt_sigsuspend: case SYS_pause: return signal_call(static_cast<uint64_t>(raw_syscall(SYS_gettid)), false);
-    case SYS_kill: case SYS_tkill: case SYS_rt_sigqueueinfo: return signal_call(g[kRdi], true);
-    case SYS_tgkill: case SYS_rt_tgsigqueueinfo: return signal_call(g[kRsi], true);
+    case SYS_semctl: return g[kRdx] == SETVAL ? gives(semaphore_object(g[kRdi], g[kRsi])) : HandOverCall{};
+    case SYS_msgrcv: return message_received(g);
+    case SYS_msgsnd: return message_sent(g);
+    case SYS_rt_sigtimedwait: case SYS_rt_sigsuspend: case SYS_pause: return signal_taken();
+    case SYS_kill: case SYS_rt_sigqueueinfo: return gives(process_object(g[kRdi]));
+    case SYS_tkill: return gives(thread_object(g[kRdi]));
+    case SYS_tgkill: case SYS_rt_tgsigqueueinfo: return gives(thread_object(g[kRsi]));
     default: return {};
   }
 }
@@ -147,8 +206,20 @@ HandOverCall hand_over_call(const ThreadContext* c, uint64_t number) {
 void name_what_was_made(const ThreadContext* c, uint64_t number) {
   const uint64_t* g = c->app.gpr;
   if (static_cast<int64_t>(g[kRax]) < 0) return;
-  if (number == SYS_socketpair) name_pair(g[kR10]);
-  if (number == SYS_eventfd || number == SYS_eventfd2) name_event(g[kRax]);
+  switch (number) {
+    case SYS_socketpair: return name_pair(g[kR10]);
+    case SYS_eventfd: case SYS_eventfd2: return name_event(g[kRax]);
+    case SYS_dup: return copy_event_name(g[kRdi], g[kRax]);
+    case SYS_dup2: case SYS_dup3: return copy_event_name(g[kRdi], g[kRsi]);
+    case SYS_fcntl:
+      if (g[kRsi] == F_DUPFD || g[kRsi] == F_DUPFD_CLOEXEC) copy_event_name(g[kRdi], g[kRax]);
+      return;
+    case SYS_close: return forget_event_names(g[kRdi], g[kRdi]);
+    case SYS_close_range:
+      if ((g[kRdx] & CLOSE_RANGE_CLOEXEC) == 0) forget_event_names(g[kRdi], g[kRsi]);
+      return;
+    default: return;
+  }
 }
 
 }  // namespace simrun::engine

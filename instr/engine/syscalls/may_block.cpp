@@ -38,6 +38,7 @@ Blocking may_block(const ThreadContext* c, uint64_t number) {
   constexpr uint64_t kFutexWait = 455;   // Linux 6.7
   if (!g_process.has_reader()) return Blocking::kNo;
   const uint64_t* g = c->app.gpr;
+  if ((number == SYS_preadv2 || number == SYS_pwritev2) && g[kR10] == ~0ull) return transfer(g[kRdi]);   // as readv and writev
   switch (number) {
     case SYS_futex:
       return futex(g[kRsi]);
