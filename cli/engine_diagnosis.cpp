@@ -129,7 +129,7 @@ void EngineDiagnosis::name_code(const host::Target& target, Process& process) {
   const auto* const entries =
       reinterpret_cast<const border::CodeMapEntry*>(static_cast<const char*>(target.mapping()) + h.code_map_offset);
   const uint32_t count = std::min(h.code_mapped.load(std::memory_order_acquire), border::kCodeMapEntries);
-  if (std::vector<MapsEntry> maps = read_process_maps(target.pid()); !maps.empty()) process.maps = std::move(maps);
+  if (std::vector<MapsEntry> maps = known_mappings(target.pid()); !maps.empty()) process.maps = std::move(maps);
   if (count == process.entries) return;
   if (count < process.entries) process.entries = 0, process.code.clear();
   for (; process.entries < count; ++process.entries) {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "analysis/symbols/module_symbols.h"
-#include "cli/process_maps.h"
+#include "cli/mapped_module.h"
 #include "instr/host/family.h"
 
 namespace simrun::cli {

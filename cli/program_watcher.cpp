@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "cli/process_maps.h"
+#include "cli/mapped_module.h"
 #include "instr/channel/doorbell.h"
 
 namespace simrun::cli {
@@ -149,7 +149,7 @@ void ProgramWatcher::map_memory(uint32_t thread, uint64_t address, uint64_t byte
 void ProgramWatcher::add_first_modules() {
   std::error_code error;
   const auto program = std::filesystem::read_symlink(fmt::format("/proc/{}/exe", target_.pid()), error);
-  for (const MapsEntry& entry : read_process_maps(target_.pid()))
+  for (const MapsEntry& entry : known_mappings(target_.pid()))
     if (!error && entry.path == program.string()) {
       add_module_at(entry.start);
       break;
@@ -159,7 +159,7 @@ void ProgramWatcher::add_first_modules() {
 }
 
 void ProgramWatcher::add_what_is_mapped() {
-  const std::vector<MapsEntry> maps = read_process_maps(target_.pid());
+  const std::vector<MapsEntry> maps = known_mappings(target_.pid());
   for (const MapsEntry& entry : maps) {
     if (entry.path == "[heap]") space_.set_break(entry.start), space_.set_break(entry.end);
     if (!entry.executable || !entry.path.starts_with('/')) continue;
@@ -169,7 +169,7 @@ void ProgramWatcher::add_what_is_mapped() {
 }
 
 void ProgramWatcher::add_module_at(uint64_t address) {
-  const MappedModule module = module_around(read_process_maps(target_.pid()), address);
+  const MappedModule module = module_around(known_mappings(target_.pid()), address);
   if (module.path.empty()) return;
   if (space_.map_module(module.path, module.start, module.end, module.code_address, module.code_offset) < 0) {
     ++failed_modules_;

@@ -36,7 +36,4 @@ class TraceModules {
   std::vector<traces::Module> all_;
 };
 
-// Lines of /proc/PID/maps with execute permission. Exposed for tests.
-std::vector<traces::Module> executable_mappings(const std::string& maps);
-
 }  // namespace simrun::cli

@@ -1,32 +1,21 @@
 #include "cli/phases/code_modules.h"
 
-#include <cstdio>
-#include <sstream>
-
-#include "cli/process_maps.h"
+#include "cli/mapped_module.h"
 
 namespace simrun::cli {
 
 void CodeModules::look_at(pid_t pid) {
-  if (!knows_all_) take(read_process_file(pid, "maps"));
+  if (!knows_all_) take(known_mappings(pid));
 }
 
-void CodeModules::take(const std::string& text) {
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    unsigned long long start = 0, end = 0, offset = 0;
-    char permissions[8] = {};
-    int path = 0;
-    if (std::sscanf(line.c_str(), "%llx-%llx %7s %llx %*s %*s %n", &start, &end, permissions, &offset, &path) < 4)
-      continue;
-    if (permissions[2] != 'x' || path <= 0 || static_cast<size_t>(path) >= line.size()) continue;
-    Range range{end, offset, line.substr(static_cast<size_t>(path))};
-    if (range.path[0] != '/' && range.path != "[vdso]") continue;
+void CodeModules::take(const std::vector<MapsEntry>& entries) {
+  for (const MapsEntry& e : entries) {
+    if (!e.executable || (!e.path.starts_with('/') && e.path != "[vdso]")) continue;
     // A new mapping over an old one: what it covers is gone.
-    auto at = ranges_.lower_bound(start);
-    if (at != ranges_.begin() && std::prev(at)->second.end > start) std::prev(at)->second.end = start;
-    while (at != ranges_.end() && at->first < end) at = ranges_.erase(at);
-    ranges_.emplace(start, std::move(range));
+    auto at = ranges_.lower_bound(e.start);
+    if (at != ranges_.begin() && std::prev(at)->second.end > e.start) std::prev(at)->second.end = e.start;
+    while (at != ranges_.end() && at->first < e.end) at = ranges_.erase(at);
+    ranges_.emplace(e.start, Range{e.end, e.offset, e.path});
     ++version_;
   }
 }

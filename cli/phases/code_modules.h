@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/process_maps.h"
 #include "simpoint/profile.h"
 
 namespace simrun::cli {
@@ -17,13 +18,11 @@ class CodeModules {
  public:
   // Looks at the process (or thread) now. What was known of other addresses stays known. Nothing after know_all().
   void look_at(pid_t pid);
-  // Of a recorded process: `text` is all there ever was.
-  void know_all(const std::string& text) {
-    take(text);
+  // Of a recorded process: `entries` are all there ever were.
+  void know_all(const std::vector<MapsEntry>& entries) {
+    take(entries);
     knows_all_ = true;
   }
-  // `text`: as /proc/PID/maps.
-  void take(const std::string& text);
 
   // module empty and offset == pc: no file is known there.
   simpoint::CodePlace place(uint64_t pc) const;
@@ -33,6 +32,8 @@ class CodeModules {
   uint64_t version() const { return version_; }
 
  private:
+  void take(const std::vector<MapsEntry>& entries);
+
   struct Range {
     uint64_t end = 0, offset = 0;
     std::string path;

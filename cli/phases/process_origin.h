@@ -5,7 +5,9 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "base/process_maps.h"
 #include "instr/host/family.h"
 
 namespace simrun::cli {
@@ -15,7 +17,7 @@ struct ProcessOrigin {
   // it this is, and an x for each program that it has executed since: 0.2x.
   std::string name;
   std::optional<uint32_t> copy_of;      // it began with the code of this process
-  std::optional<std::string> mappings;  // all it ever had, as /proc/PID/maps: it is recorded. Else: ask the kernel
+  std::optional<std::vector<MapsEntry>> mappings;  // all it ever had: it is recorded. Else: ask the kernel
 };
 
 using OriginOf = std::function<ProcessOrigin(uint32_t process)>;

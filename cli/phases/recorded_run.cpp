@@ -52,11 +52,10 @@ std::vector<std::string> RecordedRun::command() const {
 
 OriginOf RecordedRun::origins() const {
   return [this](uint32_t process) {
-    ProcessOrigin origin{name_of(trace_, process), std::nullopt, ""};
+    ProcessOrigin origin{name_of(trace_, process), std::nullopt, std::vector<MapsEntry>()};
     for (const traces::Module& module : trace_.modules())
       if (module.process == process)
-        *origin.mappings +=
-            fmt::format("{:x}-{:x} r-xp {:x} 00:00 0 {}\n", module.start, module.end, module.file_offset, module.path);
+        origin.mappings->push_back({.start = module.start, .end = module.end, .offset = module.file_offset, .executable = true, .path = module.path});
     return origin;
   };
 }

@@ -1,13 +1,12 @@
 #include "instr/host/address_area.h"
 
-#include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
 #include <algorithm>
-#include <cstdio>
 
 #include "base/user_error.h"
+#include "instr/host/mapped_files.h"
 
 namespace simrun::host {
 namespace {
@@ -20,22 +19,12 @@ constexpr uint64_t kPage = 4096;
 constexpr uint64_t kBlanketBytes = 1ull << 40;
 constexpr uint64_t kReservation = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 
-std::vector<AddressRange> read_mappings(pid_t pid) {
-  std::FILE* f = std::fopen(fmt::format("/proc/{}/maps", pid).c_str(), "re");
-  if (!f) throw UserError("cannot read the program's memory map (is /proc mounted?)");
-  std::vector<AddressRange> mappings;
-  unsigned long from, to;
-  while (std::fscanf(f, "%lx-%lx%*[^\n]", &from, &to) == 2) mappings.push_back({from, to - from});
-  std::fclose(f);
-  return mappings;
-}
-
 // The hole between mappings that contains `address`.
-AddressRange hole_around(const std::vector<AddressRange>& mappings, uint64_t address) {
+AddressRange hole_around(const std::vector<MapsEntry>& mappings, uint64_t address) {
   uint64_t low = 0, high = 1ull << 47;
-  for (const AddressRange& m : mappings) {
-    if (m.base + m.bytes <= address) low = std::max(low, m.base + m.bytes);
-    if (m.base > address) high = std::min(high, m.base);
+  for (const MapsEntry& m : mappings) {
+    if (m.end <= address) low = std::max(low, m.end);
+    if (m.start > address) high = std::min(high, m.start);
   }
   return {low, high - low};
 }
@@ -65,7 +54,7 @@ Blanket cover_mmap_area(RemoteProcess& process) {
   while (blanket.gaps.size() < border::kMaxBlanketGaps) {
     const int64_t served = next_mmap(process);
     if (served <= 0) break;
-    const AddressRange part = part_to_cover(hole_around(read_mappings(process.pid()), static_cast<uint64_t>(served)),
+    const AddressRange part = part_to_cover(hole_around(read_process_maps(process.pid()), static_cast<uint64_t>(served)),
                                             static_cast<uint64_t>(served));
     const int64_t at =
         process.call(SYS_mmap, {part.base, part.bytes, PROT_NONE, kReservation | MAP_FIXED_NOREPLACE, ~0ull, 0});
@@ -81,11 +70,11 @@ Blanket cover_mmap_area(RemoteProcess& process) {
 
 std::vector<AddressRange> mapped_ranges(pid_t pid) {
   std::vector<AddressRange> joined;
-  for (const AddressRange& m : read_mappings(pid)) {
-    if (!joined.empty() && joined.back().base + joined.back().bytes == m.base)
-      joined.back().bytes += m.bytes;
+  for (const MapsEntry& m : read_process_maps(pid)) {
+    if (!joined.empty() && joined.back().base + joined.back().bytes == m.start)
+      joined.back().bytes += m.end - m.start;
     else
-      joined.push_back(m);
+      joined.push_back({m.start, m.end - m.start});
   }
   return joined;
 }

@@ -49,10 +49,8 @@ std::string field_of_status(pid_t pid, const std::string& name) {
 uint64_t number_of_status(pid_t pid, const std::string& name) { return std::strtoull(field_of_status(pid, name).c_str(), nullptr, 10); }
 
 bool has_engine(pid_t pid) {
-  std::ifstream in(fmt::format("/proc/{}/maps", pid));
-  for (std::string line; std::getline(in, line);)
-    if (line.find("/memfd:simrun") != std::string::npos) return true;
-  return false;
+  const std::vector<MapsEntry> maps = read_process_maps(pid);
+  return std::any_of(maps.begin(), maps.end(), [](const MapsEntry& e) { return e.path.starts_with("/memfd:simrun"); });
 }
 
 // Its threads have other numbers there than here. A namespace that cannot be looked at counts as ours.

@@ -4,29 +4,29 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-#include <cstdio>
-#include <fstream>
+#include <cstring>
 #include <string>
+
+#include "base/user_error.h"
 
 namespace simrun::host {
 
+std::vector<MapsEntry> read_process_maps(pid_t pid) {
+  const std::string path = fmt::format("/proc/{}/maps", pid);
+  std::vector<MapsEntry> entries;
+  const int error = read_maps_file(path.c_str(), &entries);
+  if (error == ESRCH) throw UserError(fmt::format("cannot read {}: the process has ended", path));
+  if (error != 0) throw UserError(fmt::format("cannot read {}: {}", path, std::strerror(error)));
+  return entries;
+}
+
 std::vector<border::MappedFile> mapped_files(pid_t pid) {
   std::vector<border::MappedFile> files;
-  std::ifstream lines(fmt::format("/proc/{}/maps", pid));
-  for (std::string line; std::getline(lines, line);) {
-    unsigned long begin = 0, end = 0, offset = 0, number = 0;
-    unsigned major = 0, minor = 0;
-    char access[8] = {};
-    int path = 0;
-    if (std::sscanf(line.c_str(), "%lx-%lx %7s %lx %x:%x %lu %n", &begin, &end, access, &offset, &major, &minor,
-                    &number, &path) < 7)
-      continue;
-    if (number == 0) continue;
-    border::MappedFile file{begin, end, offset, makedev(major, minor), number, access[3] == 's'};
+  for (const MapsEntry& e : read_process_maps(pid)) {
+    if (e.inode == 0) continue;
+    border::MappedFile file{e.start, e.end, e.offset, makedev(e.major, e.minor), e.inode, e.shared};
     struct stat s {};
-    if (line[static_cast<size_t>(path)] == '/' &&
-        stat(fmt::format("/proc/{}/root{}", pid, line.substr(static_cast<size_t>(path))).c_str(), &s) == 0 &&
-        s.st_ino == number)
+    if (e.path.starts_with('/') && stat(fmt::format("/proc/{}/root{}", pid, e.path).c_str(), &s) == 0 && s.st_ino == e.inode)
       file.device = s.st_dev;
     files.push_back(file);
   }

@@ -11,9 +11,9 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <optional>
 
+#include "base/process_maps.h"
 #include "base/user_error.h"
 #include "instr/host/file_descriptor.h"
 
@@ -32,19 +32,16 @@ constexpr uint64_t kInitialFlags = 0x202;     // interrupts on, as ELF_PLAT_INIT
 bool is_fault(int signal) { return signal == SIGSEGV || signal == SIGBUS || signal == SIGILL; }
 
 // Where the call's instruction can be put for a while: where the thread is, if code runs there at all and nobody else
-// has that memory, else the first such place, the vdso at the latest. Without /proc where the thread is.
+// has that memory, else the first such place, the vdso at the latest. Where the mappings are not known, where the thread is.
 uint64_t place_for_instruction(pid_t pid, uint64_t pc) {
   constexpr uint64_t kUserEnd = 1ull << 47;
-  std::ifstream maps(fmt::format("/proc/{}/maps", pid));
-  if (!maps) return pc;
+  std::vector<MapsEntry> maps;
+  if (read_maps_file(fmt::format("/proc/{}/maps", pid).c_str(), &maps) != 0) return pc;
   std::optional<uint64_t> other;
-  for (std::string line; std::getline(maps, line);) {
-    uint64_t begin = 0, end = 0;
-    char permissions[5] = {};
-    if (std::sscanf(line.c_str(), "%lx-%lx %4s", &begin, &end, permissions) != 3) continue;
-    if (permissions[2] != 'x' || permissions[3] != 'p' || end > kUserEnd) continue;
-    if (begin <= pc && pc + sizeof(long) <= end) return pc;
-    if (!other) other = begin;
+  for (const MapsEntry& e : maps) {
+    if (!e.executable || e.shared || e.end > kUserEnd) continue;
+    if (e.start <= pc && pc + sizeof(long) <= e.end) return pc;
+    if (!other) other = e.start;
   }
   if (!other) throw UserError(fmt::format("cannot prepare process {}: nothing in it can be executed", pid));
   return *other;

@@ -29,7 +29,7 @@ class BlockProfilerTest : public ::testing::Test {
       vectors_.emplace_back(entries.begin(), entries.end());
     };
     const OriginOf origin = [](uint32_t process) {
-      ProcessOrigin of{process == 0 ? "" : "0." + std::to_string(process), std::nullopt, ""};
+      ProcessOrigin of{process == 0 ? "" : "0." + std::to_string(process), std::nullopt, std::vector<MapsEntry>()};
       if (process != 0) of.copy_of = 0;
       return of;
     };

@@ -1,4 +1,4 @@
-// /proc/PID/maps as values.
+// What a living process has mapped, module by module.
 #pragma once
 
 #include <sys/types.h>
@@ -7,20 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "base/process_maps.h"
+
 namespace simrun::cli {
 
-struct MapsEntry {
-  uint64_t start = 0, end = 0, offset = 0;
-  bool executable = false;
-  std::string path;  // empty: anonymous
-};
-
-// Empty when the process is gone.
-std::vector<MapsEntry> read_process_maps(pid_t pid);
-
-// A file of /proc/PID as it is; empty when the process has ended (streams' iterators would throw then).
-std::string read_process_file(pid_t pid, const char* name);
-std::vector<MapsEntry> parse_process_maps(const std::string& text);
+// Empty: they are not known, because the process has ended or the kernel does not show them. There is never a part of them.
+std::vector<MapsEntry> known_mappings(pid_t pid);
 
 // A file and the memory that shows it, with the anonymous memory right behind (a module's zeroed data).
 struct MappedModule {
