@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "base/check.h"
 #include "instr/engine/translate/address_space.h"
 #include "instr/engine/translate/translator.h"
 
@@ -13,7 +14,7 @@ namespace {
 
 // Starts of superblocks, each where the one before ended.
 std::vector<AppAddress> starts() {
-  read_address_space();
+  CHECK(read_address_space() == 0);
   std::vector<AppAddress> found;
   DecodedSuperblock superblock;
   AppAddress at{reinterpret_cast<uint64_t>(&std::vprintf)};

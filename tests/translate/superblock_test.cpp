@@ -23,7 +23,7 @@ TEST(Superblock, IsOfBytesThatWereReadOnce) {
       {0x48, 0x83, 0xc0, 0x08}, {0x48, 0x8d, 0x40, 0x08}}};  // add $8, %rax; lea 8(%rax), %rax
   auto* const code = static_cast<uint8_t*>(mmap(nullptr, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   ASSERT_NE(code, MAP_FAILED);
-  read_address_space();
+  ASSERT_EQ(read_address_space(), 0);
   std::memcpy(code, kVersions[0].data(), 4);
   code[4] = 0xc3;
   const std::jthread writer([&](const std::stop_token& over) {

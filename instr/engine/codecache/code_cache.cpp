@@ -5,9 +5,10 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <cstdio>
+#include <vector>
 
 #include "base/check.h"
+#include "base/process_maps.h"
 #include "instr/border/address_areas.h"
 #include "instr/engine/codecache/memory_file.h"
 
@@ -20,44 +21,34 @@ constexpr int MADV_COLLAPSE = 25;   // include/uapi/asm-generic/mman-common.h
 constexpr uint32_t kHugePage = 2u << 20;
 
 // The kernel leaves a gap between the top of the mmap area and the stack (arch/x86/mm/mmap.c, mmap_base: at least 128 MiB, at least the
-// stack limit). Mappings without an address never land there, and it is within 2 GiB of the shared libraries.
-uint64_t gap_above_libraries(uint64_t bytes) {
-  std::FILE* maps = std::fopen("/proc/self/maps", "re");
-  if (!maps) return 0;
-  uint64_t start = 0, end = 0, previous_end = 0, found = 0;
-  char line[512];
+// stack limit). Mappings without an address never land there, and it is within 2 GiB of the shared libraries. 0: there is none.
+uint64_t gap_above_libraries(const std::vector<MapsEntry>& maps, uint64_t bytes) {
+  uint64_t previous_end = 0, found = 0;
   rlimit stack{};
   getrlimit(RLIMIT_STACK, &stack);
-  while (std::fgets(line, sizeof line, maps)) {
-    if (std::sscanf(line, "%lx-%lx", &start, &end) != 2) continue;
-    if (__builtin_strstr(line, "[stack]")) {
+  for (const MapsEntry& e : maps) {
+    if (e.path == "[stack]") {
       const uint64_t candidate = (previous_end + 0x1fffff) & ~0x1fffffull;
-      const uint64_t stack_floor = end - (stack.rlim_cur < (1ull << 40) ? stack.rlim_cur : end) - (16ull << 20);
-      if (candidate + bytes < stack_floor && stack_floor < end) found = candidate;
+      const uint64_t stack_floor = e.end - (stack.rlim_cur < (1ull << 40) ? stack.rlim_cur : e.end) - (16ull << 20);
+      if (candidate + bytes < stack_floor && stack_floor < e.end) found = candidate;
     }
-    previous_end = end;
+    previous_end = e.end;
   }
-  std::fclose(maps);
   return found;
 }
 
 // Below the program, where the kernel puts those that are position-independent (ELF_ET_DYN_BASE, arch/x86/include/asm/elf.h): its heap grows
 // upwards. 0: there is none.
-uint64_t gap_below_program(uint64_t bytes) {
+uint64_t gap_below_program(const std::vector<MapsEntry>& maps, uint64_t bytes) {
   constexpr uint64_t kProgramsBegin = 0x5555'0000'0000, kProgramsEnd = 0x5660'0000'0000, kApart = 4u << 20;
-  std::FILE* maps = std::fopen("/proc/self/maps", "re");
-  if (!maps) return 0;
-  uint64_t start = 0, end = 0, previous_end = 0, found = 0;
-  char line[512];
-  while (found == 0 && std::fgets(line, sizeof line, maps)) {
-    if (std::sscanf(line, "%lx-%lx", &start, &end) != 2) continue;
-    if (start >= kProgramsEnd) break;
-    const uint64_t candidate = (start - bytes - kApart) & ~(kHugePage - 1ull);
-    if (start >= kProgramsBegin && candidate > previous_end) found = candidate;
-    previous_end = end;
+  uint64_t previous_end = 0;
+  for (const MapsEntry& e : maps) {
+    if (e.start >= kProgramsEnd) break;
+    const uint64_t candidate = (e.start - bytes - kApart) & ~(kHugePage - 1ull);
+    if (e.start >= kProgramsBegin && candidate > previous_end) return candidate;
+    previous_end = e.end;
   }
-  std::fclose(maps);
-  return found;
+  return 0;
 }
 
 // One of the mappings of the code; not for core files, which are the program's.
@@ -75,15 +66,17 @@ bool CodeCache::create(uint64_t bytes) {
   capacity_ = (bytes + 4095) & ~4095ull;
   const int fd = make_memory_file("simrun-code-cache", capacity_);
   if (fd < 0) return false;
+  std::vector<MapsEntry> maps;
+  read_maps_file("/proc/thread-self/maps", &maps);   // not known: the code lies farther away
   void* writable = map_view(border::kCodeCacheArea, capacity_, kWritable, 0, fd);
   void* executable = MAP_FAILED;
   if (writable != MAP_FAILED) {
-    if (const uint64_t hint = gap_above_libraries(capacity_))
+    if (const uint64_t hint = gap_above_libraries(maps, capacity_))
       executable = map_view(hint, capacity_, kExecutable, MAP_FIXED_NOREPLACE, fd);
     if (executable == MAP_FAILED) executable = map_view(border::kCodeCacheArea + (1ull << 39), capacity_, kExecutable, 0, fd);
   }
   if (executable != MAP_FAILED) {
-    if (const uint64_t hint = gap_below_program(capacity_); hint != 0 && map_view(hint, capacity_, kExecutable, MAP_FIXED_NOREPLACE, fd) != MAP_FAILED)
+    if (const uint64_t hint = gap_below_program(maps, capacity_); hint != 0 && map_view(hint, capacity_, kExecutable, MAP_FIXED_NOREPLACE, fd) != MAP_FAILED)
       near_program_ = hint;
   }
   close(fd);

@@ -177,8 +177,10 @@ void remove_blanket() {
   forget_private_library();
   ThreadContext* c = adopt_first_thread();
   remove_blanket();
-  note_engine_mappings(reinterpret_cast<const border::AddressRange*>(g_process.base + h.app_mappings_offset), h.app_mappings);
-  read_address_space();
+  const auto* const application = reinterpret_cast<const border::AddressRange*>(g_process.base + h.app_mappings_offset);
+  int error = note_engine_mappings(application, h.app_mappings);
+  if (error == 0) error = read_address_space();
+  if (error != 0) fail("the engine cannot read /proc/thread-self/maps: %s", std::strerror(error));
   start_resource_limits();
   start_mapping_calls();
   if (!adopt_other_threads()) fail("no room for all threads of the process");

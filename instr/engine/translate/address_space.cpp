@@ -1,16 +1,14 @@
 #include "instr/engine/translate/address_space.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <iterator>
 #include <map>
-#include <string_view>
 #include <vector>
 
+#include "base/process_maps.h"
 #include "instr/engine/context/engine_memory.h"
 #include "instr/engine/context/raw_syscall.h"
 #include "instr/engine/translate/stable_pages.h"
@@ -119,89 +117,56 @@ void add(uint64_t from, const Mapping& m) {
   join(from);
 }
 
-std::vector<char> read_file(const char* path) {
-  std::vector<char> text(1 << 16);
-  const int fd = open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return {};
-  size_t size = 0;
-  for (;;) {
-    if (size == text.size()) text.resize(2 * size);
-    const ssize_t n = read(fd, text.data() + size, text.size() - size);
-    if (n <= 0) break;
-    size += static_cast<size_t>(n);
-  }
-  close(fd);
-  text.resize(size);
-  return text;
-}
+constexpr char kMaps[] = "/proc/thread-self/maps";   // "self" has no memory once the first thread has ended
 
-// One line of /proc/PID/maps.
-struct Line {
-  uint64_t from, to;
-  bool writable, executable, shared, stack;
-};
-
-template <typename Visit>
-void for_each_mapping(Visit&& visit) {
-  const std::vector<char> text = read_file("/proc/thread-self/maps");   // "self" has no memory once the first thread has ended
-  const char* p = text.data();
-  const char* const end = p + text.size();
-  while (p < end) {
-    const char* const line_end = std::find(p, end, '\n');
-    char* q = nullptr;
-    const uint64_t from = std::strtoull(p, &q, 16);
-    const uint64_t to = std::strtoull(q + 1, &q, 16);
-    const bool stack = std::string_view(p, static_cast<size_t>(line_end - p)).ends_with("[stack]");
-    visit(Line{from, to, q[2] == 'w', q[3] == 'x', q[4] == 's', stack});
-    p = line_end + 1;
-  }
-}
-
-}  // namespace
-
-namespace {
-
-void add_line(const Line& line) {
+void add_entry(const MapsEntry& e) {
   // The vsyscall page is not read here (syscalls/vsyscall.cpp).
-  const bool user = line.from < kUserEnd;
-  add(line.from, {line.to, user && line.executable, line.writable, line.shared, line.stack});
+  const bool user = e.start < kUserEnd;
+  add(e.start, {e.end, user && e.executable, e.writable, e.shared, e.path == "[stack]"});
   // The kernel may show a mapping of the engine's as one with a neighbour of the application's.
   border::AddressRange part;
-  for (uint64_t at = line.from; at < line.to && find_engine_memory(at, line.to, part); at = part.base + part.bytes)
+  for (uint64_t at = e.start; at < e.end && find_engine_memory(at, e.end, part); at = part.base + part.bytes)
     remove(part.base, part.base + part.bytes);
 }
 
 }  // namespace
 
-void read_address_space() {
+int read_address_space() {
+  std::vector<MapsEntry> entries;
+  const int error = read_maps_file(kMaps, &entries);
   g_mappings.clear();
   g_mapped = {};
-  for_each_mapping(add_line);
+  for (const MapsEntry& e : entries) add_entry(e);
+  return error;
 }
 
 bool is_executable_after_all(AppAddress pc) {
   if (executable_bytes(pc, 1) != 0) return false;
-  for_each_mapping([&](const Line& line) {
-    if (line.from <= raw(pc) && raw(pc) < line.to && line.executable) add_line(line);
-  });
+  std::vector<MapsEntry> entries;
+  if (read_maps_file(kMaps, &entries) != 0) return false;
+  for (const MapsEntry& e : entries)
+    if (e.start <= raw(pc) && raw(pc) < e.end && e.executable) add_entry(e);
   return executable_bytes(pc, 1) != 0;
 }
 
 // A line of the kernel's can be partly the application's: neighbours of a kind are shown as one.
-void note_engine_mappings(const border::AddressRange* application, uint32_t count) {
-  for_each_mapping([&](const Line& line) {
-    const bool data = line.writable && !line.shared;
-    const EngineMemory kind = line.executable ? EngineMemory::kCode : data ? EngineMemory::kData : EngineMemory::kOther;
-    const auto* own = std::upper_bound(application, application + count, line.from,
+int note_engine_mappings(const border::AddressRange* application, uint32_t count) {
+  std::vector<MapsEntry> entries;
+  const int error = read_maps_file(kMaps, &entries);
+  for (const MapsEntry& e : entries) {
+    const bool data = e.writable && !e.shared;
+    const EngineMemory kind = e.executable ? EngineMemory::kCode : data ? EngineMemory::kData : EngineMemory::kOther;
+    const auto* own = std::upper_bound(application, application + count, e.start,
                                        [](uint64_t at, const border::AddressRange& r) { return at < r.base + r.bytes; });
-    for (uint64_t at = line.from; at < line.to; ++own) {
-      const bool last = own == application + count || own->base >= line.to;
-      const uint64_t end = last ? line.to : own->base;
+    for (uint64_t at = e.start; at < e.end; ++own) {
+      const bool last = own == application + count || own->base >= e.end;
+      const uint64_t end = last ? e.end : own->base;
       if (at < end) note_engine_memory(at, end - at, kind);
       if (last) break;
       at = own->base + own->bytes;
     }
-  });
+  }
+  return error;
 }
 
 MappedBytes mapped_bytes_in(AppAddress from, AppAddress to) {

@@ -10,15 +10,16 @@
 
 namespace simrun::engine {
 
-// Reads the mappings of the process, without the engine's. Before the application's first instruction.
-void read_address_space();
+// Reads the mappings of the process, without the engine's. Before the application's first instruction. 0, or the number of the error, and then
+// nothing is known.
+[[nodiscard]] int read_address_space();
 
 // Where the view has nothing that can be executed: whether the kernel has. Then somebody else has mapped it, or changed its permissions, who shares
 // this memory and runs natively (a child of vfork), and the mapping is taken into the view. Not for what the view has.
 bool is_executable_after_all(AppAddress pc);
 
-// Everything mapped now but `application` (ascending) is the engine's (context/engine_memory.h).
-void note_engine_mappings(const border::AddressRange* application, uint32_t count);
+// Everything mapped now but `application` (ascending) is the engine's (context/engine_memory.h). 0, or the number of the error.
+[[nodiscard]] int note_engine_mappings(const border::AddressRange* application, uint32_t count);
 
 // What the application has mapped, as RLIMIT_AS and RLIMIT_DATA count it (its stack with the size that it had at the start).
 struct MappedBytes {
