@@ -7,10 +7,10 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
-#include <map>
 #include <string_view>
 
 #include "base/parse_count.h"
+#include "base/parse_quantity.h"
 
 namespace simrun::cli {
 
@@ -33,16 +33,6 @@ bool parse(std::string_view text, Number* value) {
 }
 
 bool is_digits(std::string_view text) { return !text.empty() && text.find_first_not_of("0123456789") == text.npos; }
-
-// The number at the start of `text`; `unit` is what stands behind it.
-bool split(std::string_view text, double* number, std::string_view* unit) {
-  const char* const end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data(), end, *number);
-  if (error != std::errc{} || !std::isfinite(*number)) return false;
-  *unit = std::string_view(at, static_cast<size_t>(end - at));
-  unit->remove_prefix(std::min(unit->find_first_not_of(' '), unit->size()));
-  return true;
-}
 
 // Of a unit of bytes, in any case; 0: not known.
 double bytes_of(std::string_view unit) {
@@ -102,7 +92,7 @@ CLI::Validator size_in_bytes(uint64_t least, uint64_t most) {
   return validator([=](std::string& word) -> std::string {
     double number = 0;
     std::string_view unit;
-    if (!split(word, &number, &unit) || bytes_of(unit) == 0)
+    if (!split_quantity(word, &number, &unit) || bytes_of(unit) == 0)
       return word + " is no size (65536, 256KiB, 1.5MiB; powers of 1024)";
     const double bytes = number * bytes_of(unit);
     if (bytes < static_cast<double>(least) || bytes > static_cast<double>(most))
@@ -115,12 +105,9 @@ CLI::Validator size_in_bytes(uint64_t least, uint64_t most) {
 
 CLI::Validator duration() {
   return validator([](std::string& word) -> std::string {
-    static const std::map<std::string_view, double> kSeconds = {{"", 1}, {"ms", 1e-3}, {"s", 1}, {"m", 60}, {"min", 60}, {"h", 3600}};
-    double number = 0;
-    std::string_view unit;
-    if (!split(word, &number, &unit) || !kSeconds.contains(unit) || !(number > 0))
-      return word + " is no time (500ms, 10s, 5m, 1h)";
-    word = fmt::format("{}", number * kSeconds.at(unit));
+    double seconds = 0;
+    if (!parse_duration(word, &seconds) || !(seconds > 0)) return word + " is no time (500ms, 10s, 5m, 1h)";
+    word = fmt::format("{}", seconds);
     return "";
   });
 }

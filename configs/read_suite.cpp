@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <set>
 
+#include "base/parse_quantity.h"
 #include "base/user_error.h"
 #include "configs/find_file.h"
 #include "configs/strict_yaml.h"
@@ -58,13 +58,10 @@ std::string existing(const StrictMap& map, const std::string& key, const std::st
 
 double read_duration(const StrictMap& map) {
   const std::string text = map.text("time_limit");
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
-  const std::string unit(end, text.data() + text.size());
-  const double seconds = unit.empty() || unit == "s" ? 1 : unit == "m" || unit == "min" ? 60 : unit == "h" ? 3600 : 0;
-  if (error != std::errc{} || !(number > 0) || seconds == 0 || number * seconds > kLongestLimit)
+  double seconds = 0;
+  if (!parse_duration(text, &seconds) || !(seconds > 0) || seconds > kLongestLimit)
     map.fail("time_limit", fmt::format("'time_limit' must be a time such as 90s, 10m or 2h, not '{}'", text));
-  return number * seconds;
+  return seconds;
 }
 
 void check_variable(const StrictMap& map, const char* key, const std::string& name) {

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/nearest_word.h"
+#include "base/parse_quantity.h"
 #include "base/user_error.h"
 
 namespace simrun::configs {
@@ -30,7 +31,7 @@ const char* type_name(const YAML::Node& node) {
 }
 
 // Bytes per unit; 0 for an unknown one.
-uint64_t unit_bytes(const std::string& unit) {
+uint64_t unit_bytes(std::string_view unit) {
   if (unit.empty() || unit == "B") return 1;
   if (unit == "KiB") return uint64_t{1} << 10;
   if (unit == "MiB") return uint64_t{1} << 20;
@@ -164,16 +165,13 @@ double StrictMap::number(const std::string& key) const {
 uint64_t StrictMap::size(const std::string& key) const {
   const std::string value = scalar(key, "a size in bytes");
   double number = 0;
-  const auto [end, error] =
-      std::from_chars(value.data(), value.data() + value.size(), number, std::chars_format::fixed);
-  std::string unit(end, value.data() + value.size());
-  unit.erase(0, unit.find_first_not_of(' '));
-  if (error != std::errc{} || !(number >= 0) || !std::isfinite(number))
+  std::string_view unit;
+  if (!split_quantity(value, &number, &unit) || !(number >= 0))
     fail(key, fmt::format("'{}' of {} must be a size such as 32KiB, 1.5MiB or 4096, not '{}'", key, what_, value));
   if (unit_bytes(unit) == 0)
     fail(key, fmt::format(
                   "'{}' of {} has the unknown unit '{}' (known: B, KiB, MiB, GiB, powers of 1024){}",
-                  key, what_, unit, did_you_mean(unit, {"KiB", "MiB", "GiB", "B"})));
+                  key, what_, unit, did_you_mean(std::string(unit), {"KiB", "MiB", "GiB", "B"})));
   const double bytes = number * static_cast<double>(unit_bytes(unit));
   if (bytes > 0x1p53) fail(key, fmt::format("'{}' of {} is {}, which is too large", key, what_, value));
   if (bytes != std::floor(bytes))
