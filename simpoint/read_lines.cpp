@@ -1,8 +1,6 @@
 #include "simpoint/read_lines.h"
 
 #include <fmt/format.h>
-#include <zlib.h>
-#include <zstd.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -10,6 +8,7 @@
 #include <vector>
 
 #include "base/compressed_ending.h"
+#include "base/decompressors.h"
 #include "base/user_error.h"
 
 namespace simrun::simpoint {
@@ -49,71 +48,23 @@ class Plain final : public LineReader::Source {
   std::string first_;  // bytes already taken from the file
 };
 
-class Gzip final : public LineReader::Source {
+template <class Decompressor>
+class Decompressed final : public LineReader::Source {
  public:
-  Gzip(std::unique_ptr<Source> from, std::string path) : from_(std::move(from)), path_(std::move(path)) {
-    if (inflateInit2(&stream_, 15 + 16) != Z_OK) throw UserError("no memory to decompress " + path_);
-  }
-  ~Gzip() override { inflateEnd(&stream_); }
+  Decompressed(std::unique_ptr<Source> from, std::string path) : from_(std::move(from)), path_(std::move(path)) {}
   size_t read(char* to, size_t bytes) override {
-    stream_.next_out = reinterpret_cast<Bytef*>(to);
-    stream_.avail_out = static_cast<uInt>(bytes);
-    while (stream_.avail_out == bytes) {
-      if (stream_.avail_in == 0) {
-        stream_.avail_in = static_cast<uInt>(from_->read(input_.data(), input_.size()));
-        stream_.next_in = reinterpret_cast<Bytef*>(input_.data());
-        if (stream_.avail_in == 0) {
-          if (within_) throw UserError(path_ + ": the gzip data are cut off");
-          return 0;
-        }
-      }
-      if (!within_) inflateReset(&stream_);  // members follow each other
-      const int status = inflate(&stream_, Z_NO_FLUSH);
-      if (status != Z_OK && status != Z_STREAM_END && status != Z_BUF_ERROR)
-        throw UserError(fmt::format("{}: damaged gzip data ({})", path_, stream_.msg ? stream_.msg : "?"));
-      within_ = status != Z_STREAM_END;
+    try {
+      return decompressor_.read(to, bytes, [&] { return std::string_view(input_.data(), from_->read(input_.data(), input_.size())); });
+    } catch (const DecompressionError& error) {
+      throw UserError(fmt::format("{}: {}", path_, error.what()));
     }
-    return bytes - stream_.avail_out;
   }
 
  private:
   std::unique_ptr<Source> from_;
   std::string path_;
   std::vector<char> input_ = std::vector<char>(kBuffer);
-  z_stream stream_{};
-  bool within_ = false;
-};
-
-class Zstd final : public LineReader::Source {
- public:
-  Zstd(std::unique_ptr<Source> from, std::string path)
-      : from_(std::move(from)), path_(std::move(path)), stream_(ZSTD_createDStream()) {}
-  ~Zstd() override { ZSTD_freeDStream(stream_); }
-  size_t read(char* to, size_t bytes) override {
-    ZSTD_outBuffer out{to, bytes, 0};
-    while (out.pos == 0) {
-      if (in_.pos == in_.size) {
-        in_ = {input_.data(), from_->read(input_.data(), input_.size()), 0};
-        if (in_.size == 0) {
-          if (within_) throw UserError(path_ + ": the zstd data are cut off");
-          return 0;
-        }
-      }
-      const size_t status = ZSTD_decompressStream(stream_, &out, &in_);
-      if (ZSTD_isError(status))
-        throw UserError(fmt::format("{}: damaged zstd data ({})", path_, ZSTD_getErrorName(status)));
-      within_ = status != 0;
-    }
-    return out.pos;
-  }
-
- private:
-  std::unique_ptr<Source> from_;
-  std::string path_;
-  ZSTD_DStream* stream_;
-  std::vector<char> input_ = std::vector<char>(kBuffer);
-  ZSTD_inBuffer in_{input_.data(), 0, 0};
-  bool within_ = false;
+  Decompressor decompressor_;
 };
 
 std::unique_ptr<LineReader::Source> open(const std::string& path) {
@@ -123,8 +74,8 @@ std::unique_ptr<LineReader::Source> open(const std::string& path) {
   first.resize(read_file(file.get(), path, first.data(), first.size()));
   const std::string_view compression = compression_of(first);
   auto plain = std::make_unique<Plain>(std::move(file), path, std::move(first));
-  if (compression == ".gz") return std::make_unique<Gzip>(std::move(plain), path);
-  if (compression == ".zst") return std::make_unique<Zstd>(std::move(plain), path);
+  if (compression == ".gz") return std::make_unique<Decompressed<GzipDecompressor>>(std::move(plain), path);
+  if (compression == ".zst") return std::make_unique<Decompressed<ZstdDecompressor>>(std::move(plain), path);
   return plain;
 }
 

@@ -59,6 +59,14 @@ class CompressedInputs : public ::testing::Test {
     all.resize(in.read(all.data(), all.size()));
     return all;
   }
+  // The file of that name into which first_ was written.
+  std::string written(const std::string& name) {
+    CompressedOutput out(scratch_.file(name));
+    out.write(first_);
+    out.finish();
+    std::ifstream in(scratch_.file(name), std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
   std::string error_of(const std::string& name, const std::string& bytes) {
     try {
       read(name, bytes);
@@ -102,9 +110,19 @@ TEST_F(CompressedInputs, Lz4AndZlib) {
   frame.resize(LZ4F_compressFrame(frame.data(), frame.size(), first_.data(), first_.size(), nullptr));
   EXPECT_TRUE(read("x.lz4", frame + frame) == first_ + first_);
   for (size_t size = 1; size < frame.size(); size += 7)
-    EXPECT_THAT(error_of("x.lz4", frame.substr(0, size)), HasSubstr("the lz4 data ends too early")) << size;
+    EXPECT_THAT(error_of("x.lz4", frame.substr(0, size)), HasSubstr("the lz4 data are cut off")) << size;
   EXPECT_THAT(error_of("x.lz4", "no lz4 data at all"), HasSubstr("damaged lz4 data"));
   EXPECT_TRUE(read("x.zlib", deflated(first_, 15)) == first_);
+}
+
+TEST_F(CompressedInputs, GzipAndZstdInMembersCutOffOrDamaged) {
+  for (const char* name : {"x.gz", "x.zst"}) {
+    const std::string whole = written(name);
+    EXPECT_TRUE(read(name, whole + whole) == first_ + first_) << name;
+    for (size_t size = whole.size() + 1; size < 2 * whole.size(); ++size)
+      EXPECT_THAT(error_of(name, (whole + whole).substr(0, size)), HasSubstr("data are cut off")) << name << " " << size;
+    EXPECT_THAT(error_of(name, whole + "something else"), HasSubstr("damaged")) << name;
+  }
 }
 
 // Whatever the file is named.
@@ -115,11 +133,7 @@ TEST_F(CompressedInputs, FirstBytesSayHow) {
   EXPECT_TRUE(read("x", deflated(first_, 15 + 16)) == first_);
   EXPECT_TRUE(read("x.trace", member(first_, Kind::kDeflated) + directory()) == first_);
   for (const char* ending : {".xz", ".gz", ".zst"}) {
-    CompressedOutput out(scratch_.file(std::string("y") + ending));
-    out.write(first_);
-    out.finish();
-    std::ifstream in(scratch_.file(std::string("y") + ending), std::ios::binary);
-    EXPECT_TRUE(read("x", {std::istreambuf_iterator<char>(in), {}}) == first_) << ending;
+    EXPECT_TRUE(read("x", written(std::string("y") + ending)) == first_) << ending;
   }
   for (const std::string& plain : {std::string(), std::string("\x1f"), std::string("\x1f\x8b"), std::string("\x1f\x8b\x07 no gzip"), std::string("\x28\xb5\x2f"), second_})
     EXPECT_TRUE(read("x", plain) == plain);

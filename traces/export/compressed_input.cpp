@@ -1,9 +1,8 @@
 #include <lz4frame.h>
 #include <lzma.h>
-#include <zlib.h>
-#include <zstd.h>
 
 #include "base/compressed_ending.h"
+#include "base/decompressors.h"
 #include "base/user_error.h"
 #include "traces/export/input_codec.h"
 
@@ -20,32 +19,18 @@ struct PlainInput final : CompressedInput::Codec {
   }
 };
 
-// `window_bits` says which: 15 is zlib's, 16 more gzip's.
-struct GzipInput final : CompressedInput::Codec {
-  explicit GzipInput(std::FILE* from, int window_bits = 15 + 16) : Codec(from) { inflateInit2(&stream, window_bits); }
-  ~GzipInput() override { inflateEnd(&stream); }
+template <class Decompressor>
+struct DecompressedInput final : CompressedInput::Codec {
+  template <class... Arguments>
+  explicit DecompressedInput(std::FILE* from, Arguments... arguments) : Codec(from), decompressor(arguments...) {}
   size_t give(uint8_t* to, size_t most) override {
-    stream.next_out = to;
-    stream.avail_out = static_cast<uInt>(most);
-    while (stream.avail_out == most) {
-      if (stream.avail_in == 0) {
-        stream.next_in = in.data();
-        stream.avail_in = static_cast<uInt>(get());
-        if (stream.avail_in == 0) {
-          if (inside) throw FormatError("the gzip data ends too early");
-          return 0;
-        }
-      }
-      if (!inside) inflateReset(&stream);
-      inside = true;
-      const int result = inflate(&stream, Z_NO_FLUSH);
-      if (result == Z_STREAM_END) inside = false;
-      else if (result != Z_OK) throw FormatError("damaged gzip data");
+    try {
+      return decompressor.read(reinterpret_cast<char*>(to), most, [&] { return std::string_view(reinterpret_cast<const char*>(in.data()), get()); });
+    } catch (const DecompressionError& error) {
+      throw FormatError(error.what());
     }
-    return most - stream.avail_out;
   }
-  z_stream stream{};
-  bool inside = false;  // a member that is not at its end
+  Decompressor decompressor;
 };
 
 struct XzInput final : CompressedInput::Codec {
@@ -73,29 +58,6 @@ struct XzInput final : CompressedInput::Codec {
   bool dry = false, ended = false;
 };
 
-struct ZstdInput final : CompressedInput::Codec {
-  using Codec::Codec;
-  ~ZstdInput() override { ZSTD_freeDStream(stream); }
-  size_t give(uint8_t* to, size_t most) override {
-    ZSTD_outBuffer out{to, most, 0};
-    while (out.pos == 0) {
-      if (from.pos == from.size) {
-        from = {in.data(), get(), 0};
-        if (from.size == 0) {
-          if (left != 0) throw FormatError("the zstd data ends too early");
-          return 0;
-        }
-      }
-      left = ZSTD_decompressStream(stream, &out, &from);
-      if (ZSTD_isError(left)) throw FormatError(fmt::format("damaged zstd data: {}", ZSTD_getErrorName(left)));
-    }
-    return out.pos;
-  }
-  ZSTD_DStream* stream = ZSTD_createDStream();
-  ZSTD_inBuffer from{nullptr, 0, 0};
-  size_t left = 0;
-};
-
 struct Lz4 final : CompressedInput::Codec {
   explicit Lz4(std::FILE* from) : Codec(from) {
     if (LZ4F_isError(LZ4F_createDecompressionContext(&context, LZ4F_VERSION))) throw UserError("cannot start the lz4 decoder");
@@ -107,14 +69,14 @@ struct Lz4 final : CompressedInput::Codec {
         at = 0;
         end = get();
         if (end == 0) {
-          if (left != 0) throw FormatError("the lz4 data ends too early");
+          if (left != 0) throw FormatError("the lz4 data are cut off");
           return 0;
         }
       }
       size_t got = most;
       size_t taken = end - at;
       left = LZ4F_decompress(context, to, &got, in.data() + at, &taken, nullptr);
-      if (LZ4F_isError(left)) throw FormatError(fmt::format("damaged lz4 data: {}", LZ4F_getErrorName(left)));
+      if (LZ4F_isError(left)) throw FormatError(fmt::format("damaged lz4 data ({})", LZ4F_getErrorName(left)));
       at += taken;
       if (got != 0) return got;
     }
@@ -148,12 +110,12 @@ CompressedInput::CompressedInput(const std::string& path) : path_(path) {
   std::FILE* file = std::fopen(path.c_str(), "rb");
   if (file == nullptr) throw UserError(fmt::format("cannot read {}: {}", path, std::strerror(errno)));
   const std::string_view by = compression(path, file);
-  if (by == ".gz") codec_ = std::make_unique<GzipInput>(file);
+  if (by == ".gz") codec_ = std::make_unique<DecompressedInput<GzipDecompressor>>(file);
   else if (by == ".xz") codec_ = std::make_unique<XzInput>(file);
-  else if (by == ".zst") codec_ = std::make_unique<ZstdInput>(file);
+  else if (by == ".zst") codec_ = std::make_unique<DecompressedInput<ZstdDecompressor>>(file);
   else if (by == ".lz4") codec_ = std::make_unique<Lz4>(file);
   else if (by == ".zip") codec_ = make_zip_codec(file);
-  else if (by == ".zlib") codec_ = std::make_unique<GzipInput>(file, 15);
+  else if (by == ".zlib") codec_ = std::make_unique<DecompressedInput<GzipDecompressor>>(file, 15);
   else codec_ = std::make_unique<PlainInput>(file);
 }
 
