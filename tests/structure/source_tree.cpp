@@ -149,4 +149,20 @@ Violations long_files(const fs::path& root, const fs::path& exceptions) {
   return found;
 }
 
+Violations unlisted_documents(const fs::path& root, const fs::path& folder) {
+  static const std::regex kLink(R"re(\]\(([^)/:#]+\.md)\))re");
+  const std::string text = read_all(root / folder / "README.md");
+  std::map<std::string, int> links;
+  for (std::sregex_iterator m(text.begin(), text.end(), kLink), end; m != end; ++m) ++links[(*m)[1]];
+  for (const auto& entry : fs::directory_iterator(root / folder)) {
+    const std::string name = entry.path().filename().string();
+    if (name.ends_with(".md") && name != "README.md") --links[name];
+  }
+  Violations found;
+  for (const auto& [name, difference] : links)
+    if (difference != 0)
+      found.push_back((folder / "README.md").string() + ": " + name + (difference < 0 ? " is not listed" : " is listed, but does not exist or is there already"));
+  return found;
+}
+
 }  // namespace simrun::structure

@@ -22,4 +22,7 @@ Violations machine_paths(const std::filesystem::path& root, const std::vector<st
 // `exceptions`: a file of lines `path reason`, relative to root.
 Violations long_files(const std::filesystem::path& root, const std::filesystem::path& exceptions);
 
+// Documents of `folder` (relative to root) that its README.md does not link to exactly once, and links there to documents that do not exist.
+Violations unlisted_documents(const std::filesystem::path& root, const std::filesystem::path& folder);
+
 }  // namespace simrun::structure

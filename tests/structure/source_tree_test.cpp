@@ -77,6 +77,15 @@ TEST_F(SmallTree, LongFiles) {
                                                              HasSubstr("fine.h: listed as long")));
 }
 
+TEST_F(SmallTree, UnlistedDocuments) {
+  write("docs/README.md", "# docs\n1 [one](1.md); 2 [two](2.md); 2 [two again](2.md); 3 [three](3.md); [elsewhere](../a/4.md)\n");
+  write("docs/1.md", "");
+  write("docs/2.md", "");
+  write("docs/5.md", "");
+  EXPECT_THAT(unlisted_documents(root_, "docs"),
+              ElementsAre(HasSubstr("2.md is listed, but"), HasSubstr("3.md is listed, but"), HasSubstr("5.md is not listed")));
+}
+
 TEST(Project, IncludesFollowTheFolders) { EXPECT_THAT(forbidden_includes(PROJECT_ROOT), IsEmpty()); }
 
 TEST(Project, NamesNoPathOfThisMachine) {
@@ -87,6 +96,8 @@ TEST(Project, NamesNoPathOfThisMachine) {
   if (fs::path(root).has_parent_path() && fs::path(root).parent_path() != "/") forbidden.push_back(root);
   EXPECT_THAT(machine_paths(root, forbidden), IsEmpty());
 }
+
+TEST(Project, DecisionsAreListed) { EXPECT_THAT(unlisted_documents(PROJECT_ROOT, "docs/decisions"), IsEmpty()); }
 
 TEST(Project, FilesAreSmall) { EXPECT_THAT(long_files(PROJECT_ROOT, PROJECT_ROOT "/tests/structure/long_files.txt"), IsEmpty()); }
 
