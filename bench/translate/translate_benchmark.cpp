@@ -46,7 +46,7 @@ BENCHMARK(form);
 
 void translate(benchmark::State& state) {
   const auto all = starts();
-  Translator translator({state.range(0) != 0 ? border::Mode::kTrace : border::Mode::kNull, true, kMaxSuperblockInstructions, true, true, 0x7ffff8000040});
+  Translator translator({.mode = state.range(0) != 0 ? border::Mode::kTrace : border::Mode::kNull, .leave = 0x7ffff8000040});
   TranslationOutput output;
   DecodedSuperblock superblock;
   std::vector<uint8_t> hot(1 << 20), cold(1 << 20);

@@ -32,7 +32,7 @@ DecodedSuperblock decoded(const std::vector<uint8_t>& code, bool changeable = fa
 }
 
 Translated translate(const DecodedSuperblock& superblock, border::Mode mode, bool flags_dead, bool count_paths = false) {
-  Translator translator({mode, true, 64, true, true, 0x7ffff8000040, nullptr, count_paths});
+  Translator translator({.mode = mode, .leave = 0x7ffff8000040, .count_paths = count_paths});
   Translated t;
   t.hot.resize(Translator::size_bound(superblock)), t.cold.resize(t.hot.size());
   Assembler out(t.hot.data(), 0x7ffff8010000), cold(t.cold.data(), 0x7ffffa000000);
@@ -133,9 +133,7 @@ TEST(Exits, CountsAreAheadOfTheInstructionsUpToTheNextExit) {
 // Where look-ups of indirect targets can be called off (Translator::needs_check).
 TEST(Exits, WaysWithoutALookUpMeetACheck) {
   const auto checks = [](const std::vector<uint8_t>& code, uint64_t pc = kPc + 4, bool exact_stops = false, border::Mode mode = border::Mode::kCount) {
-    TranslationOptions options{mode, true, 64, true, true, 0x7ffff8000040};
-    options.exact_stops = exact_stops;
-    options.pext_is_fast = true;
+    const TranslationOptions options{.mode = mode, .leave = 0x7ffff8000040, .exact_stops = exact_stops, .pext_is_fast = true};
     Translator translator(options);
     Translated t;
     const DecodedSuperblock superblock = decoded(code, false, pc);

@@ -135,11 +135,13 @@ std::string translate(const Case& c) {
   }
   if (c.unroll) unroll_loop(kMaxSuperblockInstructions, c.count_paths ? kMaxCountedPasses : kMaxConditionalExits, superblock);
   border::WatchedEntries watched{1, {c.pc}};
-  TranslationOptions options{c.mode, true, 64, true, true, kLeave, c.watch ? &watched : nullptr, c.count_paths};
-  options.pext_is_fast = c.calls_off;
-  options.live_pointer = c.live;
-  options.counts_comparisons = c.changeable;
-  Translator translator(options);
+  Translator translator({.mode = c.mode,
+                         .leave = kLeave,
+                         .watched = c.watch ? &watched : nullptr,
+                         .count_paths = c.count_paths,
+                         .pext_is_fast = c.calls_off,
+                         .live_pointer = c.live,
+                         .counts_comparisons = c.changeable});
   std::vector<uint8_t> hot(Translator::size_bound(superblock)), cold(hot.size());
   Assembler out(hot.data(), kHot), out_cold(cold.data(), kCold);
   TranslationOutput output;

@@ -5,15 +5,15 @@ namespace simrun::traces {
 namespace {
 
 constexpr ExportFormat kFormats[] = {
-    {"champsim", ".champsimtrace.xz", "ChampSim: 64-byte records with registers and branches", true, false, false, false, false, make_champsim_exporter},
-    {"din", ".din.gz", "DineroIV: label and address of each fetch, read and write", false, true, false, true, true, make_din_exporter},
-    {"drmemtrace", ".trace.gz", "DynamoRIO's drmemtrace: the file of a thread", true, false, true, false, false, make_drmemtrace_exporter},
-    {"ramulator-loadstore", ".loadstore", "Ramulator 2 LoadStoreTrace: LD/ST and address", false, true, false, true, false, make_ramulator_load_store_exporter},
-    {"ramulator-o3", ".simpleo3", "Ramulator 2 SimpleO3: bubbles, load, store", true, true, false, true, false, make_ramulator_o3_exporter},
-    {"dramsim3", ".dramsim3", "DRAMSim3 trace: address, READ or WRITE, cycle", false, true, false, true, false, make_dramsim3_exporter},
-    {"gem5", ".gem5.gz", "gem5 packet trace (protobuf) for its traffic generator", false, true, false, true, false, make_gem5_exporter},
-    {"csv", ".csv.gz", "a row for each instruction and reference", false, true, false, false, true, make_csv_exporter},
-    {"text", ".txt.gz", "a line for each instruction, with bytes and references", false, false, false, false, false, make_text_exporter},
+    {.name = "champsim", .ending = ".champsimtrace.xz", .summary = "ChampSim: 64-byte records with registers and branches", .make = make_champsim_exporter, .single_thread = true},
+    {.name = "din", .ending = ".din.gz", .summary = "DineroIV: label and address of each fetch, read and write", .make = make_din_exporter, .takes_references_alone = true, .one_memory = true, .can_be_filtered = true},
+    {.name = "drmemtrace", .ending = ".trace.gz", .summary = "DynamoRIO's drmemtrace: the file of a thread", .make = make_drmemtrace_exporter, .single_thread = true, .whole_areas = true},
+    {.name = "ramulator-loadstore", .ending = ".loadstore", .summary = "Ramulator 2 LoadStoreTrace: LD/ST and address", .make = make_ramulator_load_store_exporter, .takes_references_alone = true, .one_memory = true},
+    {.name = "ramulator-o3", .ending = ".simpleo3", .summary = "Ramulator 2 SimpleO3: bubbles, load, store", .make = make_ramulator_o3_exporter, .single_thread = true, .takes_references_alone = true, .one_memory = true},
+    {.name = "dramsim3", .ending = ".dramsim3", .summary = "DRAMSim3 trace: address, READ or WRITE, cycle", .make = make_dramsim3_exporter, .takes_references_alone = true, .one_memory = true},
+    {.name = "gem5", .ending = ".gem5.gz", .summary = "gem5 packet trace (protobuf) for its traffic generator", .make = make_gem5_exporter, .takes_references_alone = true, .one_memory = true},
+    {.name = "csv", .ending = ".csv.gz", .summary = "a row for each instruction and reference", .make = make_csv_exporter, .takes_references_alone = true, .can_be_filtered = true},
+    {.name = "text", .ending = ".txt.gz", .summary = "a line for each instruction, with bytes and references", .make = make_text_exporter},
 };
 
 }  // namespace

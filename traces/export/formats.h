@@ -43,12 +43,12 @@ struct ExportFormat {
   const char* name;
   const char* ending;  // of a file that nobody named
   const char* summary;
-  bool single_thread;  // the format knows no threads: one has to be chosen when there are several
-  bool takes_references_alone;
-  bool whole_areas;    // WalkOptions::whole_areas
-  bool one_memory;     // does not say who makes a reference: several processes' addresses cannot be told apart
-  bool can_be_filtered;  // a list of fetches and references, for caches alone (reference_filter.h)
   std::unique_ptr<Exporter> (*make)(CompressedOutput& out, const ExportOptions& options);
+  bool single_thread = false;  // the format knows no threads: one has to be chosen when there are several
+  bool takes_references_alone = false;
+  bool whole_areas = false;    // WalkOptions::whole_areas
+  bool one_memory = false;     // does not say who makes a reference: several processes' addresses cannot be told apart
+  bool can_be_filtered = false;  // a list of fetches and references, for caches alone (reference_filter.h)
 };
 std::span<const ExportFormat> export_formats();
 

@@ -167,11 +167,22 @@ void remove_blanket() {
   g_answers_cpuid = h.max_superblock_instructions == 1 || has_unknown_features();   // the slow and obvious way does both
   g_has_protection_keys = has_feature(Feature::kOsProtectionKeys);
   start_descriptor_tables();
-  start_code_table({h.mode, h.elide_words != 0, std::clamp(h.max_superblock_instructions, 1u, kMaxSuperblockInstructions),
-                    has_feature(Feature::kAvx512Bw), has_feature(Feature::kBmi2), g_routines.leave, h.watch_calls == 1 ? &h.watched : nullptr,
-                    h.count_paths != 0, g_routines.indirect_miss, loop_is_fast(), h.unroll_loops != 0,
-                    h.count_interval != 0 || h.count_interval_threads != 0 || h.count_paths != 0 || h.mode_switches != 0, pext_is_fast(),
-                    h.live_words != 0, h.protect_code_after != 0, has_feature(Feature::kAmxTile)});
+  start_code_table({.mode = h.mode,
+                    .share_words = h.elide_words != 0,
+                    .max_instructions = std::clamp(h.max_superblock_instructions, 1u, kMaxSuperblockInstructions),
+                    .avx512bw = has_feature(Feature::kAvx512Bw),
+                    .bmi2 = has_feature(Feature::kBmi2),
+                    .leave = g_routines.leave,
+                    .watched = h.watch_calls == 1 ? &h.watched : nullptr,
+                    .count_paths = h.count_paths != 0,
+                    .indirect_miss = g_routines.indirect_miss,
+                    .loop_is_fast = loop_is_fast(),
+                    .unroll_loops = h.unroll_loops != 0,
+                    .exact_stops = h.count_interval != 0 || h.count_interval_threads != 0 || h.count_paths != 0 || h.mode_switches != 0,
+                    .pext_is_fast = pext_is_fast(),
+                    .live_pointer = h.live_words != 0,
+                    .counts_comparisons = h.protect_code_after != 0,
+                    .has_tiles = has_feature(Feature::kAmxTile)});
   start_signals();
   make_first_identity();
   forget_private_library();

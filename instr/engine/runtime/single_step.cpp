@@ -106,7 +106,7 @@ bool pop_flags(ThreadContext* c) {
   uint64_t flags = 0;
   const uint64_t size = form.wide ? 8 : 2, mask = form.wide ? kPopped : kPopped & 0xffff;
   if (!read_app(&flags, c->app.gpr[kRsp], size)) {
-    raise_bad_access(c, c->app.gpr[kRsp], false, true);
+    raise_bad_access(c, c->app.gpr[kRsp], BadAccess::kRead, BySegment::kStack);
     return false;
   }
   c->app.flags = (c->app.flags & ~(mask | kResumeFlag)) | (flags & mask);

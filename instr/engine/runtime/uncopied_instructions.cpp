@@ -67,7 +67,7 @@ std::optional<uint64_t> on_stack(ThreadContext* c, uint32_t n, uint32_t width) {
   uint64_t value = 0;
   const uint64_t at = c->app.gpr[kRsp] + static_cast<uint64_t>(n) * width;
   if (read_app(&value, at, width)) return value;
-  raise_bad_access(c, at, false, true);
+  raise_bad_access(c, at, BadAccess::kRead, BySegment::kStack);
   return std::nullopt;
 }
 
@@ -113,21 +113,21 @@ uint64_t address_of(ThreadContext* c, const Uncopied& u) {
   return sum;
 }
 
-bool in_stack_segment(const Uncopied& u) { return u.operands[0].mem.segment == ZYDIS_REGISTER_SS; }
+BySegment segment_of(const Uncopied& u) { return u.operands[0].mem.segment == ZYDIS_REGISTER_SS ? BySegment::kStack : BySegment::kOther; }
 
 bool far_jump_or_call(ThreadContext* c, const Uncopied& u) {
   const uint32_t width = u.width() == 8 && ignores_rex_w() ? 4 : u.width();
   const uint64_t at = address_of(c, u);
   uint64_t pc = 0;
   uint16_t selector = 0;
-  if (!read_app(&pc, at, width) || !read_app(&selector, at + width, 2)) return raise_bad_access(c, at, false, in_stack_segment(u)), false;
+  if (!read_app(&pc, at, width) || !read_app(&selector, at + width, 2)) return raise_bad_access(c, at, BadAccess::kRead, segment_of(u)), false;
   if (!may_enter(c, selector, pc, 0xfffc)) return false;
   if (u.insn.mnemonic == ZYDIS_MNEMONIC_CALL) {
     uint8_t pushed[16] = {};
     const uint64_t after = c->app.pc + u.insn.length, code = kUserCode, top = c->app.gpr[kRsp] - 2ull * width;
     std::memcpy(pushed, &after, width);
     std::memcpy(pushed + width, &code, width);
-    if (!write_app(top, pushed, 2ull * width)) return raise_bad_access(c, top, true, true), false;
+    if (!write_app(top, pushed, 2ull * width)) return raise_bad_access(c, top, BadAccess::kWrite, BySegment::kStack), false;
     c->app.gpr[kRsp] = top;
   }
   c->app.pc = pc;
@@ -174,7 +174,7 @@ std::optional<uint64_t> narrow_target(ThreadContext* c, const Uncopied& u) {
   uint64_t target = 0;
   const uint64_t at = address_of(c, u);
   if (read_app(&target, at, 2)) return target;
-  raise_bad_access(c, at, false, in_stack_segment(u));
+  raise_bad_access(c, at, BadAccess::kRead, segment_of(u));
   return std::nullopt;
 }
 
@@ -195,7 +195,7 @@ bool narrow_branch(ThreadContext* c, const Uncopied& u) {
   if (!target) return false;
   if (u.insn.mnemonic == ZYDIS_MNEMONIC_CALL) {
     const uint64_t top = c->app.gpr[kRsp] - 2;
-    if (!write_app(top, &next, 2)) return raise_bad_access(c, top, true, true), false;
+    if (!write_app(top, &next, 2)) return raise_bad_access(c, top, BadAccess::kWrite, BySegment::kStack), false;
     c->app.gpr[kRsp] = top;
   }
   c->app.pc = *target;

@@ -385,7 +385,11 @@ void raise_signal_first(ThreadContext* c, const siginfo_t& info, const Trap& tra
   set_signal_mask(mask | kAllSignals);
 }
 
-bool raise_page_fault(ThreadContext* c, uint64_t address, bool write) {
+namespace {
+
+// As for an access to user space.
+void raise_page_fault(ThreadContext* c, uint64_t address, BadAccess access) {
+  const bool write = access == BadAccess::kWrite;
   uint8_t resident = 0;
   const bool mapped = raw_syscall(SYS_mincore, address & ~4095ull, 1, word(&resident)) != -ENOMEM;
   siginfo_t info{};
@@ -394,10 +398,8 @@ bool raise_page_fault(ThreadContext* c, uint64_t address, bool write) {
   info.si_addr = reinterpret_cast<void*>(address);
   // A page that may not be touched at all is to the processor not there, nor is one that never was touched.
   const uint64_t error = 4u | uint64_t{write} << 1 | (write && (resident & 1) != 0);
-  return raise_signal(c, info, {14 /* X86_TRAP_PF */, error, address});
+  raise_signal(c, info, {14 /* X86_TRAP_PF */, error, address});
 }
-
-namespace {
 
 // The kernel says of them all that something is mapped there (arch/x86/mm/fault.c, sanitize_error_code), of the last user page too.
 bool is_kernel_address(uint64_t address) { return address >> 47 == 0x1ffff || address >> 12 == 0x7ffffffff; }
@@ -433,11 +435,11 @@ void raise_general_protection(ThreadContext* c, uint64_t error) {
   raise_signal(c, info, {13, error, 0});   // X86_TRAP_GP
 }
 
-void raise_bad_access(ThreadContext* c, uint64_t address, bool write, bool stack) {
+void raise_bad_access(ThreadContext* c, uint64_t address, BadAccess access, BySegment segment) {
   siginfo_t info{};
   const int64_t upper = static_cast<int64_t>(address) >> 47;
   if (upper != 0 && upper != -1) {   // not canonical
-    if (!stack) return raise_general_protection(c, 0);
+    if (segment != BySegment::kStack) return raise_general_protection(c, 0);
     info.si_signo = SIGBUS;
     info.si_code = SI_KERNEL;
     raise_signal(c, info, {12 /* X86_TRAP_SS */, 0, 0});
@@ -445,13 +447,13 @@ void raise_bad_access(ThreadContext* c, uint64_t address, bool write, bool stack
   }
   constexpr uint64_t kEndOfUserSpace = 0x7ffffffff000;   // TASK_SIZE_MAX
   if (address < kEndOfUserSpace) {
-    raise_page_fault(c, address, write);
+    raise_page_fault(c, address, access);
     return;
   }
   info.si_signo = SIGSEGV;
   info.si_code = SEGV_MAPERR;
   info.si_addr = reinterpret_cast<void*>(address);
-  raise_signal(c, info, {14, write ? 7ull : 5ull, address});   // all of it is said to be there (arch/x86/mm/fault.c, sanitize_error_code)
+  raise_signal(c, info, {14, access == BadAccess::kWrite ? 7ull : 5ull, address});   // all of it is said to be there (arch/x86/mm/fault.c, sanitize_error_code)
 }
 
 void raise_not_executable(ThreadContext* c) {

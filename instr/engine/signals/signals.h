@@ -86,8 +86,6 @@ inline constexpr Trap kNoTrap{~uint64_t{0}, 0, 0};
 bool raise_signal(ThreadContext* context, const siginfo_t& info, const Trap& trap);
 // The same, but first: another one that is pending goes back to the kernel.
 void raise_signal_first(ThreadContext* context, const siginfo_t& info, const Trap& trap);
-// SIGSEGV as for an access of the application's to user space that faults.
-bool raise_page_fault(ThreadContext* context, uint64_t address, bool write);
 [[noreturn]] void end_by_signal(ThreadContext* context, int number);
 // kill, tkill and tgkill by which the thread ends its process with a core file: returns only when it is not such a call (false), or the process
 // lives on (true: the call is done).
@@ -95,9 +93,10 @@ bool end_by_own_call(ThreadContext* context, uint64_t call);
 
 // As #GP with this error code.
 void raise_general_protection(ThreadContext* context, uint64_t error);
-// As for an access that failed, of any address. `stack`: by the stack segment, that is, a push or pop, or an operand with rsp or rbp as its
-// base.
-void raise_bad_access(ThreadContext* context, uint64_t address, bool write, bool stack);
+// As for an access that failed, of any address. By the stack segment are pushes, pops, and operands with rsp or rbp as their base.
+enum class BadAccess : uint8_t { kRead, kWrite };
+enum class BySegment : uint8_t { kStack, kOther };
+void raise_bad_access(ThreadContext* context, uint64_t address, BadAccess access, BySegment segment);
 // A fault that the dispatcher finds: nothing executable at pc, or no instruction.
 void raise_not_executable(ThreadContext* context);
 

@@ -21,12 +21,12 @@ namespace simrun::engine {
 
 // Fixed for a run.
 struct TranslationOptions {
-  border::Mode mode;          // kTrace: words into the buffer; kCount: instructions retired; kNull: translation only
-  bool share_words;
-  uint32_t max_instructions;
-  bool avx512bw;              // kmovq
-  bool bmi2;                  // rorx
-  uint64_t leave;             // code addresses of the fixed routines (runtime/fixed_routines.h)
+  border::Mode mode = border::Mode::kNull;   // kTrace: words into the buffer; kCount: instructions retired; kNull: translation only
+  bool share_words = true;
+  uint32_t max_instructions = kMaxSuperblockInstructions;
+  bool avx512bw = true;       // kmovq
+  bool bmi2 = true;           // rorx
+  uint64_t leave = 0;         // code addresses of the fixed routines (runtime/fixed_routines.h)
   const border::WatchedEntries* watched = nullptr;   // null: calls are not watched
   bool count_paths = false;   // kCount: a counter for each path, which counts its last block
   uint64_t indirect_miss = 0;
