@@ -171,10 +171,7 @@ void ProgramWatcher::add_what_is_mapped() {
 void ProgramWatcher::add_module_at(uint64_t address) {
   const MappedModule module = module_around(known_mappings(target_.pid()), address);
   if (module.path.empty()) return;
-  if (space_.map_module(module.path, module.start, module.end, module.code_address, module.code_offset) < 0) {
-    ++failed_modules_;
-    return;
-  }
+  if (space_.map_module(module.path, module.start, module.end, module.code_address, module.code_offset) < 0) return;
   watch_functions_at(module.code_address);
   learn_allocators_code_at(module.code_address);
 }

@@ -49,7 +49,6 @@ class ProgramWatcher {
   }
 
   const analysis::AddressSpace& space() const { return space_; }
-  uint64_t failed_modules() const { return failed_modules_; }
 
  private:
   // What the end of a path means for the calls of its thread.
@@ -89,7 +88,6 @@ class ProgramWatcher {
     uint64_t begin, end;
   };
   std::vector<Code> allocators_code_;  // of which what it frees was free before
-  uint64_t failed_modules_ = 0;
 };
 
 }  // namespace simrun::cli

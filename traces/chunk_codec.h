@@ -31,18 +31,10 @@ class ChunkEncoder {
   Bytes out_;
 };
 
-Bytes encode_chunk(const Chunk& chunk, const ShapesOf& shapes);
-
 // Checks everything: what it returns holds only paths that exist, complete items, and turns that use up all of them. Throws
 // FormatError. `used`: as Reader::read_chunk has it.
 Chunk decode_chunk(std::span<const uint8_t> bytes, const ShapesOf& shapes, Chunk used = {});
 // Of files up to version 3.
 Chunk decode_chunk_3(std::span<const uint8_t> bytes, const ShapesOf& shapes, Chunk used = {});
-
-// Words of the item that starts at `words` (its first word included). For items of a decoded chunk.
-inline uint64_t item_words(const uint64_t* words, const PathShapes& shapes) {
-  const auto id = static_cast<uint32_t>(*words);
-  return 1 + (id < kFirstPath ? *words >> 32 : shapes.paths[id].words);
-}
 
 }  // namespace simrun::traces

@@ -247,6 +247,4 @@ const Bytes& ChunkEncoder::encode(const Chunk& chunk, const ShapesOf& shapes) {
   return out_;
 }
 
-Bytes encode_chunk(const Chunk& chunk, const ShapesOf& shapes) { return ChunkEncoder().encode(chunk, shapes); }
-
 }  // namespace simrun::traces

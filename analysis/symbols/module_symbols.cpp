@@ -143,11 +143,6 @@ ModuleSymbols::ModuleSymbols(std::string path) : path_(std::move(path)), impleme
 
 ModuleSymbols::~ModuleSymbols() = default;
 
-bool ModuleSymbols::has_debug_information() {
-  Dwarf_Addr bias = 0;
-  return problem_.empty() && dwfl_module_getdwarf(implementation_->module, &bias) != nullptr;
-}
-
 std::optional<uint64_t> ModuleSymbols::address_of_offset(uint64_t offset) const {
   // Mappings start at page boundaries, somewhat before the segment does. Other segments may lie in the same page of the
   // file (lld).

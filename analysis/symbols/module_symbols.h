@@ -56,7 +56,6 @@ class ModuleSymbols {
   const std::string& problem() const { return problem_; }
   // In hexadecimal; empty: the file has none.
   const std::string& build_id() const { return build_id_; }
-  bool has_debug_information();
 
   // File address of the code at `offset` of the file, or of the page that its mapping begins with, by its loadable
   // segments.

@@ -87,7 +87,6 @@ class RegionSink {
 
   uint64_t instructions() const { return retired_; }
   uint64_t simulated() const { return simulated_; }
-  size_t stops_reached() const { return next_; }
   const std::vector<size_t>& missed() const { return missed_; }
 
  private:

@@ -46,6 +46,14 @@ Made make(uint64_t seed, uint32_t threads, uint32_t paths) {
   return m;
 }
 
+Bytes encode_chunk(const Chunk& chunk, const ShapesOf& shapes) { return ChunkEncoder().encode(chunk, shapes); }
+
+// Words of the item that starts at `words` (its first word included), of a decoded chunk.
+uint64_t item_words(const uint64_t* words, const PathShapes& shapes) {
+  const auto id = static_cast<uint32_t>(*words);
+  return 1 + (id < kFirstPath ? *words >> 32 : shapes.paths[id].words);
+}
+
 TEST(ChunkCodec, WhatIsEncodedIsDecoded) {
   for (uint64_t seed = 0; seed < 50; ++seed) {
     Made m = make(seed, 1 + seed % 4, 500);
