@@ -1,86 +1,13 @@
 // simrun from outside: streams, exit statuses, signals, results.
-#include <fcntl.h>
-#include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <chrono>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <nlohmann/json.hpp>
-#include <string>
-#include <thread>
-#include <vector>
 
+#include "run_command.h"
+
+namespace simrun::cli {
 namespace {
-
-namespace fs = std::filesystem;
-using Words = std::vector<std::string>;
-
-std::string read_file(const fs::path& path) {
-  std::ifstream in(path);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-class RunCommand : public testing::Test {
- protected:
-  RunCommand() { fs::create_directory(directory_); }
-  ~RunCommand() override { fs::remove_all(directory_); }
-
-  // Starts simrun in a process group of its own; standard output and error go to files.
-  pid_t start(const Words& arguments) {
-    const pid_t pid = fork();
-    if (pid != 0) return pid;
-    setpgid(0, 0);
-    dup2(open(out().c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), 1);
-    dup2(open(err().c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), 2);
-    std::vector<char*> argv{const_cast<char*>(SIMRUN_EXECUTABLE)};
-    for (const std::string& a : arguments) argv.push_back(const_cast<char*>(a.c_str()));
-    argv.push_back(nullptr);
-    execv(SIMRUN_EXECUTABLE, argv.data());
-    _exit(99);
-  }
-  static int wait_for(pid_t pid) {
-    int status = 0;
-    waitpid(pid, &status, 0);
-    return status;
-  }
-  int run(const Words& arguments) { return wait_for(start(arguments)); }
-  // Until the program has written a line.
-  bool wait_for_output() {
-    for (int i = 0; i < 3000; ++i) {
-      if (read_file(out()).find('\n') != std::string::npos) return true;
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    return false;
-  }
-  nlohmann::json results() const { return nlohmann::json::parse(read_file(json())); }
-  std::string out() const { return directory_ / "out"; }
-  std::string err() const { return directory_ / "err"; }
-  std::string json() const { return directory_ / "result.json"; }
-
-  const fs::path directory_ = fs::temp_directory_path() / ("simrun_run_command_test" + std::to_string(getpid()));
-};
-
-#define EXPECT_EXIT(status, code)                \
-  do {                                           \
-    const int s = (status);                      \
-    EXPECT_TRUE(WIFEXITED(s)) << "status " << s; \
-    EXPECT_EQ(WEXITSTATUS(s), code);             \
-  } while (0)
-
-#define EXPECT_SIGNALED(status, signal)            \
-  do {                                             \
-    const int s = (status);                        \
-    EXPECT_TRUE(WIFSIGNALED(s)) << "status " << s; \
-    EXPECT_EQ(WTERMSIG(s), signal);                \
-    EXPECT_FALSE(WCOREDUMP(s));                    \
-  } while (0)
 
 // Neither simrun nor the engine in the program takes a library of its own from where the user happens to be.
 TEST_F(RunCommand, LibrariesOfTheWorkingDirectoryAreNotOurs) {
@@ -91,7 +18,7 @@ TEST_F(RunCommand, LibrariesOfTheWorkingDirectoryAreNotOurs) {
   fs::current_path(directory_);
   const int status = run({"-q", "--config", "l3_1core.yaml", "--hdf5", "result.h5", "--", "/bin/echo", "ran"});
   fs::current_path(before);
-  EXPECT_EXIT(status, 0);
+  EXPECT_EXITS(status, 0);
   EXPECT_EQ(read_file(out()), "ran\n") << read_file(err());
   EXPECT_GT(fs::file_size(directory_ / "result.h5"), 1000u);
 }
@@ -99,7 +26,7 @@ TEST_F(RunCommand, LibrariesOfTheWorkingDirectoryAreNotOurs) {
 TEST_F(RunCommand, LoopsAreUnrolledUnlessAskedNotTo) {
   const auto translated = [&](Words options) {
     options.insert(options.end(), {"-q", "-j", json(), "--", "/bin/true"});
-    EXPECT_EXIT(run(options), 0);
+    EXPECT_EXITS(run(options), 0);
     return results()["engine"]["translated_instructions"].get<uint64_t>();
   };
   const uint64_t plain = translated({"--mode", "null", "--no-unroll"});
@@ -108,7 +35,7 @@ TEST_F(RunCommand, LoopsAreUnrolledUnlessAskedNotTo) {
 }
 
 TEST_F(RunCommand, OutputAndStatusAreTheProgramsOwn) {
-  EXPECT_EXIT(
+  EXPECT_EXITS(
       run({"-c", "l3_8core.yaml", "-j", json(), "--", "/bin/sh", "-c", "echo to out; echo to err >&2; exit 42"}), 42);
   EXPECT_EQ(read_file(out()), "to out\n");
   const std::string error = read_file(err());
@@ -125,19 +52,19 @@ TEST_F(RunCommand, OutputAndStatusAreTheProgramsOwn) {
 TEST_F(RunCommand, WithoutProcSaysThatItIsNeeded) {
   if (std::system("unshare -m umount -l /proc 2>/dev/null") != 0) GTEST_SKIP() << "mount namespaces are not allowed";
   const std::string command = "unshare -m sh -c 'while umount -l /proc; do :; done 2>/dev/null; exec " SIMRUN_EXECUTABLE " --mode null -- /bin/true' 2>" + err();
-  EXPECT_EXIT(std::system(command.c_str()), 1);
+  EXPECT_EXITS(std::system(command.c_str()), 1);
   EXPECT_NE(read_file(err()).find("simrun needs /proc"), std::string::npos) << read_file(err());
 }
 
 // Its child's number there is another process's.
 TEST_F(RunCommand, ProcOfAnotherPidNamespaceIsRefused) {
   if (std::system("unshare -pf true 2>/dev/null") != 0) GTEST_SKIP() << "PID namespaces are not allowed";
-  EXPECT_EXIT(std::system(("unshare -pf " SIMRUN_EXECUTABLE " --mode null -- /bin/true 2>" + err()).c_str()), 1);
+  EXPECT_EXITS(std::system(("unshare -pf " SIMRUN_EXECUTABLE " --mode null -- /bin/true 2>" + err()).c_str()), 1);
   EXPECT_NE(read_file(err()).find("/proc is that of another PID namespace"), std::string::npos) << read_file(err());
 }
 
 TEST_F(RunCommand, QuietSaysNothing) {
-  EXPECT_EXIT(run({"-q", "--mode", "trace", "--", "/bin/true"}), 0);
+  EXPECT_EXITS(run({"-q", "--mode", "trace", "--", "/bin/true"}), 0);
   EXPECT_EQ(read_file(err()), "");
 }
 
@@ -151,7 +78,7 @@ TEST_F(RunCommand, SoftMemoryLimitIsTheProgramsOnly) {
   ASSERT_EQ(setrlimit(RLIMIT_AS, &low), 0);
   const pid_t pid = start({"-q", "-c", "l3_8core.yaml", "--", "/bin/sh", "-c", "ulimit -S -v"});
   ASSERT_EQ(setrlimit(RLIMIT_AS, &before), 0);
-  EXPECT_EXIT(wait_for(pid), 0);
+  EXPECT_EXITS(wait_for(pid), 0);
   EXPECT_EQ(read_file(out()), "262144\n") << read_file(err());
 }
 #endif
@@ -165,7 +92,7 @@ TEST_F(RunCommand, SoftFileSizeLimitIsTheProgramsOnly) {
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &low), 0);
   const pid_t pid = start({"-q", "-c", "l3_8core.yaml", "-j", json(), "--", "/bin/sh", "-c", "ulimit -S -f; (ulimit -S -f; exit 3); exit $?"});
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
-  EXPECT_EXIT(wait_for(pid), 3);
+  EXPECT_EXITS(wait_for(pid), 3);
   EXPECT_EQ(read_file(out()), "2048\n2048\n") << read_file(err());
   EXPECT_EQ(results()["processes"].size(), 2u);
 }
@@ -178,14 +105,14 @@ TEST_F(RunCommand, AResultBeyondTheFileSizeLimitIsAMessage) {
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &low), 0);
   const pid_t pid = start({"-q", "-c", "l3_8core.yaml", "-j", json(), "--", "/bin/grep", "SigIgn", "/proc/self/status"});
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
-  EXPECT_EXIT(wait_for(pid), 1);
+  EXPECT_EXITS(wait_for(pid), 1);
   EXPECT_NE(read_file(err()).find("json: File too large"), std::string::npos) << read_file(err());
   EXPECT_EQ(read_file(out()), "SigIgn:\t0000000000000000\n");
 }
 
 // What such a limit leaves no room for goes on natively.
 TEST_F(RunCommand, AProgramUnderAHardFileSizeLimitRuns) {
-  EXPECT_EXIT(run({"-c", "l3_8core.yaml", "-j", json(), "--", "/bin/sh", "-c", "ulimit -f 1000; /bin/echo hi; echo status $?"}), 0);
+  EXPECT_EXITS(run({"-c", "l3_8core.yaml", "-j", json(), "--", "/bin/sh", "-c", "ulimit -f 1000; /bin/echo hi; echo status $?"}), 0);
   EXPECT_EQ(read_file(out()), "hi\nstatus 0\n") << read_file(err());
   const bool is_said = read_file(err()).find("(echo) is not followed: the hard file-size limit") != std::string::npos;
   EXPECT_EQ(results()["processes"].size(), is_said ? 1u : 2u) << read_file(err());
@@ -196,7 +123,7 @@ TEST_F(RunCommand, CountsRepeat) {
     Words arguments{"-q", "--mode", "trace", "-j", json()};
     arguments.insert(arguments.end(), more.begin(), more.end());
     arguments.insert(arguments.end(), {"--", "/bin/echo", "x"});
-    EXPECT_EXIT(run(arguments), 0);
+    EXPECT_EXITS(run(arguments), 0);
     const auto totals = results().at("totals");
     return std::vector<uint64_t>{totals.at("instructions"), totals.at("loads"), totals.at("stores"),
                                  totals.at("fetch_lines")};
@@ -261,7 +188,7 @@ TEST_F(RunCommand, DetailsExplainTheMissesOfThePlainRun) {
   const auto with = [&](Words arguments) {
     arguments.insert(arguments.begin(), {"-q", "-c", "l3_8core", "-j", json()});
     arguments.insert(arguments.end(), program.begin(), program.end());
-    EXPECT_EXIT(run(arguments), 0);
+    EXPECT_EXITS(run(arguments), 0);
     return results();
   };
   const auto plain = with({});
@@ -293,17 +220,17 @@ TEST_F(RunCommand, PinsAndRecordedOrder) {
     arguments.insert(arguments.end(), program.begin(), program.end());
     return run(arguments);
   };
-  EXPECT_EXIT(with({"--pin", "5,0-3"}), 0);
+  EXPECT_EXITS(with({"--pin", "5,0-3"}), 0);
   const auto pinned = results();
   EXPECT_EQ(pinned.at("threads").at(0).at("core"), 5);
-  EXPECT_EXIT(with({"--order", "recorded"}), 0);
+  EXPECT_EXITS(with({"--order", "recorded"}), 0);
   EXPECT_EQ(results().at("totals").at("instructions"), pinned.at("totals").at("instructions"));
   EXPECT_EQ(results().at("levels").at(1).at("misses"), pinned.at("levels").at(1).at("misses"));
-  EXPECT_EXIT(with({"--pin", "8"}), 2);
+  EXPECT_EXITS(with({"--pin", "8"}), 2);
   EXPECT_NE(read_file(err()).find("no core 8"), std::string::npos);
-  EXPECT_EXIT(with({"--pin", "3-1"}), 2);
+  EXPECT_EXITS(with({"--pin", "3-1"}), 2);
   EXPECT_NE(read_file(err()).find("no list of cores"), std::string::npos);
-  EXPECT_EXIT(with({"--order", "host"}), 2);
+  EXPECT_EXITS(with({"--order", "host"}), 2);
 }
 
 TEST_F(RunCommand, SignalOfTheProgramEndsSimrunToo) {
@@ -324,7 +251,7 @@ TEST_F(RunCommand, SigtermAtSimrunIsPassedOn) {
                            "trap 'echo caught; exit 7' TERM; echo ready; while :; do :; done"});
   ASSERT_TRUE(wait_for_output());
   kill(pid, SIGTERM);
-  EXPECT_EXIT(wait_for(pid), 7);
+  EXPECT_EXITS(wait_for(pid), 7);
   EXPECT_EQ(read_file(out()), "ready\ncaught\n");
 }
 
@@ -350,7 +277,7 @@ TEST_F(RunCommand, SignalsForTheProgramArePassedOnEvenWhenIgnoredHere) {
   kill(pid, SIGUSR2);
   EXPECT_EQ(lines("ready\n10\n12\n"), "ready\n10\n12\n");
   kill(pid, SIGQUIT);
-  EXPECT_EXIT(wait_for(pid), 7);
+  EXPECT_EXITS(wait_for(pid), 7);
 }
 
 TEST_F(RunCommand, SignalToTheGroupEndsBothWithAReport) {
@@ -367,7 +294,7 @@ TEST_F(RunCommand, WhoOutlivesTheProgramGoesOnAtItsPace) {
   const std::string program =
       "if (fork) { select(undef, undef, undef, 0.3); exit 0 } $i += $_ for 1 .. 1e7;"
       "open F, '>', \"$ARGV[0].part\"; print F $i; close F; rename \"$ARGV[0].part\", $ARGV[0]";
-  EXPECT_EXIT(run({"--mode", "trace", "-q", "--", "/usr/bin/perl", "-e", program, result}), 0);
+  EXPECT_EXITS(run({"--mode", "trace", "-q", "--", "/usr/bin/perl", "-e", program, result}), 0);
   for (int k = 0; k < 6000 && !fs::exists(result); ++k) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   EXPECT_EQ(read_file(result), "50000005000000");
 }
@@ -379,18 +306,18 @@ TEST_F(RunCommand, WhoOutlivesTheProgramGoesOnThoughItsStreamHasBeenRead) {
       "sub last_of { select undef, undef, undef, $_[0]; $i += $_ for 1 .. $_[1]; exit 0 if @_ < 3;"
       "open F, '>', \"$ARGV[0].part\"; print F $i; close F; rename \"$ARGV[0].part\", $ARGV[0]; exit 0 }"
       "fork || last_of(2, 1e7, 'told'); fork || last_of(0, 4e6); select(undef, undef, undef, 0.2); exit 0";
-  EXPECT_EXIT(run({"--config", "l3_4core.yaml", "--json", json(), "-q", "--", "/usr/bin/perl", "-e", program, result}), 0);
+  EXPECT_EXITS(run({"--config", "l3_4core.yaml", "--json", json(), "-q", "--", "/usr/bin/perl", "-e", program, result}), 0);
   for (int k = 0; k < 1000 && !fs::exists(result); ++k) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   EXPECT_EQ(read_file(result), "50000005000000");
   EXPECT_EQ(results().at("process").at("left_running"), 2);
 }
 
 TEST_F(RunCommand, MissingThingsAreOneMessageAndAStatus) {
-  EXPECT_EXIT(run({"--mode", "trace", "--", "/nonexistent/program"}), 127);
-  EXPECT_EXIT(run({"--mode", "trace", "--", "/etc/passwd"}), 126);
-  EXPECT_EXIT(run({"-c", "no_such_machine.yaml", "--", "/bin/true"}), 2);
-  EXPECT_EXIT(run({"-c", "l3_8core.yaml", "-j", "/nonexistent/r.json", "--", "/bin/true"}), 1);
-  EXPECT_EXIT(run({"--", "/bin/true"}), 2);
+  EXPECT_EXITS(run({"--mode", "trace", "--", "/nonexistent/program"}), 127);
+  EXPECT_EXITS(run({"--mode", "trace", "--", "/etc/passwd"}), 126);
+  EXPECT_EXITS(run({"-c", "no_such_machine.yaml", "--", "/bin/true"}), 2);
+  EXPECT_EXITS(run({"-c", "l3_8core.yaml", "-j", "/nonexistent/r.json", "--", "/bin/true"}), 1);
+  EXPECT_EXITS(run({"--", "/bin/true"}), 2);
   EXPECT_EQ(read_file(err()).find("simrun: "), 0u);
 }
 
@@ -402,37 +329,37 @@ TEST_F(RunCommand, ResultsAreWholeWithoutStandardStreams) {
     return std::system(("exec " SIMRUN_EXECUTABLE " " + arguments + " " + closed).c_str());
   };
   for (const std::string closed : {"2>&-", ">&- 2>&-"}) {
-    EXPECT_EXIT(run_without(closed, "record -o " + file + program), 0);
-    EXPECT_EXIT(run({"check", file}), 0);
+    EXPECT_EXITS(run_without(closed, "record -o " + file + program), 0);
+    EXPECT_EXITS(run({"check", file}), 0);
   }
   for (const std::string command : {"-c l3_8core -j ", "sharing -c l3_8core -j "}) {
-    EXPECT_EXIT(run_without("2>&-", command + file + program), 0);
+    EXPECT_EXITS(run_without("2>&-", command + file + program), 0);
     EXPECT_TRUE(nlohmann::json::accept(read_file(file))) << command;
   }
-  EXPECT_EXIT(run_without("2>&-", "-c l3_8core --hdf5 " + file + program), 0);
+  EXPECT_EXITS(run_without("2>&-", "-c l3_8core --hdf5 " + file + program), 0);
   EXPECT_EQ(read_file(file).substr(0, 4), "\x89HDF");
-  EXPECT_EXIT(run_without("2>&-", "bbv --interval 100k -o " + file + program), 0);
+  EXPECT_EXITS(run_without("2>&-", "bbv --interval 100k -o " + file + program), 0);
   EXPECT_EQ(read_file(file).substr(0, 2), "# ");
-  EXPECT_EXIT(run_without("2>&-", "pinpoints -c l3_8core --interval 100k -o " + file + program), 0);
+  EXPECT_EXITS(run_without("2>&-", "pinpoints -c l3_8core --interval 100k -o " + file + program), 0);
   for (const auto& entry : fs::directory_iterator(file + "/regions"))
-    if (entry.path().extension() == ".trace") EXPECT_EXIT(run({"check", entry.path()}), 0);
-  EXPECT_EXIT(run_without(">&-", "-q -c l3_8core -j - -- /bin/true 2>" + err()), 1);
+    if (entry.path().extension() == ".trace") EXPECT_EXITS(run({"check", entry.path()}), 0);
+  EXPECT_EXITS(run_without(">&-", "-q -c l3_8core -j - -- /bin/true 2>" + err()), 1);
   EXPECT_EQ(read_file(err()), "simrun: cannot write standard output: Bad file descriptor\n");
 }
 
 TEST_F(RunCommand, NullAndDiscardCountNothing) {
-  EXPECT_EXIT(run({"--mode", "null", "-j", json(), "--", "/bin/true"}), 0);
+  EXPECT_EXITS(run({"--mode", "null", "-j", json(), "--", "/bin/true"}), 0);
   EXPECT_EQ(results().at("counted"), false);
-  EXPECT_EXIT(run({"--mode", "trace", "--discard", "-j", json(), "--", "/bin/true"}), 0);
+  EXPECT_EXITS(run({"--mode", "trace", "--discard", "-j", json(), "--", "/bin/true"}), 0);
   EXPECT_GT(results().at("process").at("discarded_words").get<uint64_t>(), 1000u);
 }
 
 // As many words as somebody would have read, of all processes.
 TEST_F(RunCommand, DiscardsWhatWouldBeRead) {
   const std::string script = "i=0; while [ $i -lt 2000 ]; do i=$((i+1)); done; (exit 3); (/bin/true; exit 4); /bin/true";
-  EXPECT_EXIT(run({"--mode", "trace", "-j", json(), "--", "/bin/sh", "-c", script}), 0);
+  EXPECT_EXITS(run({"--mode", "trace", "-j", json(), "--", "/bin/sh", "-c", script}), 0);
   const auto read = results().at("totals").at("stream_words").get<double>();
-  EXPECT_EXIT(run({"--mode", "trace", "--discard", "-j", json(), "--", "/bin/sh", "-c", script}), 0);
+  EXPECT_EXITS(run({"--mode", "trace", "--discard", "-j", json(), "--", "/bin/sh", "-c", script}), 0);
   EXPECT_NEAR(results().at("process").at("discarded_words").get<double>(), read, read / 50);
 }
 
@@ -445,140 +372,8 @@ TEST_F(RunCommand, StoppedAndContinued) {
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
   EXPECT_EQ(waitpid(pid, nullptr, WNOHANG), 0);
   kill(program, SIGCONT);
-  EXPECT_EXIT(wait_for(pid), 0);
-}
-
-// The processes of results.json whose command starts with `name`.
-std::vector<nlohmann::json> named(const nlohmann::json& results, const std::string& name) {
-  std::vector<nlohmann::json> found;
-  for (const auto& p : results["processes"])
-    if (p["command"].get<std::string>().starts_with(name)) found.push_back(p);
-  return found;
-}
-
-TEST_F(RunCommand, FollowsForkAndExec) {
-  EXPECT_EXIT(run({"--mode", "trace", "--json", json(), "--", "/bin/sh", "-c", "/bin/echo a; (true; exit 3); echo $?"}), 0);
-  EXPECT_EQ(read_file(out()), "a\n3\n");
-  const auto r = results();
-  EXPECT_EQ(named(r, "/bin/sh").size(), 2u);   // itself and the part in parentheses
-  EXPECT_EQ(named(r, "/bin/echo").size(), 1u);
-  EXPECT_EQ(r["process"]["native_children"], 0);
-  EXPECT_EQ(r["threads"].size(), 3u);
-  for (const auto& t : r["threads"]) EXPECT_GT(t["instructions"], 100);
-}
-
-// Many have ended before anybody looks at them again.
-TEST_F(RunCommand, ShortLivedProcessesHaveTheirCommands) {
-  const std::string script = "i=0; while [ $i -lt 50 ]; do /bin/true $i & (exit 3) & i=$((i+1)); done; wait";
-  EXPECT_EXIT(run({"--mode", "trace", "--json", json(), "--", "/bin/sh", "-c", script}), 0);
-  const auto r = results();
-  EXPECT_EQ(r["processes"].size(), 151u);
-  EXPECT_EQ(named(r, "/bin/sh -c " + script).size(), 101u);
-  for (int k = 0; k < 50; ++k) EXPECT_EQ(named(r, "/bin/true " + std::to_string(k)).empty(), false) << k;
-}
-
-TEST_F(RunCommand, FollowedExecCountsAsMuchAsTheProgramAlone) {
-  run({"--mode", "trace", "--json", json(), "--", "/bin/true"});
-  const auto alone = results()["totals"]["instructions"].get<int64_t>();
-  run({"--mode", "trace", "--json", json(), "--", "/bin/sh", "-c", "exec /bin/true"});
-  const auto r = results();
-  ASSERT_EQ(r["threads"].size(), 2u);
-  // The environment differs a little (`_`, OLDPWD, PWD).
-  EXPECT_NEAR(r["threads"][1]["instructions"].get<double>(), static_cast<double>(alone), static_cast<double>(alone) / 50);
-}
-
-TEST_F(RunCommand, FollowsNothingWhenTold) {
-  EXPECT_EXIT(run({"--mode", "trace", "--follow-children=no", "--json", json(), "--", "/bin/sh", "-c", "/bin/echo a; exit 4"}), 4);
-  const auto r = results();
-  EXPECT_EQ(r["processes"].size(), 1u);
-  EXPECT_EQ(r["process"]["native_children"], 1);
-}
-
-TEST_F(RunCommand, FollowsByPattern) {
-  EXPECT_EXIT(run({"--mode", "trace", "--follow-children=ech?", "--json", json(), "--", "/bin/bash", "-c",
-                   "/usr/bin/env /bin/true; /usr/bin/env /bin/echo hello; /bin/true"}),
-              0);
-  EXPECT_EQ(read_file(out()), "hello\n");
-  const auto r = results();
-  EXPECT_EQ(named(r, "/bin/echo").size(), 1u);
-  EXPECT_EQ(named(r, "/bin/true").size(), 0u);
-  EXPECT_EQ(named(r, "/usr/bin/env").size(), 0u);
-  run({"--mode", "trace", "--follow-children=*bin/tru*", "--json", json(), "--", "/bin/sh", "-c", "/usr/bin/env /bin/true"});
-  EXPECT_EQ(named(results(), "/bin/true").size(), 1u);
-}
-
-// They are traced until they end, of which a pidfd tells as soon as it has come.
-TEST_F(RunCommand, EndsOfChildrenLeftOutCanBeWaitedForAtOnce) {
-  const std::string script = R"(
-import os, select, subprocess
-missed = 0
-for k in range(30):
-    child = subprocess.Popen(["/bin/true"])
-    end = os.pidfd_open(child.pid)
-    select.select([end], [], [])
-    if k % 2:
-        missed += os.waitid(os.P_PIDFD, end, os.WEXITED | os.WNOHANG) is None
-    else:
-        missed += os.waitpid(child.pid, os.WNOHANG) == (0, 0)
-print(missed)
-)";
-  EXPECT_EXIT(run({"--mode", "null", "--follow-children=python3*", "--", "/usr/bin/python3", "-W", "ignore", "-c", script}), 0);
-  EXPECT_EQ(read_file(out()), "0\n");
-}
-
-// Translated calls have none: they cannot be switched on, also where the kernel has them.
-TEST_F(RunCommand, ShadowStacksAreNotThere) {
-  const std::string script = R"(
-import ctypes
-call = ctypes.CDLL(None, use_errno=True).syscall
-status = ctypes.c_ulong(7)
-for operation, argument in ((0x5001, 1), (0x5001, 3), (0x5002, 1), (0x5003, 1), (0x5005, ctypes.byref(status))):
-    print(call(158, operation, argument), ctypes.get_errno(), end=" ")
-print(call(453, 0, 4096, 0), ctypes.get_errno(), status.value)
-)";
-  EXPECT_EXIT(run({"--mode", "null", "--", "/usr/bin/python3", "-c", script}), 0);
-  EXPECT_EQ(read_file(out()), "-1 22 -1 22 -1 22 -1 22 -1 22 -1 38 7\n");
-}
-
-TEST_F(RunCommand, ChildrenThatOutliveTheProgramGoOn) {
-  const std::string mark = directory_ / "mark";
-  ASSERT_EQ(mkfifo((mark + ".go").c_str(), 0600), 0);
-  EXPECT_EXIT(run({"--mode", "trace", "--json", json(), "--", "/bin/sh", "-c",
-                   "(read x < " + mark + ".go; echo done > " + mark + ".tmp; mv " + mark + ".tmp " + mark + ") & exit 5"}),
-              5);
-  // When the program ends before its child has asked to be followed, the child is a native one.
-  const auto process = results()["process"];
-  EXPECT_EQ(process["left_running"].get<int>() + process["native_children"].get<int>(), 1) << process;
-  std::ofstream(mark + ".go") << "go\n";
-  for (int i = 0; i < 2000 && !fs::exists(mark); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  EXPECT_EQ(read_file(mark), "done\n");
-}
-
-// Each process in which the engine gives up says why: here of 32-bit execve calls.
-TEST_F(RunCommand, NamesEachProcessThatItGivesUpIn) {
-  EXPECT_EXIT(run({"--mode", "null", "--json", json(), "--", "/usr/bin/python3", "-c",
-                   "import ctypes, mmap, os\n"
-                   "page = mmap.mmap(-1, 4096, prot=7)\n"
-                   "page.write(bytes.fromhex('b80b000000cd80c3'))\n"   // mov $11, %eax; int $0x80; ret
-                   "call = ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(page)))\n"
-                   "for k in range(3):\n"
-                   "  pid = os.fork()\n"
-                   "  if pid == 0: call()\n"
-                   "  os.waitpid(pid, 0)\n"}),
-              1);
-  const auto r = results();
-  EXPECT_NE(r["error"].get<std::string>().find("32-bit system call 11"), std::string::npos);
-  int named = 0;
-  for (const auto& warning : r["warnings"]) named += warning.get<std::string>().find("32-bit system call 11") != std::string::npos;
-  EXPECT_EQ(named, 2) << r["warnings"];
-}
-
-TEST_F(RunCommand, WaitsForChildrenWhenTold) {
-  EXPECT_EXIT(run({"--mode", "trace", "--wait-for-children", "--json", json(), "--", "/bin/bash", "-c",
-                   "{ for ((i = 0; i < 2000; ++i)); do :; done; exec /bin/echo later; } & exit 6"}),
-              6);
-  EXPECT_EQ(read_file(out()), "later\n");
-  EXPECT_EQ(named(results(), "/bin/echo").size(), 1u);
+  EXPECT_EXITS(wait_for(pid), 0);
 }
 
 }  // namespace
+}  // namespace simrun::cli
