@@ -11,6 +11,7 @@
 #include "cli/phases/pinpoints_report.h"
 #include "cli/phases/recorded_run.h"
 #include "cli/phases/region_pass.h"
+#include "cli/print_error.h"
 #include "cli/program_options.h"
 #include "cli/run_result.h"
 
@@ -44,9 +45,27 @@ class PinPoints {
   int run();
 
  private:
+  // In the folder.
+  static constexpr const char* kRun = "run.trace";
+  static constexpr const char* kProfile = "profile.bb.zst";
+  static constexpr const char* kRegions = "regions.json";
+  static constexpr const char* kWhole = "whole.json";
+  static constexpr const char* kTraces = "regions";
+  static constexpr const char* kPart = "regions.part.json";
+  static constexpr const char* kPartState = "regions.part.state";
+  static constexpr const char* kAsked = "asked.json";
+  static constexpr const char* kFiles = "regions.files.json";   // which regions the files in kTraces are of
+  static constexpr const char* kOfOneRun[] = {kProfile, kRegions, kWhole, kPart, kPartState, kFiles};
   std::string path(const char* name) const { return o_.folder + "/" + name; }
+  // Names of programs and files are any bytes, JSON is UTF-8.
+  template <class Json>
+  static std::string text_of(const Json& document) {
+    return document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  }
   template <class... Arguments>
-  void say(fmt::format_string<Arguments...> format, Arguments&&... arguments) const;
+  void say(fmt::format_string<Arguments...> format, Arguments&&... arguments) const {
+    if (!o_.program.quiet) print_error("simrun: {}\n", fmt::format(format, std::forward<Arguments>(arguments)...));
+  }
 
   void open_folder();
   uint64_t most_regions() const;
