@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "analysis/sharing/shared_line.h"
+#include "cli/detailed_sink.h"
 #include "cli/missed_objects.h"
 #include "cli/missed_places.h"
-#include "cli/model_sink.h"
 #include "cli/program_watcher.h"
 #include "cli/run_result.h"
 #include "instr/channel/thread_statistics.h"

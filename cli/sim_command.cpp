@@ -10,6 +10,7 @@
 
 #include "base/user_error.h"
 #include "cli/command_line.h"
+#include "cli/detailed_sink.h"
 #include "cli/empty_selection.h"
 #include "cli/hot_spots.h"
 #include "cli/interruption.h"

@@ -8,8 +8,8 @@
 #include <set>
 #include <sstream>
 
+#include "cli/detailed_sink.h"
 #include "cli/json_report.h"
-#include "cli/model_sink.h"
 
 namespace simrun::cli {
 namespace {
