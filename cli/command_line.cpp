@@ -83,7 +83,7 @@ std::string CommandLine::in_our_words(const CLI::ParseError& error) const {
     const size_t equals = what.find(" = ");
     if (equals != std::string::npos) return fmt::format("{}: {} is not understood", what.substr(0, equals), what.substr(equals + 3));
   }
-  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) return text + ": " + usage_;
+  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) return text + ": " + usage_.substr(0, usage_.find('\n'));
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
     const std::string name = text.substr(0, text.find(':'));
     if (!behind(": At Most 1 ").empty()) return name + " is given more than once";
