@@ -56,7 +56,7 @@ PinPointsOptions parse_pinpoints(const Words& words) {
   app.add_flag("--snapshots", o.states,
                "Also store what the caches hold at the start of each region (DIR/regions/*.state), out of a simulation of\n"
                "the whole run: simrun sim --state goes on from there without a warm-up. Implies --validate");
-  app.add_option("--max-error", o.max_error, "With --validate: fail when a figure (CPI, an MPKI, memory reads, loads, stores) is off by more than this")
+  app.add_option("--max-error", o.max_error, "With --validate: fail when a figure (CPI, an MPKI, memory reads, loads, stores) is off by more than this; of an MPKI below 1, in parts of 1")
       ->transform(positive_number())
       ->type_name("PERCENT");
   app.add_flag("--traces", o.traces, "A trace of each region with its warm-up in DIR/regions (default)");

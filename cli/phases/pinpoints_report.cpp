@@ -207,7 +207,7 @@ std::string foot(const Findings& found, const RegionCounts& counts, const std::v
   if (found.plan.regions.size() > 1)
     text += "regions: caches as earlier regions and the warm-up leave them; a region's trace by itself begins with empty ones.\n";
   if (!found.whole.empty())
-    text += "error: relative; of an MPKI below 1, to 1. warm: the same regions with caches as in the whole run.\n";
+    text += "error: % of the whole run's figure; *: of an MPKI below 1, hundredths of 1. warm: the same regions with caches as in the whole run.\n";
   if (!found.stored.empty())
     text +=
         "snapshot: each region's trace behind its warm-up, from the state of the caches that the whole run stored.\n";
@@ -243,8 +243,9 @@ PinPointsReport make_report(const Findings& found) {
       const double whole = figure.value(all), warmed = figure.value(warm);
       const double error = simpoint::relative_error(ours, whole, figure.floor);
       const double warm_error = simpoint::relative_error(warmed, whole, figure.floor);
-      report.table += fmt::format("{:>12.4f}{:>8.2f}%{:>12.4f}{:>8.2f}%", whole, 100 * error, warmed, 100 * warm_error);
-      entry.update({{"whole", whole}, {"error", error}, {"warm", warmed}, {"warm_error", warm_error}});
+      const char unit = whole < figure.floor ? '*' : '%';
+      report.table += fmt::format("{:>12.4f}{:>8.2f}{}{:>12.4f}{:>8.2f}{}", whole, 100 * error, unit, warmed, 100 * warm_error, unit);
+      entry.update({{"whole", whole}, {"relative_to", std::max(whole, figure.floor)}, {"error", error}, {"warm", warmed}, {"warm_error", warm_error}});
       constexpr double kWorthSaying = 0.05;
       const bool is_mix = figure.name == "loads" || figure.name == "stores";   // whatever caches hold
       const bool by_cold_start = !is_mix && error > 2 * warm_error && error - warm_error > kWorthSaying;
@@ -255,7 +256,7 @@ PinPointsReport make_report(const Findings& found) {
       if (!stored.empty()) {
         const double from_state = figure.value(stored);
         const double state_error = simpoint::relative_error(from_state, whole, figure.floor);
-        report.table += fmt::format("{:>12.4f}{:>8.2f}%", from_state, 100 * state_error);
+        report.table += fmt::format("{:>12.4f}{:>8.2f}{}", from_state, 100 * state_error, unit);
         entry.update({{"snapshot", from_state}, {"snapshot_error", state_error}});
         counted = state_error;
       }

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "../sim/machines.h"
 #include "base/user_error.h"
 #include "cli/phases/pinpoints.h"
@@ -40,6 +42,21 @@ TEST(PinPointsReport, ARegionWeighsWhatItIsLongInTheRunItIsMeasuredIn) {
       EXPECT_NEAR(figure["warm_error"].get<double>(), 0, 1e-9);
       EXPECT_NEAR(figure["snapshot_error"].get<double>(), 0, 1e-9);
     }
+}
+
+// 0.5 MPKI for 0.25: a quarter of 1 is no quarter of the figure, and the table says which it is.
+TEST(PinPointsReport, ErrorsOfSmallFiguresAreMarked) {
+  Findings found = two_phases(1000);
+  for (simpoint::Counts& stretch : found.whole) std::ranges::fill(stretch.begin() + 1, stretch.end(), 0.25);
+  for (simpoint::Counts& stretch : found.stretches) std::ranges::fill(stretch.begin() + 1, stretch.end(), 0.5);
+  const PinPointsReport report = make_report(found);
+  const auto& misses = report.document["figures"]["L2 MPKI"];
+  EXPECT_DOUBLE_EQ(misses["whole"].get<double>(), 0.25);
+  EXPECT_DOUBLE_EQ(misses["relative_to"].get<double>(), 1);
+  EXPECT_DOUBLE_EQ(misses["error"].get<double>(), 0.25);
+  const std::string row = report.table.substr(report.table.find("\nL2 MPKI"));
+  EXPECT_NE(row.substr(0, row.find('\n', 1)).find("25.00*"), std::string::npos) << report.table;
+  EXPECT_EQ(make_report(two_phases(1000)).table.find("*  "), std::string::npos);
 }
 
 // The other was not found again: there is nothing to be weighed against.
