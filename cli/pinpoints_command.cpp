@@ -66,6 +66,10 @@ PinPointsOptions parse_pinpoints(const Words& words) {
       ->transform(one_of(format_names(), ChoiceBecomes::kWord))
       ->type_name("FORMAT")
       ->allow_extra_args(false);
+  app.add_option("--simpoints", o.simpoints, "Points that were chosen otherwise, as files of SimPoint's (numbers of intervals of --interval), instead of the analysis")
+      ->check(CLI::ExistingFile.description(""))
+      ->type_name("FILE");
+  app.add_option("--weights", o.weights, "Their weights")->check(CLI::ExistingFile.description(""))->type_name("FILE");
   app.add_flag("--restart", o.restart, "Forget what an earlier call left in DIR");
   add_profile_options(app, o.profile);
   add_analysis_options(app, o.analysis);
@@ -84,6 +88,7 @@ PinPointsOptions parse_pinpoints(const Words& words) {
   o.validate |= o.states;
   if (o.states && !o.traces) line.usage_error("--snapshots are for the traces of regions: not with --no-traces");
   if (!o.to.empty() && !o.traces) line.usage_error("--to is for the traces of regions: not with --no-traces");
+  if (o.simpoints.empty() != o.weights.empty()) line.usage_error("--simpoints and --weights go together");
   if (o.max_error != 0 && !o.validate) line.usage_error("--max-error goes with --validate");
   o.program.watch_mappings = true;
   return o;

@@ -24,6 +24,7 @@
 #include "cli/trace_information.h"
 #include "configs/read_machine.h"
 #include "simpoint/calibrate.h"
+#include "simpoint/read_points.h"
 #include "simpoint/read_profile.h"
 #include "simpoint/write_bytes.h"
 #include "simpoint/write_points.h"
@@ -180,21 +181,51 @@ void PinPoints::make_profile() {
   say("profile: {} instructions, {:.1f} s", profile.instructions, result.wall_seconds);
 }
 
+namespace {
+
+simpoint::Points rows_of(const simpoint::Points& all, const std::vector<simpoint::SimulationPoint>& points) {
+  simpoint::Points rows(static_cast<Eigen::Index>(points.size()), all.cols());
+  for (size_t k = 0; k < points.size(); ++k) rows.row(static_cast<Eigen::Index>(k)) = all.row(static_cast<Eigen::Index>(points[k].interval));
+  return rows;
+}
+
+}  // namespace
+
+// Numbered anew: clusters of SimPoint's may be missing, as of those that do not cover much.
+std::vector<simpoint::SimulationPoint> PinPoints::given_points(size_t intervals) const {
+  std::vector<simpoint::SimulationPoint> points = simpoint::read_points(o_.simpoints, o_.weights);
+  for (uint32_t k = 0; k < points.size(); ++k) {
+    if (points[k].interval >= intervals)
+      throw UserError(fmt::format("{}: interval {}, but the profile ({}) has {}: the points are of other intervals (--interval) or of another program",
+                                  o_.simpoints, points[k].interval, path(kProfile), intervals));
+    points[k].cluster = k;
+  }
+  return points;
+}
+
 void PinPoints::analyse() {
   simpoint::Projector projector(o_.analysis.dimensions, o_.analysis.projection_seed);
   found_.profile = simpoint::read_profile(path(kProfile), [&](auto entries) { projector.add(entries); }).profile;
   const simpoint::ProjectedIntervals intervals = projector.finish(found_.profile.intervals);
   const auto weights = simpoint::interval_weights(intervals.sums, has_fixed_length(o_.analysis, found_.profile));
-  const auto choice = simpoint::choose_clustering(intervals.points, weights, o_.analysis.clustering);
+  const bool chooses = o_.simpoints.empty();
+  const std::vector<simpoint::SimulationPoint> given = chooses ? std::vector<simpoint::SimulationPoint>() : given_points(intervals.size());
+  simpoint::ClusteringChoice choice;
+  if (chooses)
+    choice = simpoint::choose_clustering(intervals.points, weights, o_.analysis.clustering);
+  else   // each interval is of the phase of the point that is nearest
+    choice.clustering = simpoint::assign(intervals.points, weights, rows_of(intervals.points, given), true);
   simpoint::SelectionOptions selection = o_.analysis.selection;
   selection.middle_of_equals = true;
   selection.avoided = simpoint::intervals_that_change_hands(found_.profile);
-  const auto all = simpoint::select_points(choice.clustering, weights, selection);
-  auto points = simpoint::cover(all, o_.analysis.coverage);
+  const auto all = chooses ? simpoint::select_points(choice.clustering, weights, selection) : given;
+  auto points = chooses ? simpoint::cover(all, o_.analysis.coverage) : given;
   const size_t phases = points.size();
   found_.covered = simpoint::covered_part(all, points);
   const double length = simpoint::projected_length(o_.analysis.dimensions);
-  if (o_.analysis.points != 0)
+  if (!chooses)
+    say("analysis: the points of {}", o_.simpoints);
+  else if (o_.analysis.points != 0)
     points = simpoint::spread(choice.clustering, weights, points, o_.analysis.points, selection.avoided);
   else if (selection.early == 0)  // who wants early points wants few
     points = simpoint::spread_mixed(choice.clustering, weights, points, length, most_regions(), selection.avoided);
@@ -204,14 +235,14 @@ void PinPoints::analyse() {
       o_.warm_up.value_or(usual_warm_up(found_.machine, found_.profile.instructions, o_.profile.length, points.size()));
   const std::string labels = simpoint::labels_text(choice.clustering, weights, points);
   // Of a part of the run it is not known how far apart its references are.
-  if (o_.analysis.calibrates && o_.analysis.coverage == 1) points = simpoint::calibrate(std::move(points), weights, intervals.far);
+  if (chooses && o_.analysis.calibrates && o_.analysis.coverage == 1) points = simpoint::calibrate(std::move(points), weights, intervals.far);
   found_.plan = simpoint::plan_regions(found_.profile, points, warm_up);
   if (phases < all.size())
     found_.plan.remarks.push_back(fmt::format("{} of {} phases, {:.2f}% of the run, have no region: figures are of the others (--coverage {})", all.size() - phases,
                                               all.size(), 100 * (1 - found_.covered), o_.analysis.coverage));
   if (o_.analysis.points == 0 && points.size() > phases)
     found_.plan.remarks.push_back("phases with intervals that are not alike have several regions (--points 1: one for each phase)");
-  std::string mixed = simpoint::mixed_phases(choice.clustering, weights, points, length);
+  std::string mixed = chooses ? simpoint::mixed_phases(choice.clustering, weights, points, length) : "";
   found_.has_unknown_spread = !mixed.empty();
   if (found_.has_unknown_spread) found_.plan.remarks.push_back(std::move(mixed));
   simpoint::write_whole(path("points.simpoints"), simpoint::points_text(points));
@@ -223,10 +254,10 @@ void PinPoints::analyse() {
       warm_up);
   if (intervals.size() == 1)
     say("analysis: one interval is the whole run: shorter ones (--interval) would tell phases apart");
-  else if (simpoint::are_few_intervals(choice, o_.analysis.clustering))
+  else if (chooses && simpoint::are_few_intervals(choice, o_.analysis.clustering))
     say("analysis: as many phases as there can be of so few intervals: shorter ones (--interval) would tell which are alike");
-  else if (const uint32_t given = simpoint::greatest_k_lowered(choice, o_.analysis.clustering))
-    say("analysis: -k {} made {} clusters: others would have no interval", given, choice.examined.back().k());
+  else if (const uint32_t lowered = chooses ? simpoint::greatest_k_lowered(choice, o_.analysis.clustering) : 0)
+    say("analysis: -k {} made {} clusters: others would have no interval", lowered, choice.examined.back().k());
   for (const std::string& remark : found_.plan.remarks) say("{}", remark);
   const std::string lacking = recorded_ ? cores_lacking(recorded_->trace(), found_.machine.cores) : "";
   if (lacking.empty()) return;

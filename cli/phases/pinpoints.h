@@ -23,6 +23,7 @@ struct PinPointsOptions {
   AnalysisOptions analysis;
   std::string config, folder;
   std::string trace;     // instead of the program; empty: the program
+  std::string simpoints, weights;   // files of SimPoint's, instead of an analysis; empty: analyse
   bool record = false;   // the program runs once, into a trace, and all is done from that
   std::optional<uint64_t> warm_up;  // instructions; none: usual_warm_up()
   bool validate = false, restart = false;
@@ -75,6 +76,7 @@ class PinPoints {
   void record();
   void make_profile();
   void analyse();
+  std::vector<simpoint::SimulationPoint> given_points(size_t intervals) const;
   void simulate_regions();
   void simulate_all();
   int report();
