@@ -48,6 +48,9 @@ struct ProgramOptions {
   bool perf_map = false;        // docs/diagnosis.md
   bool name_memory = false;     // set by sub-commands that simulate processes together (docs/shared-memory.md)
   bool watch_mappings = false;  // set by sub-commands that want to know which file code is of
+  // For the progress line, set by sub-commands that run the program several times.
+  std::string stage;                // which run it is; empty: the only one
+  uint64_t all_instructions = 0;    // of the whole run; 0: not known
 };
 
 // Adds them to `app`, with their checks; `options` must outlive it.

@@ -66,7 +66,7 @@ ProgramRun::ProgramRun(const ProgramOptions& options, border::Mode mode, const C
       family_(options.attach.processes.empty()
                   ? host::Family(prepare(options, mode, count))
                   : host::Family(prepare(options, mode, count), options.attach.processes, StreamConsumer::guardian())),
-      progress_(!options.quiet),
+      progress_(!options.quiet, options.stage, options.all_instructions),
       consumer_(family_, progress_, options) {
   prctl(PR_SET_TIMERSLACK, 1000ul);  // naps of tens of microseconds are meant
 }

@@ -99,6 +99,7 @@ void PinPoints::record() {
   } else {
     std::error_code error;
     for (const char* name : kOfOneRun) fs::remove(path(name), error);   // of one whose trace is gone
+    o_.program.stage = "recording";
     const RunResult result = record_run(o_.program, found_.machine, path(kRun));
     for (const std::string& warning : result.warnings) print_error("simrun: warning: {}\n", warning);
     check_end(result, "recording");
@@ -120,6 +121,8 @@ RunResult PinPoints::run_program(Sink& sink, const char* what, const std::vector
     if (input_ >= 0) lseek(STDIN_FILENO, input_, SEEK_SET);
     repeated.emplace();
   }
+  o_.program.stage = what;
+  o_.program.all_instructions = found_.profile.instructions;
   const bool begins_traced = switches.empty() || switches.front().at == 0;
   const auto mode = begins_traced ? border::Mode::kTrace : border::Mode::kCount;
   CountOptions count{0, 0, !switches.empty(), switches};
@@ -170,6 +173,7 @@ uint64_t usual_warm_up(const sim::MachineConfig& machine, uint64_t instructions,
 void PinPoints::make_profile() {
   if (fs::exists(path(kProfile))) return say("profile: {} is there already", path(kProfile));
   auto writer = simpoint::ProfileWriter::open(path(kProfile));
+  o_.program.stage = "profile";
   const auto add = [&](const auto& interval, auto entries) { writer->add(interval, entries); };
   const auto [result, profile, intervals] = recorded_ ? profile_recorded(*recorded_, o_.profile, o_.program.quiet, add)
                                                       : profile_run(o_.program, o_.profile, add);
