@@ -103,7 +103,8 @@ bool VirtualTime::stalled(MergeThread& thread) {
 }
 
 void VirtualTime::poll_all() {
-  if (options_.sampler == nullptr) hand_overs_.take_new(known_);
+  constexpr uint32_t kPolls = 64;   // each look at a thousand threads' tables is one cache miss for each
+  if (options_.sampler == nullptr && ++polls_ % kPolls == 0) hand_overs_.take_new(known_);
   for (size_t i = 0; i < known_.size();) {
     MergeThread* thread = known_[i];
     if (thread->stage != Stage::kRunnable) poll(*thread);

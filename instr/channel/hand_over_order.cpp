@@ -42,8 +42,8 @@ const HandOverOrder::Give* HandOverOrder::Gives::last_before(uint64_t time) cons
 HandOverOrder::Object& HandOverOrder::object_of(uint64_t name) {
   if (objects_.size() >= most_objects_) {
     for (auto& [other, object] : objects_)
-      for (auto& [giver, gives] : object.givers) gives.take_read(*giver);
-    std::erase_if(objects_, [](const auto& entry) { return std::ranges::all_of(entry.second.givers, [](const auto& giver) { return giver.second.list.empty(); }); });
+      for (auto& [giver, gives] : object.threads) gives.take_read(*giver);
+    std::erase_if(objects_, [](const auto& entry) { return std::ranges::all_of(entry.second.threads, [](const auto& giver) { return giver.second.list.empty(); }); });
     most_objects_ = 2 * objects_.size() + 1024;
   }
   return objects_[name];
@@ -61,16 +61,17 @@ void HandOverOrder::take_new(MergeThread& thread) {
     const uint64_t noted = h.object.load(std::memory_order_acquire), time = h.time.load(std::memory_order_acquire), place = h.place.load(std::memory_order_acquire);
     if (made.load(std::memory_order_acquire) - k >= border::kHandOvers) continue;   // written over meanwhile
     Object& object = object_of(noted & ~kFlags);
+    Gives& own = object.threads[&thread];
+    const uint64_t before = std::min(own.made, own.taken);
     if ((noted & border::HandOver::kTook) != 0) {
-      object.takers[object.takes++ % object.takers.size()] = &thread;
-      object.is_given_back |= object.givers.contains(&thread);
+      ++own.taken, ++object.taken;
       thread.takes.push_back({noted & ~kFlags, time, place, (noted & border::HandOver::kWaited) != 0});
     } else {
-      Gives& gives = object.givers[&thread];
-      gives.take_read(thread);
-      gives.list.push_back({time, place});
-      object.is_given_back |= std::ranges::find(object.takers, &thread) != object.takers.end();
+      ++own.made;
+      own.take_read(thread);
+      own.list.push_back({time, place});
     }
+    object.given_back += std::min(own.made, own.taken) - before;
   }
   thread.hand_overs_taken = end;
 }
@@ -83,12 +84,12 @@ void HandOverOrder::note_behind(MergeThread& thread, const HandOverTake& back) {
   const auto found = objects_.find(back.object);
   if (found == objects_.end()) return;
   Object& object = found->second;
-  const bool is_token = object.is_given_back && (back.object & border::HandOver::kNoToken) == 0;
+  const bool is_token = object.is_token() && (back.object & border::HandOver::kNoToken) == 0;
   if (is_token && !back.waited) return;
   auto& behind = thread.futex.behind;
   const size_t first = behind.size();
   uint64_t last_time = 0;
-  for (auto& [giver, gives] : object.givers) {
+  for (auto& [giver, gives] : object.threads) {
     if (giver == &thread) continue;
     gives.take_read(*giver);
     const Give* const give = gives.last_before(back.time);
@@ -116,10 +117,7 @@ bool HandOverOrder::may_go_on(MergeThread& thread, const std::vector<MergeThread
 
 void HandOverOrder::forget(const MergeThread& thread) {
   if (thread.hand_overs_taken == 0) return;
-  for (auto& [name, object] : objects_) {
-    object.givers.erase(const_cast<MergeThread*>(&thread));
-    std::ranges::replace(object.takers, &thread, nullptr);
-  }
+  for (auto& [name, object] : objects_) object.threads.erase(const_cast<MergeThread*>(&thread));
 }
 
 }  // namespace simrun::channel

@@ -1,10 +1,9 @@
 // Of calls that wait for a pipe, a connection, a queue and the like the kernel does not say who let them go on. Whoever is back from one goes on behind all
 // calls that give something there and that others had made before it was back: these are in tables (border::HandOver), read or not (docs/order.md).
-// What the same thread takes and gives back (a lock, a token) makes nobody wait who has not waited, and then for the last that was given only: who had it
+// What is mostly given back by who took it (a lock, a token) makes nobody wait who has not waited, and then for the last that was given only: who had it
 // before is the host's doing.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <unordered_map>
@@ -29,6 +28,7 @@ class HandOverOrder {
   };
   // Of one thread on one object.
   struct Gives {
+    uint64_t made = 0, taken = 0;   // in all
     std::vector<Give> list;       // oldest first
     size_t read = 0;              // of these, from the first on
     uint64_t last_read = 0;       // the time of the last that has been; 0: none
@@ -36,10 +36,10 @@ class HandOverOrder {
     const Give* last_before(uint64_t time) const;   // of those that have not been read; null: none
   };
   struct Object {
-    std::unordered_map<MergeThread*, Gives> givers;
-    std::array<const MergeThread*, 8> takers{};     // the last ones
-    uint32_t takes = 0;
-    bool is_given_back = false;   // somebody both takes and gives
+    std::unordered_map<MergeThread*, Gives> threads;
+    uint64_t taken = 0, given_back = 0;   // `given_back`: of these, as far as who took them has given as many
+    // Not by a few, as of a loop that has woken itself or a semaphore that is filled by who takes it.
+    bool is_token() const { return given_back > 4 && 2 * given_back >= taken; }
   };
 
   void take_new(MergeThread& thread);

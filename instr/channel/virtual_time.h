@@ -238,6 +238,7 @@ class VirtualTime {
   std::vector<std::unique_ptr<Process>> processes_;  // by index; null when forgotten
   WakeOrder shared_wakes_;                           // of futexes that processes share
   HandOverOrder hand_overs_;
+  uint32_t polls_ = 0;
   std::vector<uint32_t> without_origin_;             // of these, those that were launched or attached to
   std::vector<Expected> expected_;
   std::vector<MergeThread*> known_;  // in order of discovery

@@ -174,14 +174,20 @@ void WakeOrder::forget(const MergeThread& thread, const std::vector<MergeThread*
 
 MergeThread* first_held(const std::vector<MergeThread*>& all) {
   using Hold = FutexCall::Hold;
-  MergeThread* first = nullptr;
-  for (MergeThread* t : all) {
-    if (t->futex.hold != Hold::kByHeld || t->stage != MergeThread::Stage::kBlocked) continue;
-    const auto goes_on = [](const auto& b) { return is_runnable(*b.first) || b.first->futex.hold == Hold::kByRunning; };
-    if (std::any_of(t->futex.behind.begin(), t->futex.behind.end(), goes_on)) continue;
-    if (first == nullptr || t->clock < first->clock) first = t;
+  std::vector<MergeThread*> held;
+  for (MergeThread* t : all)
+    if (t->futex.hold == Hold::kByHeld && t->stage == MergeThread::Stage::kBlocked) held.push_back(t);
+  const auto goes_on = [](const auto& b) { return is_runnable(*b.first) || b.first->futex.hold == Hold::kByRunning; };
+  // Whoever is behind one that goes on does, too, in the end.
+  const auto comes_behind = [&](MergeThread* t) {
+    if (std::none_of(t->futex.behind.begin(), t->futex.behind.end(), goes_on)) return false;
+    t->futex.hold = Hold::kByRunning;
+    return true;
+  };
+  while (std::erase_if(held, comes_behind) != 0) {
   }
-  return first;
+  const auto first = std::ranges::min_element(held, {}, &MergeThread::clock);
+  return first == held.end() ? nullptr : *first;
 }
 
 }  // namespace simrun::channel

@@ -1,5 +1,6 @@
 // turns BY WHO: two threads, or processes, in strict turns: each adds to its half of one line 1000 times, then gives the turn to the other one by what
 // is named. So the line is handed over once a turn, 2 x kTurns - 1 times.
+// turns circle threads: eight threads in turns, each gives it to the next one by a pipe; as many turns in all.
 // turns tokens|lock threads: eight threads that do the same, each with a token of which there are enough, or with a lock held for a moment.
 #define _GNU_SOURCE
 #include <mqueue.h>
@@ -23,7 +24,7 @@
 
 enum { kTurns = 100, kRounds = 1000 };
 typedef struct {
-  _Alignas(64) volatile long added[2];
+  _Alignas(64) volatile long added[8];
   _Alignas(64) pthread_barrier_t both;
 } Shared;
 
@@ -151,6 +152,27 @@ static void add_together(int side) {
   for (int round = 0; round < 10 * kRounds; ++round) ++shared->added[side];
 }
 
+static int circle[8][2];
+
+static void* in_circle(void* number) {
+  const long own = (long)number;
+  char turn = 0;
+  for (int k = 0; k < 2 * kTurns / 8; ++k) {
+    if (own != 0 || k != 0) check(read(circle[own][0], &turn, 1) == 1);
+    for (int round = 0; round < kRounds; ++round) ++shared->added[own];
+    check(write(circle[(own + 1) % 8][1], &turn, 1) == 1);
+  }
+  return NULL;
+}
+
+static void go_round(void) {
+  pthread_t threads[8];
+  for (int k = 0; k < 8; ++k) check(pipe(circle[k]) == 0);
+  for (long k = 1; k < 8; ++k) check(pthread_create(&threads[k], NULL, in_circle, (void*)k) == 0);
+  in_circle(NULL);
+  for (int k = 1; k < 8; ++k) pthread_join(threads[k], NULL);
+}
+
 static void work(int rounds) {
   for (volatile int round = 0; round < rounds; ++round) {
   }
@@ -199,6 +221,8 @@ int main(int words, char** word) {
     if (is("barrier")) add_together(child == 0); else take_turns(child == 0);
     if (child == 0) _exit(0);
     check(waitpid(child, NULL, 0) == child);
+  } else if (is("circle")) {
+    go_round();
   } else if (is("tokens") || is("lock")) {
     prepare();
     take_and_give_back();

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "instr/border/stream.h"
@@ -55,6 +56,19 @@ uint64_t switches() {
   return static_cast<uint64_t>(usage.ru_nvcsw);
 }
 
+// What this thread has given last: whether it had to wait is asked only of what it may be giving back.
+thread_local std::array<uint64_t, 8> t_given;
+thread_local uint32_t t_gives;
+
+void remember_given(const HandOverCall::Objects& objects) {
+  for (const uint64_t object : objects)
+    if (object != 0 && std::find(t_given.begin(), t_given.end(), object) == t_given.end()) t_given[t_gives++ % t_given.size()] = object;
+}
+
+bool has_given_any(const HandOverCall::Objects& objects) {
+  return std::any_of(objects.begin(), objects.end(), [](uint64_t object) { return object != 0 && std::find(t_given.begin(), t_given.end(), object) != t_given.end(); });
+}
+
 void note_all(ThreadContext* c, const HandOverCall::Objects& objects, uint64_t flags, uint64_t place) {
   const uint64_t time = now();
   for (const uint64_t object : objects)
@@ -72,20 +86,27 @@ bool has_taken(const ThreadContext* c, bool done) {
 void append_call_enter(ThreadContext* c, uint64_t number, bool blocks, HandOverCall& hand_over) {
   const uint64_t* g = c->app.gpr;
   const uint64_t waits = blocks ? 1 : 0;
+  forget_what_is_closed(c, number);
   if (number == SYS_futex)
     append_event(c, border::Event::kSyscallEnter, {number, waits, g[kRsi], g[kRdi], g[kRdx]});
   else
     append_event(c, border::Event::kSyscallEnter, {number, waits});
   hand_over.place = place_in_stream(c);
-  if (hand_over.gives[0] != 0) note_all(c, hand_over.gives, 0, hand_over.place);
-  if (hand_over.takes[0] != 0) hand_over.switches = switches();
+  if (hand_over.gives[0] != 0) {
+    if (hand_over.takes[0] == 0) note_all(c, hand_over.gives, 0, hand_over.place);
+    remember_given(hand_over.gives);
+  }
+  hand_over.may_be_given_back = has_given_any(hand_over.takes);
+  if (hand_over.may_be_given_back) hand_over.switches = switches();
 }
 
 void append_call_exit(ThreadContext* c, uint64_t number, bool done, const HandOverCall& hand_over) {
   const uint64_t result = done ? c->app.gpr[kRax] : kNotDone;
   if (hand_over.takes[0] != 0 && has_taken(c, done)) {
-    const bool waited = switches() != hand_over.switches;
-    note_all(c, hand_over.takes, border::HandOver::kTook | (waited ? border::HandOver::kWaited : 0), hand_over.place);
+    const bool waited = hand_over.may_be_given_back && switches() != hand_over.switches;
+    // What it gives on it has when it is back: behind the call, though whom it let go on may be back before this is noted.
+    if (hand_over.gives[0] != 0) note_all(c, hand_over.gives, 0, hand_over.place + 1);
+    note_all(c, number == SYS_msgrcv ? HandOverCall::Objects{message_taken(c)} : hand_over.takes, border::HandOver::kTook | (waited ? border::HandOver::kWaited : 0), hand_over.place);
   }
   if (done) name_what_was_made(c, number);
   if (const uint64_t child = ended_child(c, number, done); child != 0)

@@ -65,7 +65,10 @@ void name_event(uint64_t descriptor) {
   if (descriptor < g_events.size()) g_events[descriptor].store(pid << 32 | ++made);
 }
 
-uint64_t event_name(uint64_t descriptor) { return descriptor < g_events.size() ? g_events[descriptor].load() : 0; }
+uint64_t event_name(uint64_t number) {
+  const uint64_t descriptor = static_cast<uint32_t>(number);
+  return descriptor < g_events.size() ? g_events[descriptor].load() : 0;
+}
 
 void copy_event_name(uint64_t from, uint64_t to) {
   if (to < g_events.size()) g_events[to].store(event_name(from));
@@ -131,7 +134,7 @@ uint64_t queue_object(uint64_t descriptor) {
 HandOverCall gives(uint64_t object) { return {{object}, {}, 0, 0}; }
 HandOverCall takes(uint64_t object) { return {{}, {object}, 0, 0}; }
 
-uint64_t semaphore_object(uint64_t set, uint64_t number) { return object(Kind::kSemaphore, set << 16 | (number & 0xffff)); }
+uint64_t semaphore_object(uint64_t set, uint64_t number) { return object(Kind::kSemaphore, uint64_t{static_cast<uint32_t>(set)} << 16 | (number & 0xffff)); }
 
 HandOverCall semaphore_call(const uint64_t* g) {
   HandOverCall call;
@@ -140,23 +143,15 @@ HandOverCall semaphore_call(const uint64_t* g) {
   if (count == 0 || count > operations.size() || !read_app(operations.data(), g[kRsi], count * sizeof(sembuf))) return {};
   size_t given = 0, taken = 0;
   for (uint64_t k = 0; k < count; ++k)
-    (operations[k].sem_op > 0 ? call.gives[given++] : call.takes[taken++]) = semaphore_object(g[kRdi], operations[k].sem_num);
+    if (operations[k].sem_op != 0)   // 0: until others have taken all
+      (operations[k].sem_op > 0 ? call.gives[given++] : call.takes[taken++]) = semaphore_object(g[kRdi], operations[k].sem_num);
   return call;
 }
 
-// Of one type, or (0) of whichever comes.
-uint64_t message_object(uint64_t queue, uint64_t type) { return object(Kind::kMessages, queue << 24 | (type == 0 ? 0 : 1 + type % 0xffffff)); }
-
-HandOverCall message_sent(const uint64_t* g) {
+uint64_t message_object(uint64_t queue, uint64_t message) {
   int64_t type = 0;
-  if (!read_app(&type, g[kRsi], sizeof type)) return {};
-  return {{message_object(g[kRdi], 0), message_object(g[kRdi], static_cast<uint64_t>(type))}, {}, 0, 0};
-}
-
-HandOverCall message_received(const uint64_t* g) {
-  constexpr uint64_t kExcept = 020000;   // MSG_EXCEPT
-  const bool is_of_one_type = static_cast<int64_t>(g[kR10]) > 0 && (g[kR8] & kExcept) == 0;
-  return takes(message_object(g[kRdi], is_of_one_type ? g[kR10] : 0));
+  if (!read_app(&type, message, sizeof type)) return 0;
+  return object(Kind::kMessages, uint64_t{static_cast<uint32_t>(queue)} << 24 | static_cast<uint64_t>(type) % 0xffffff);
 }
 
 // To a thread, or to whichever of a process takes it.
@@ -193,8 +188,8 @@ HandOverCall hand_over_call(const ThreadContext* c, uint64_t number) {
     case SYS_mq_timedsend: return gives(queue_object(g[kRdi]));
     case SYS_semop: case SYS_semtimedop: return semaphore_call(g);
     case SYS_semctl: return g[kRdx] == SETVAL ? gives(semaphore_object(g[kRdi], g[kRsi])) : HandOverCall{};
-    case SYS_msgrcv: return message_received(g);
-    case SYS_msgsnd: return message_sent(g);
+    case SYS_msgrcv: return takes(object(Kind::kMessages, g[kRdi]));   // see message_taken
+    case SYS_msgsnd: return gives(message_object(g[kRdi], g[kRsi]));
     case SYS_rt_sigtimedwait: case SYS_rt_sigsuspend: case SYS_pause: return signal_taken();
     case SYS_kill: case SYS_rt_sigqueueinfo: return gives(process_object(g[kRdi]));
     case SYS_tkill: return gives(thread_object(g[kRdi]));
@@ -214,12 +209,17 @@ void name_what_was_made(const ThreadContext* c, uint64_t number) {
     case SYS_fcntl:
       if (g[kRsi] == F_DUPFD || g[kRsi] == F_DUPFD_CLOEXEC) copy_event_name(g[kRdi], g[kRax]);
       return;
-    case SYS_close: return forget_event_names(g[kRdi], g[kRdi]);
-    case SYS_close_range:
-      if ((g[kRdx] & CLOSE_RANGE_CLOEXEC) == 0) forget_event_names(g[kRdi], g[kRsi]);
-      return;
     default: return;
   }
 }
+
+void forget_what_is_closed(const ThreadContext* c, uint64_t number) {
+  const uint64_t* g = c->app.gpr;
+  const auto first = static_cast<uint32_t>(g[kRdi]), last = static_cast<uint32_t>(g[kRsi]);
+  if (number == SYS_close) forget_event_names(first, first);
+  if (number == SYS_close_range && (g[kRdx] & CLOSE_RANGE_CLOEXEC) == 0) forget_event_names(first, last);
+}
+
+uint64_t message_taken(const ThreadContext* c) { return message_object(c->app.gpr[kRdi], c->app.gpr[kRsi]); }
 
 }  // namespace simrun::engine
