@@ -448,7 +448,7 @@ void BlockProfiler::take_touched(Thread& thread) {
                          [&](uint32_t block, uint32_t instructions) { thread.parts.add(block, times * instructions); });
   }
   thread.touched.clear();
-  if (const uint64_t stores = thread.string_bytes / kBytesOfAStore; stores != 0) {
+  if (const uint64_t stores = thread.string_bytes / kBytesOfAStore; stores != 0 && options_.strings) {
     thread.parts.add(paths.beside_blocks(kStringsAddress), stores);
     thread.string_bytes %= kBytesOfAStore;
   }

@@ -41,6 +41,7 @@ struct ProfilerOptions {
   uint64_t length = 10'000'000;       // counted instructions, above the longest superblock; other kinds: at least
   std::vector<std::string> left_out;  // code that is not counted (left_out.h)
   bool from_trace = false;            // though counts would do
+  bool strings = true;                // vectors also say what repeated string instructions went over
   bool distances = false;             // vectors also say how far apart references to one line are
 };
 

@@ -46,6 +46,7 @@ void PinPoints::open_folder() {
                       {"intervals", simpoint::to_word(o_.profile.kind)},
                       {"leave_out", o_.profile.left_out},
                       {"exact_order", o_.profile.from_trace},
+                      {"strings", o_.profile.strings},
                       {"distances", o_.profile.distances},
                       {"trace", o_.trace},
                       {"record", o_.record},

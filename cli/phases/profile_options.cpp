@@ -37,6 +37,11 @@ void add_profile_options(CLI::App& app, ProfilerOptions& o) {
       "--exact-order", o.from_trace,
       "Profile from a trace, at three times the cost: intervals of several threads end at one instruction, not when "
       "a thread next reports (a 32nd of an interval)");
+  app.add_flag_callback(
+      "--no-strings", [&o] { o.strings = false; },
+      "Vectors of instructions only. Otherwise each thread has one dimension more, of module [strings]: what its repeated string "
+      "instructions went over, in pieces of 16 bytes. So the sum of a T line is the interval's instructions (that are counted) only "
+      "with this option, and without --distances");
   app.add_flag("--distances", o.distances,
                "Vectors also say how far apart a thread's references to one line are (LRU stack distances), so that intervals which "
                "execute the same code on other data are told apart. From a trace, at about the cost of a simulation");

@@ -154,6 +154,11 @@ def strings():
         consistent(*quick)
         consistent(*exact)
         assert sum(block.endswith(" [strings]") for block in quick[2]["block"]) == 1
+        for options in ([], ["--exact-order"]):
+            run("bbv", "-q", "-o", "c.bb", "--no-strings", "--interval", interval, *options, "--", GUEST)
+            text = open("c.bb").read()
+            sums = [sum(int(entry.split(":")[2]) for entry in line[1:].split()) for line in text.splitlines() if line.startswith("T")]
+            assert sums == [length for _, length, *_ in quick[1]] and "[strings]" not in text, sums
     # Intervals weigh by their instructions all the same.
     run("simpoint", "-q", "-o", "p", "a.bb")
     weights = {point: float(weight) for weight, point in map(str.split, open("p.weights"))}
