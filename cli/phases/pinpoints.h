@@ -8,6 +8,7 @@
 
 #include "cli/phases/block_profiler.h"
 #include "cli/phases/clustering_options.h"
+#include "cli/phases/folder_lock.h"
 #include "cli/phases/pinpoints_report.h"
 #include "cli/phases/recorded_run.h"
 #include "cli/phases/region_pass.h"
@@ -110,6 +111,7 @@ class PinPoints {
   void save(const char* name, bool regions, const std::vector<simpoint::Counts>& rows) const;
 
   PinPointsOptions o_;
+  std::optional<FolderLock> lock_;
   std::optional<RecordedRun> recorded_;
   Findings found_;
   bool made_folder_ = false;

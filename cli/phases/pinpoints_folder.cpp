@@ -41,6 +41,7 @@ void PinPoints::open_folder() {
   made_folder_ = fs::create_directories(o_.folder, error);
   if (!fs::is_directory(o_.folder))
     throw UserError(fmt::format("cannot make the folder {}: {}", o_.folder, error ? error.message() : "it is none"));
+  lock_.emplace(o_.folder);
   const json asked = {{"command", o_.program.command},
                       {"interval", o_.profile.length},
                       {"intervals", simpoint::to_word(o_.profile.kind)},
@@ -79,8 +80,8 @@ void PinPoints::check_is_asked(const json& before, const json& now) const {
 void PinPoints::take_back_folder() const {
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(o_.folder, error))
-    if (entry.path().filename() != kAsked) return;
-  fs::remove(path(kAsked), error);
+    if (entry.path().filename() != kAsked && entry.path().filename() != FolderLock::kFile) return;
+  for (const char* name : {kAsked, FolderLock::kFile}) fs::remove(path(name), error);
   fs::remove(o_.folder, error);
 }
 
