@@ -45,10 +45,7 @@ int bbv_command(const Words& words) {
   const auto [result, profile, intervals] =
       profile_run(program, options, [&](const auto& interval, auto entries) { writer->add(interval, entries); });
   if (!result.error.empty()) print_error("simrun: error: {}\n", result.error);
-  if (intervals == 0 && result.signal != 0)
-    throw UserError(fmt::format("signal {} ended the program within its first interval: no vectors; take a smaller --interval",
-                                result.signal));
-  if (intervals == 0) throw UserError("the program executed nothing that is counted: no vectors");
+  if (intervals == 0) throw UserError(why_no_vectors(result));
   writer->finish(profile);
   if (!program.quiet)
     report(result, profile, intervals, file,

@@ -67,6 +67,7 @@ enum class IntervalKind : uint8_t {
 
 struct Profile {
   std::string command;
+  std::string ended_by = {};        // what ended the run before its time: `signal 2`; empty: nothing, or unknown
   IntervalKind kind = IntervalKind::kFixed;
   uint64_t interval_length = 0;     // asked for; 0: unknown
   uint64_t instructions = 0;        // of the whole run; 0: unknown

@@ -22,6 +22,7 @@ class Reader {
     ReadProfile result;
     Profile& p = result.profile;
     p.command = text("command");
+    if (H5Aexists(file_, "ended_by") > 0) p.ended_by = text("ended_by");
     if (!from_word(text("kind"), p.kind)) fail("an unknown kind of intervals: " + text("kind"));
     p.interval_length = number("interval_length");
     p.instructions = number("instructions");

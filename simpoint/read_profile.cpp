@@ -83,6 +83,7 @@ class TextReader {
   ReadProfile read() {
     std::string line;
     while (lines_.next(line)) {
+      if (ours_ && !lines_.was_terminated()) break;   // we end our lines: who knows what is missing of it
       if (line.starts_with('T'))
         take_vector(line);
       else if (line.starts_with('#'))
@@ -91,6 +92,7 @@ class TextReader {
         passed_over_ = true, warn("`:id:count` in a line that does not begin with T: such lines are passed over, as by SimPoint");
     }
     if (result_.vectors == 0) throw UserError(lines_.path() + ": no line starts with T: no frequency vector in it");
+    if (ours_ && !complete_) take_what_is_left();
     if (!result_.profile.intervals.empty() && result_.profile.intervals.size() != result_.vectors)
       throw UserError(fmt::format("{}: {} vectors, but comments on {} intervals: was the file edited?", lines_.path(),
                                   result_.vectors, result_.profile.intervals.size()));
@@ -98,6 +100,14 @@ class TextReader {
   }
 
  private:
+  // Of a file of ours whose end is missing: the vectors that are whole.
+  void take_what_is_left() {
+    std::vector<Interval>& intervals = result_.profile.intervals;
+    if (intervals.size() == result_.vectors + 1) intervals.pop_back();
+    result_.warnings.push_back(fmt::format("{}: cut off behind {} vectors (simrun ends a profile with comments on the run): those are used, what came then is not known",
+                                           lines_.path(), result_.vectors));
+  }
+
   void warn(const std::string& what) {
     result_.warnings.push_back(fmt::format("{}:{}: {}", lines_.path(), lines_.line_number(), what));
   }
@@ -179,7 +189,8 @@ class TextReader {
     if (name == "interval-length") p.interval_length = words.number();
     if (name == "left-out") p.left_out = words.number();
     if (name == "threads") p.threads = static_cast<uint32_t>(words.number());
-    if (name == "instructions") p.instructions = words.number();
+    if (name == "ended-by") p.ended_by = words.rest();
+    if (name == "instructions") p.instructions = words.number(), complete_ = true;   // the last
     if (name == "kind" && !from_word(words.word(), p.kind)) lines_.fail("an unknown kind of intervals");
   }
 
@@ -213,15 +224,19 @@ class TextReader {
   std::vector<Entry> entries_;
   uint64_t empty_line_ = 0;
   bool ours_ = false;
+  bool complete_ = false;    // if ours: its end is there
   bool passed_over_ = false;  // what may have been a vector: said once
 };
 
 }  // namespace
 
 ReadProfile read_profile(const std::string& path, const OnVector& on_vector) {
-  if (is_hdf5(path))
-    return hdf5_function<ReadProfile(const std::string&, const OnVector&)>("simrun_read_hdf5_profile")(path, on_vector);
-  return TextReader(path, on_vector).read();
+  using ReadHdf5 = ReadProfile(const std::string&, const OnVector&);
+  ReadProfile read = is_hdf5(path) ? hdf5_function<ReadHdf5>("simrun_read_hdf5_profile")(path, on_vector) : TextReader(path, on_vector).read();
+  if (!read.profile.ended_by.empty())
+    read.warnings.push_back(fmt::format("{}: {} ended the run that was profiled: what the program would have done then is in no vector", path,
+                                        read.profile.ended_by));
+  return read;
 }
 
 }  // namespace simrun::simpoint

@@ -18,7 +18,7 @@ using OnVector = std::function<void(std::span<const Entry>)>;
 struct ReadProfile {
   Profile profile;  // what the file says of it; of other tools' files nothing
   uint64_t vectors = 0;
-  std::vector<std::string> warnings;  // what SimPoint 3.2 would read differently, with line numbers
+  std::vector<std::string> warnings;  // what SimPoint 3.2 would read differently, with line numbers; what is missing
 };
 
 // One pass, in memory proportional to the number of intervals and blocks, not of entries. Throws UserError with file

@@ -116,6 +116,7 @@ class Hdf5Writer final : public ProfileWriter {
     write_texts("processes", processes_);
     write_texts("threads", threads_);
     attribute("command", profile.command);
+    if (!profile.ended_by.empty()) attribute("ended_by", profile.ended_by);
     attribute("kind", std::string(to_word(profile.kind)));
     attribute("schema", std::string("simrun-profile-1"));
     attribute("interval_length", profile.interval_length);

@@ -53,6 +53,11 @@ void append_entries(std::string& line, std::span<const Entry> entries) {
   text.flush();
 }
 
+std::string one_line(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
 std::string place_text(const CodePlace& place) {
   return fmt::format("pc {:#x} offset {:#x} module {}", place.pc, place.offset, place.module);
 }
@@ -90,12 +95,11 @@ class TextWriter final : public ProfileWriter {
     uint64_t id = 0;
     for (const Block& block : profile.blocks)
       to_->write(fmt::format("# block {} thread {} {}\n", ++id, block.thread, place_text(block.place)));
-    std::string command = profile.command;
-    std::replace(command.begin(), command.end(), '\n', ' ');
+    if (!profile.ended_by.empty()) to_->write(fmt::format("# ended-by {}\n", one_line(profile.ended_by)));
     to_->write(
         fmt::format("# kind {}\n# interval-length {}\n# left-out {}\n# threads {}\n# command {}\n"
                     "# instructions {}\n",
-                    to_word(profile.kind), profile.interval_length, profile.left_out, profile.threads, command,
+                    to_word(profile.kind), profile.interval_length, profile.left_out, profile.threads, one_line(profile.command),
                     profile.instructions));
     to_->finish();
   }

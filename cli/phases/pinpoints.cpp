@@ -180,7 +180,7 @@ void PinPoints::make_profile() {
   ++runs_;
   if (interrupted_by(result) != 0) writer.reset();  // check_end() ends this process
   check_end(result, "profile");
-  if (intervals == 0) throw UserError("the program executed nothing that is counted");
+  if (intervals == 0) throw UserError("profile: " + why_no_vectors(result));
   writer->finish(profile);
   say("profile: {} instructions, {:.1f} s", profile.instructions, result.wall_seconds);
 }
@@ -209,7 +209,11 @@ std::vector<simpoint::SimulationPoint> PinPoints::given_points(size_t intervals)
 
 void PinPoints::analyse() {
   simpoint::Projector projector(o_.analysis.dimensions, o_.analysis.projection_seed);
-  found_.profile = simpoint::read_profile(path(kProfile), [&](auto entries) { projector.add(entries); }).profile;
+  simpoint::ReadProfile read = simpoint::read_profile(path(kProfile), [&](auto entries) { projector.add(entries); });
+  const bool is_of_earlier_call = runs_ == 0;   // of this one it is said already
+  for (const std::string& warning : is_of_earlier_call ? read.warnings : std::vector<std::string>()) print_error("simrun: warning: {}\n", warning);
+  found_.profile = std::move(read.profile);
+  if (found_.profile.instructions == 0) throw UserError(path(kProfile) + ": its end is missing: --restart makes it anew");
   const simpoint::ProjectedIntervals intervals = projector.finish(found_.profile.intervals);
   const auto weights = simpoint::interval_weights(intervals.sums, has_fixed_length(o_.analysis, found_.profile));
   const bool chooses = o_.simpoints.empty();
@@ -254,8 +258,9 @@ void PinPoints::analyse() {
   simpoint::write_whole(path("points.labels"), labels);
   simpoint::write_whole(path("regions.csv"), simpoint::pc_count_csv(found_.plan, found_.profile));
   simpoint::write_whole(path("regions.pinpoints.csv"), simpoint::icount_csv(found_.plan, found_.profile));
-  say("analysis: {} intervals, {} phases, {} regions, warm-ups of {} instructions", intervals.size(), phases, found_.plan.regions.size(),
-      warm_up);
+  const auto counted = [](size_t n, const char* what) { return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s"); };
+  say("analysis: {}, {}, {}, warm-ups of {} instructions", counted(intervals.size(), "interval"), counted(phases, "phase"),
+      counted(found_.plan.regions.size(), "region"), warm_up);
   if (intervals.size() == 1)
     say("analysis: one interval is the whole run: shorter ones (--interval) would tell phases apart");
   else if (chooses && simpoint::are_few_intervals(choice, o_.analysis.clustering))
@@ -412,7 +417,7 @@ void PinPoints::replay_regions() {
   for (const Region& region : found_.plan.regions)
     found_.stored.push_back(
         replay_region(path(kTraces) + "/" + trace_name(program_name(), region), state_file(region), found_.machine));
-  say("{} regions replayed from their stored states", found_.stored.size());
+  say("{} replayed from stored states", found_.stored.size() == 1 ? "1 region" : fmt::format("{} regions", found_.stored.size()));
 }
 
 // In a folder of the format's name.

@@ -34,15 +34,27 @@ BlockProfiler::OnInterval counted(ProfiledRun& run, const BlockProfiler::OnInter
   };
 }
 
+std::string what_ended(const RunResult& result) {
+  if (!result.error.empty()) return fmt::format("an error ({})", result.error);
+  return result.signal != 0 ? fmt::format("signal {}", result.signal) : "";
+}
+
 void finish_profile(ProfiledRun& run, BlockProfiler& profiler, const std::vector<std::string>& command) {
   for (const std::string& warning : run.result.warnings) print_error("simrun: warning: {}\n", warning);
   for (const std::string& pattern : profiler.left_out_nothing())
     print_error("simrun: warning: --leave-out {}: no such code was executed\n", pattern);
   run.profile = profiler.finish(run.result.totals().instructions);
+  run.profile.ended_by = what_ended(run.result);
   run.profile.command = fmt::format("{}", fmt::join(command, " "));
 }
 
 }  // namespace
+
+std::string why_no_vectors(const RunResult& result) {
+  if (result.signal == 0) return "the program executed nothing that is counted: no vectors";
+  return fmt::format("signal {} ended the program within its first interval, and what was counted by then was lost with it: no vectors; take a "
+                     "smaller --interval, or --exact-order", result.signal);
+}
 
 ProfiledRun profile_run(ProgramOptions program, const ProfilerOptions& options,
                         const BlockProfiler::OnInterval& on_interval) {

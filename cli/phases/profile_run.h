@@ -14,6 +14,9 @@ struct ProfiledRun {
   uint64_t intervals = 0;
 };
 
+// Of a run without any interval.
+std::string why_no_vectors(const RunResult& result);
+
 // Counts in the program where that is enough: intervals of fixed length with nothing left out. Else from a trace, at
 // about three times the cost.
 ProfiledRun profile_run(ProgramOptions program, const ProfilerOptions& options,

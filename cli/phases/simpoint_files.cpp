@@ -207,6 +207,8 @@ std::vector<double> load_weights(const SimPointFiles& files, const simpoint::Pro
   if (!files.load_vector_weights.empty()) {
     std::vector<double> weights = simpoint::read_weights(files.load_vector_weights);
     check_count(files.load_vector_weights, "weights", weights.size(), intervals.size());
+    if (!std::isfinite(std::accumulate(weights.begin(), weights.end(), 0.0)))
+      throw UserError(files.load_vector_weights + ": its weights are too large: their sum is no number");
     return scaled(std::move(weights));
   }
   const bool fixed_length = analysis.fixed_length == FixedLength::kOn;

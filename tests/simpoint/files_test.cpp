@@ -1,4 +1,5 @@
 // Every file that simpoint/ reads and writes: there and back, damaged, and as SimPoint 3.2 would see it.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -81,6 +82,47 @@ TEST_F(Files, ProfilesThereAndBack) {
     EXPECT_THAT(back.file.warnings, IsEmpty());
   }
   EXPECT_LT(fs::file_size(path("p.bb.zst")), fs::file_size(path("p.bb")) / 2);
+}
+
+TEST_F(Files, WhatEndedARunIsInItsProfile) {
+  Profile profile = sample_profile(3, 5);
+  profile.ended_by = "signal 2";
+  for (const char* name : {"p.bb", "p.bb.zst", "p.h5"}) {
+    SCOPED_TRACE(name);
+    const auto writer = ProfileWriter::open(path(name));
+    for (const Interval& interval : profile.intervals) writer->add(interval, std::vector<Entry>{{1, 1003}});
+    writer->finish(profile);
+    const Read back = read(path(name));
+    EXPECT_EQ(back.file.profile, profile);
+    EXPECT_THAT(back.file.warnings, ElementsAre(HasSubstr(std::string(name) + ": signal 2 ended the run")));
+  }
+}
+
+// Of one that is cut off anywhere the vectors that are whole, and a warning.
+TEST_F(Files, AProfileWithoutItsEnd) {
+  const PlantedProfile planted = plant({.intervals = 20});
+  const Profile profile = sample_profile(20, 110);
+  const auto writer = ProfileWriter::open(path("p.bb"));
+  for (size_t i = 0; i < 20; ++i) writer->add(profile.intervals[i], planted.intervals[i]);
+  writer->finish(profile);
+  const std::string whole = contents(path("p.bb"));
+  size_t most = 0;
+  for (size_t at = whole.find("\nT") + 2; at < whole.size() - 1; at += 1 + at / 50) {
+    const std::string cut = whole.substr(0, at);
+    size_t vectors = 0;
+    for (size_t t = cut.find("\nT"); t != cut.npos; t = cut.find("\nT", t + 1)) vectors += cut.find('\n', t + 1) != cut.npos;
+    if (vectors == 0) {
+      EXPECT_THAT(reading_error(file("cut.bb", cut)), HasSubstr("cut.bb: no line starts with T"));
+      continue;
+    }
+    const Read r = read(file("cut.bb", cut));
+    EXPECT_THAT(r.file.warnings, ElementsAre(HasSubstr(fmt::format("cut.bb: cut off behind {} vectors", vectors)))) << at;
+    ASSERT_EQ(r.vectors.size(), vectors) << at;
+    EXPECT_TRUE(std::equal(r.vectors.begin(), r.vectors.end(), planted.intervals.begin())) << at;
+    EXPECT_EQ(r.file.profile.intervals.size(), vectors) << at;
+    most = std::max(most, vectors);
+  }
+  EXPECT_EQ(most, 20u);
 }
 
 TEST_F(Files, AnUnfinishedProfileLeavesNothing) {
