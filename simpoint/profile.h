@@ -58,6 +58,13 @@ struct Block {
   bool operator==(const Block&) const = default;
 };
 
+// A file whose code is in the vectors.
+struct ProfiledModule {
+  std::string path;
+  std::string build_id;   // the note that linkers write, in hexadecimal
+  bool operator==(const ProfiledModule&) const = default;
+};
+
 enum class IntervalKind : uint8_t {
   kFixed,      // of equal length, but for what is left of the block at its end
   kLoop,       // ends at the first entry of a loop header behind the length
@@ -75,6 +82,7 @@ struct Profile {
   uint32_t threads = 0;             // 0: unknown
   std::vector<Interval> intervals;  // empty: unknown (a profile of another tool)
   std::vector<Block> blocks;        // empty: unknown
+  std::vector<ProfiledModule> modules = {};   // those that have a build id, by path
   bool operator==(const Profile&) const = default;
 };
 

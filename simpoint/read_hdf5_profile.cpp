@@ -33,6 +33,7 @@ class Reader {
     if (H5Lexists(file_, "threads", H5P_DEFAULT) > 0) threads_ = texts("threads");
     read_intervals(p);
     read_blocks(p);
+    if (H5Lexists(file_, "build_ids", H5P_DEFAULT) > 0) read_build_ids(p);
     read_vectors(p.intervals.size(), on_vector);
     result.vectors = p.intervals.size();
     if (result.vectors == 0) fail("no frequency vector in it");
@@ -160,6 +161,14 @@ class Reader {
     require_size(in, pc.size(), "blocks/module");
     require_size(thread, pc.size(), "blocks/thread");
     for (size_t i = 0; i < pc.size(); ++i) p.blocks.push_back({{pc[i], module(in[i]), offset[i]}, thread[i]});
+  }
+
+  void read_build_ids(Profile& p) const {
+    const std::vector<std::string> ids = texts("build_ids");
+    require_size(ids, modules_.size(), "build_ids");
+    for (size_t i = 0; i < ids.size(); ++i)
+      if (!ids[i].empty()) p.modules.push_back({modules_[i], ids[i]});
+    std::sort(p.modules.begin(), p.modules.end(), [](const auto& a, const auto& b) { return a.path < b.path; });
   }
 
   void read_vectors(size_t intervals, const OnVector& on_vector) const {

@@ -52,13 +52,15 @@ class Comment {
     return value;
   }
   std::string rest() const { return std::string(left_.empty() ? left_ : left_.substr(1)); }
-  // The word behind `name`, if that comes next; else nothing is taken.
-  std::string optional(const char* name) {
+  // Whether that comes next; else nothing is taken.
+  bool optional_name(const char* name) {
     const std::string_view before = left_;
-    if (word() == name) return word();
+    if (word() == name) return true;
     left_ = before;
-    return "";
+    return false;
   }
+  // The word behind `name`, if that comes next.
+  std::string optional(const char* name) { return optional_name(name) ? word() : ""; }
   CodePlace place() {
     CodePlace p;
     p.pc = number("pc");
@@ -182,6 +184,7 @@ class TextReader {
     const std::string name = words.word();
     if (name == "interval") return take_interval(words);
     if (name == "block") return take_block(words);
+    if (name == "build-id") return take_module(words);
     if (name == "executed-before" && !p.intervals.empty()) p.intervals.back().executed_before = words.number();
     if (name == "far" && !p.intervals.empty())
       for (uint64_t& references : p.intervals.back().far) references = words.number();
@@ -208,6 +211,13 @@ class TextReader {
     if (!interval.begin.thread.empty()) interval.begin.thread_count = words.number("thread-count");
     interval.begin.place = words.place();
     result_.profile.intervals.push_back(std::move(interval));
+  }
+
+  void take_module(Comment& words) {
+    ProfiledModule module{"", words.word()};
+    if (words.optional_name("module")) module.path = words.rest();
+    if (module.path.empty()) lines_.fail("a build id without a module: was the file edited?");
+    result_.profile.modules.push_back(std::move(module));
   }
 
   void take_block(Comment& words) {

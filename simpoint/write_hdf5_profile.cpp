@@ -112,9 +112,14 @@ class Hdf5Writer final : public ProfileWriter {
       block_thread_.add(block.thread);
     }
     flush_all();
-    write_texts("modules", modules_);
-    write_texts("processes", processes_);
-    write_texts("threads", threads_);
+    std::map<uint32_t, std::string> build_ids;
+    for (const ProfiledModule& module : profile.modules) build_ids[index_of(module.path, modules_)] = module.build_id;
+    std::vector<std::string> ids(modules_.size());
+    for (auto& [index, id] : build_ids) ids[index] = std::move(id);
+    write_texts("modules", in_order(modules_));
+    write_texts("build_ids", ids);
+    write_texts("processes", in_order(processes_));
+    write_texts("threads", in_order(threads_));
     attribute("command", profile.command);
     if (!profile.ended_by.empty()) attribute("ended_by", profile.ended_by);
     attribute("kind", std::string(to_word(profile.kind)));
@@ -146,12 +151,18 @@ class Hdf5Writer final : public ProfileWriter {
     hdf5_check(H5Awrite(made, H5T_NATIVE_UINT64, &value), std::string("write the attribute ") + name);
   }
 
+  static std::vector<std::string> in_order(const Numbered& texts) {
+    std::vector<std::string> made(texts.size());
+    for (const auto& [name, index] : texts) made[index] = name;
+    return made;
+  }
+
   // All as long as the longest: the library crashes over texts of variable size in a damaged file.
-  void write_texts(const char* dataset, const Numbered& texts) {
+  void write_texts(const char* dataset, const std::vector<std::string>& texts) {
     size_t longest = 1;
-    for (const auto& [name, index] : texts) longest = std::max(longest, name.size());
+    for (const std::string& text : texts) longest = std::max(longest, text.size());
     std::string names(longest * texts.size(), '\0');
-    for (const auto& [name, index] : texts) name.copy(names.data() + longest * index, name.size());
+    for (size_t i = 0; i < texts.size(); ++i) texts[i].copy(names.data() + longest * i, texts[i].size());
     const hsize_t count = texts.size();
     const Hdf5Handle type(H5Tcopy(H5T_C_S1), H5Tclose, "make a type");
     hdf5_check(H5Tset_size(type, longest), "size a type");

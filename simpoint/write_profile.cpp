@@ -95,6 +95,7 @@ class TextWriter final : public ProfileWriter {
     uint64_t id = 0;
     for (const Block& block : profile.blocks)
       to_->write(fmt::format("# block {} thread {} {}\n", ++id, block.thread, place_text(block.place)));
+    for (const ProfiledModule& module : profile.modules) to_->write(fmt::format("# build-id {} module {}\n", module.build_id, one_line(module.path)));
     if (!profile.ended_by.empty()) to_->write(fmt::format("# ended-by {}\n", one_line(profile.ended_by)));
     to_->write(
         fmt::format("# kind {}\n# interval-length {}\n# left-out {}\n# threads {}\n# command {}\n"

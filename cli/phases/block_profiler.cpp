@@ -11,6 +11,7 @@
 #include "instr/border/stream.h"
 #include "instr/channel/special_operands.h"
 #include "instr/channel/stream_error.h"
+#include "traces/elf_file.h"
 
 namespace simrun::cli {
 
@@ -65,8 +66,10 @@ uint32_t BlockProfiler::take_number() {
 }
 
 uint32_t BlockProfiler::dimension_of(const Thread& thread, simpoint::CodePlace place) {
-  const uint32_t module = module_numbers_.try_emplace(place.module, static_cast<uint32_t>(module_numbers_.size())).first->second;
-  const BlockKey key{module, thread.number, place.module.empty() ? thread.process_index : 0, place.offset};
+  const auto [module, is_new_module] = module_numbers_.try_emplace(place.module, static_cast<uint32_t>(module_numbers_.size()));
+  if (is_new_module && place.module.starts_with('/'))   // now: it may be another file when the run ends
+    if (std::string id = traces::build_id_of(place.module); !id.empty()) profile_.modules.push_back({place.module, std::move(id)});
+  const BlockKey key{module->second, thread.number, place.module.empty() ? thread.process_index : 0, place.offset};
   const auto [at, is_new] = dimensions_.try_emplace(key, static_cast<uint32_t>(profile_.blocks.size() + 1));
   if (is_new) profile_.blocks.push_back({std::move(place), thread.number});
   return at->second;
@@ -526,6 +529,7 @@ simpoint::Profile BlockProfiler::finish(uint64_t instructions) {
     profile_.instructions = instructions;
   }
   profile_.threads = static_cast<uint32_t>(threads_.size());
+  std::sort(profile_.modules.begin(), profile_.modules.end(), [](const auto& a, const auto& b) { return a.path < b.path; });
   return std::move(profile_);
 }
 

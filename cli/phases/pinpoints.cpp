@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -29,6 +30,7 @@
 #include "simpoint/write_bytes.h"
 #include "simpoint/write_points.h"
 #include "simpoint/write_profile.h"
+#include "traces/elf_file.h"
 
 namespace simrun::cli {
 
@@ -116,6 +118,7 @@ RunResult PinPoints::run_program(Sink& sink, const char* what, const std::vector
     sink.set_origins(recorded_->origins());
     return recorded_->into(sink, found_.machine.line_bytes, found_.machine.cores, o_.program.quiet);
   }
+  check_builds(what);
   std::optional<RepeatedOutput> repeated;
   if (runs_++ != 0) {
     if (input_ >= 0) lseek(STDIN_FILENO, input_, SEEK_SET);
@@ -134,6 +137,16 @@ RunResult PinPoints::run_program(Sink& sink, const char* what, const std::vector
   for (const std::string& warning : result.warnings) print_error("simrun: warning: {}\n", warning);
   check_end(result, what);
   return result;
+}
+
+// That the markers of the profile are in the code that is there now. A file that is gone, or has no build id, says nothing.
+void PinPoints::check_builds(const char* what) const {
+  std::vector<std::string> others;
+  for (const simpoint::ProfiledModule& module : found_.profile.modules)
+    if (const std::string id = traces::build_id_of(module.path); !id.empty() && id != module.build_id) others.push_back(module.path);
+  if (!others.empty())
+    throw UserError(fmt::format("{}: {} {} another build than in the profile (by build ids): give another folder, or --restart", what,
+                                fmt::join(others, ", "), others.size() == 1 ? "is" : "are"));
 }
 
 void PinPoints::check_end(const RunResult& result, const char* what) const {

@@ -84,6 +84,7 @@ class PinPoints {
 
   template <class Sink>
   RunResult run_program(Sink& sink, const char* what, const std::vector<border::ModeSwitch>& switches);
+  void check_builds(const char* what) const;
   void check_end(const RunResult& result, const char* what) const;
   // How far an earlier call came in a pass: what it measured, and the caches as they were then.
   struct Part {

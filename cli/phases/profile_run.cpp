@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <map>
+#include <set>
 #include <utility>
 
 #include "cli/phases/process_origin.h"
@@ -37,6 +39,18 @@ BlockProfiler::OnInterval counted(ProfiledRun& run, const BlockProfiler::OnInter
 std::string what_ended(const RunResult& result) {
   if (!result.error.empty()) return fmt::format("an error ({})", result.error);
   return result.signal != 0 ? fmt::format("signal {}", result.signal) : "";
+}
+
+// As they were when it was recorded.
+std::vector<simpoint::ProfiledModule> modules_of(const traces::Reader& trace, const simpoint::Profile& profile) {
+  std::set<std::string> executed;
+  for (const simpoint::Block& block : profile.blocks) executed.insert(block.place.module);
+  std::map<std::string, std::string> ids;
+  for (const traces::Module& module : trace.modules())
+    if (!module.build_id.empty() && executed.contains(module.path)) ids.emplace(module.path, module.build_id);
+  std::vector<simpoint::ProfiledModule> made;
+  for (const auto& [path, id] : ids) made.push_back({path, id});
+  return made;
 }
 
 void finish_profile(ProfiledRun& run, BlockProfiler& profiler, const std::vector<std::string>& command) {
@@ -76,6 +90,7 @@ ProfiledRun profile_recorded(RecordedRun& recorded, const ProfilerOptions& optio
   with_profiler(options, counted(run, on_interval), recorded.origins(), [&](auto& profiler) {
     run.result = recorded.into(profiler, 64, 0, quiet);
     finish_profile(run, profiler, recorded.command());
+    run.profile.modules = modules_of(recorded.trace(), run.profile);
   });
   return run;
 }

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """check_profile_files.py CASE SIMRUN GUEST: profiles that are not whole, and folders that two calls want (README.md)."""
+import ctypes
 import os
 import pathlib
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -95,6 +97,36 @@ def nothing_counted():
     open("b.bb", "w").write("T:1:2 \nT:2:5 \nT:1:9 \n")
     open("w", "w").write(3 * "1e308\n")
     assert "w: its weights are too large" in run("simpoint", "b.bb", "-loadVectorWeights", "w", status=1).stderr
+
+
+def builds():
+    """Profiles have the build ids of files; when a library is another one in the next pass, it is named. (The library: a copy of libm.)"""
+    ctypes.CDLL("libm.so.6")
+    original = next(line.split()[-1] for line in open("/proc/self/maps") if "/libm.so.6" in line or "/libm-" in line)
+    library = pathlib.Path("libx.so").resolve()
+    data = pathlib.Path(original).read_bytes()
+    at = data.index(struct.pack("<III", 4, 20, 3) + b"GNU\0") + 16   # the note (elf(5))
+    build_id = data[at:at + 20]
+    library.write_bytes(data)
+    os.environ["LD_PRELOAD"] = str(library)
+    program = ("--", "/bin/sh", "-c", "i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done")
+    run("bbv", "-q", "-o", "a.bb", "-i", "100k", *program)
+    run("bbv", "-q", "-o", "b.bb", "-i", "100k", "--exact-order", *program)
+    for name in ("a.bb", "b.bb"):
+        assert f"# build-id {build_id.hex()} module {library}\n" in open(name).read(), name
+    words = ("pinpoints", "-o", "d", "--config", "l3_1core", "-i", "100k", "--warm-up", "100k")
+    run(*words, *program)
+    recorded = ("pinpoints", "-o", "r", *words[3:], "--record")
+    run(*recorded, *program)
+    library.unlink()
+    library.write_bytes(data[:at] + bytes(byte ^ 255 for byte in build_id) + data[at + 20:])
+    run(*words, *program)   # nothing is run
+    for folder in "dr":
+        os.remove(f"{folder}/regions.json")
+    message = run(*words, *program, status=1).stderr
+    assert f"regions: {library} is another build than in the profile" in message, message
+    run(*recorded, *program)   # it is in the trace
+    run(*words, "--restart", *program)
 
 
 if __name__ == "__main__":

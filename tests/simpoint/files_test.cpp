@@ -63,6 +63,7 @@ Profile sample_profile(size_t intervals, size_t blocks) {
          {10 * i, 3 * i, i % 4, i, i / 2}});
   for (size_t b = 0; b < blocks; ++b)
     p.blocks.push_back({{0x7fff00 + b, b % 2 ? "" : "/lib/x.so", b}, b % 2 ? 1u : 0u});
+  p.modules = {{"/lib/of no block.so", "00"}, {"/lib/x.so", "0123456789abcdef"}};
   return p;
 }
 
@@ -187,6 +188,7 @@ TEST_F(Files, MalformedTextNamesLineAndColumn) {
        "a.bb:2: a comment of simrun's without a number"},
       {"# simrun basic-block vectors, version 1\n# block 0 start x\n", "a.bb:2: blocks out of order"},
       {"# simrun basic-block vectors, version 1\n# kind funny\n", "a.bb:2: an unknown kind"},
+      {"# simrun basic-block vectors, version 1\n# build-id 12 path /lib/x\n", "a.bb:2: a build id without a module"},
   };
   for (const auto& [text, message] : cases) EXPECT_THAT(reading_error(file("a.bb", text)), HasSubstr(message)) << text;
   EXPECT_THAT(reading_error(path("none.bb")), HasSubstr("No such file"));
