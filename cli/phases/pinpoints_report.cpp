@@ -201,7 +201,7 @@ constexpr const char* kOtherWork =
 
 std::string foot(const Findings& found, const RegionCounts& counts, const std::vector<std::string>& remarks) {
   std::string text =
-      fmt::format("{} regions: {:.2f}% of {} instructions measured, {:.2f}% with warm-up\n", counts.regions.size(),
+      fmt::format("{} region{}: {:.2f}% of {} instructions measured, {:.2f}% with warm-up\n", counts.regions.size(), counts.regions.size() == 1 ? "" : "s",
                   100 * measured_part(found, counts), found.profile.instructions, 100 * simulated_part(found));
   text += "+-: 95% confidence from how much regions of one phase differ; ?: too few phases have several (--points)\n";
   if (found.plan.regions.size() > 1)

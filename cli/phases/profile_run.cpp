@@ -58,6 +58,8 @@ void finish_profile(ProfiledRun& run, BlockProfiler& profiler, const std::vector
   for (const std::string& pattern : profiler.left_out_nothing())
     print_error("simrun: warning: --leave-out {}: no such code was executed\n", pattern);
   run.profile = profiler.finish(run.result.totals().instructions);
+  if (run.profile.kind == simpoint::IntervalKind::kBarrier && run.intervals == 1)
+    print_error("simrun: warning: no barrier was passed (of OpenMP, or pthread_barrier_wait): the whole run is one interval\n");
   run.profile.ended_by = what_ended(run.result);
   run.profile.command = fmt::format("{}", fmt::join(command, " "));
 }

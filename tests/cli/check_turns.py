@@ -37,7 +37,7 @@ for kind in KINDS + ['signal', 'process']:
     check(kind, 'threads', TURNS - 1, TURNS + 100)
 for kind in KINDS:
     check(kind, 'processes', TURNS - 1, TURNS + 100)
-check('circle', 'threads', TURNS - 1, TURNS + 1000)   # side by side 12,000
+check('circle', 'threads', TURNS - 1, TURNS + 1000)   # side by side 9,900
 # 10,000 rounds of five instructions each, twice, in quanta of 100.
 check('barrier', 'processes', 950, 1050)
 # Eight threads, each with a core: in single file the last would end at eight times its instructions.

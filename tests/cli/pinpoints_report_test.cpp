@@ -136,7 +136,7 @@ TEST(PinPointsReport, PartsOfTheRunAreWithoutWhatIsLost) {
   found.stretches[1][0] = 0;
   const PinPointsReport report = make_report(found);
   EXPECT_EQ(parts(report), (std::vector<double>{0.8 * 0.95, 0.5, 0.5}));
-  EXPECT_NE(report.table.find("\n1 regions: 50.00% of 2000 instructions measured"), std::string::npos) << report.table;
+  EXPECT_NE(report.table.find("\n1 region: 50.00% of 2000 instructions measured"), std::string::npos) << report.table;
   EXPECT_NE(report.table.find("\nregion 2 was not found again, nor any other of its phase, 4.00% of the run: figures are of the others\n"), std::string::npos)
       << report.table;
 }

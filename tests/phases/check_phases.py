@@ -56,6 +56,7 @@ def consistent(vectors, intervals, rest):
     for vector, interval in zip(vectors, intervals):
         assert interval[0] == start, interval
         start += interval[1]
+    assert "no barrier was passed" in run("bbv", "-o", "b.bb", "--intervals", "barrier", "--", "true").stderr and "barrier was" not in done.stderr
         assert interval[2] > 0 and interval[3] > 0
     assert sum(map(lambda v: sum(v.values()), vectors)) + int(rest["left-out"][0]) == int(rest["instructions"][0])
 
