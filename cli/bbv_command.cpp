@@ -18,7 +18,7 @@ namespace {
 void report(const RunResult& result, const simpoint::Profile& profile, uint64_t intervals, const std::string& file,
             const char* what) {
   const double mips = static_cast<double>(profile.instructions) / 1e6 / result.wall_seconds;
-  print_error("simrun: {}: {} intervals, {} blocks, {} instructions", file, intervals, profile.blocks.size(),
+  print_error("simrun: {}: {} interval{}, {} blocks, {} instructions", file, intervals, intervals == 1 ? "" : "s", profile.blocks.size(),
               profile.instructions);
   if (profile.left_out != 0) print_error(" ({} of them {})", profile.left_out, what);
   print_error(", {:.1f} MIPS\n", mips);
