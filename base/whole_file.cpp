@@ -21,6 +21,7 @@ int read_whole(const char* path, std::string* text) {
   } while (n > 0 || (n < 0 && errno == EINTR));
   const int error = n < 0 ? errno : 0;
   text->resize(error == 0 ? size : 0);
+  text->shrink_to_fit();   // it may be kept, as commands of thousands of processes are
   close(file);
   return error;
 }

@@ -1,7 +1,5 @@
 #include "cli/phases/clustering_options.h"
 
-#include <fmt/format.h>
-
 #include <charconv>
 #include <cstdlib>
 #include <limits>
@@ -31,18 +29,16 @@ bool parse_numbers(const std::string& text, std::vector<int64_t>& numbers) {
   }
 }
 
-// SimPoint's ranges: R(,R)*, R = k | a:b | a:step:b; downwards with a step below 0. Empty, or what is wrong.
-std::string parse_range(const std::string& text, std::vector<uint32_t>& ks) {
-  const std::string expected = text + ": expected search, or numbers and ranges: 5 or 1:10 or 2:2:20, with commas";
+// SimPoint's ranges: R(,R)*, R = k | a:b | a:step:b; downwards, too, whatever the step's sign.
+bool parse_range(const std::string& text, std::vector<uint32_t>& ks) {
   std::vector<int64_t> numbers;
-  if (!parse_numbers(text, numbers)) return expected;
+  if (!parse_numbers(text, numbers)) return false;
   const int64_t from = numbers.front(), to = numbers.back();
-  const int64_t step = numbers.size() == 3 ? numbers[1] : 1;
-  if (from < 1 || to < 1 || step == 0) return expected;
-  if (step > 0 && to < from) return fmt::format("{}: it ends before it begins; downwards: {}:{}:{}", text, from, -step, to);
-  if (step < 0 && to > from) return fmt::format("{}: downwards it ends before it begins; upwards: {}:{}:{}", text, from, -step, to);
-  for (int64_t k = from; step > 0 ? k <= to : k >= to; k += step) ks.push_back(static_cast<uint32_t>(k));
-  return "";
+  const int64_t step = numbers.size() == 3 ? std::abs(numbers[1]) : 1;
+  if (from < 1 || to < 1 || step == 0) return false;
+  for (int64_t k = from; from <= to ? k <= to : k >= to; k += from <= to ? step : -step)
+    ks.push_back(static_cast<uint32_t>(k));
+  return true;
 }
 
 CLI::Option* add_ks(CLI::App& app, simpoint::ClusteringOptions& o) {
@@ -51,7 +47,9 @@ CLI::Option* add_ks(CLI::App& app, simpoint::ClusteringOptions& o) {
     if (words.back() == "search") return true;
     std::istringstream ranges(words.back());
     for (std::string range; std::getline(ranges, range, ',');)
-      if (const std::string wrong = parse_range(range, o.ks); !wrong.empty()) throw CLI::ValidationError("-k", wrong);
+      if (!parse_range(range, o.ks))
+        throw CLI::ValidationError(
+            "-k", range + ": expected search, or numbers and ranges: 5 or 1:10 or 2:2:20, with commas");
     return true;
   };
   return app

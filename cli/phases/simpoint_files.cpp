@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cmath>
 #include <initializer_list>
 #include <limits>
@@ -66,26 +65,10 @@ simpoint::Projector projector_of(const SimPointFiles& files, const AnalysisOptio
   return simpoint::Projector(std::move(matrix));
 }
 
-// The number of each cluster by its label: labels that are numbers stay in their order, so from 0 to k - 1 they are what they were; others are
-// numbered as they come.
-std::map<std::string, Eigen::Index> numbers_of(const std::vector<std::string>& labels) {
-  std::map<std::string, Eigen::Index> numbers;
-  std::map<uint64_t, std::string> by_value;
-  for (const std::string& label : labels) {
-    numbers.emplace(label, static_cast<Eigen::Index>(numbers.size()));
-    uint64_t value = 0;
-    const auto [end, error] = std::from_chars(label.data(), label.data() + label.size(), value);
-    if (error == std::errc() && end == label.data() + label.size()) by_value.emplace(value, label);
-  }
-  if (by_value.size() != numbers.size()) return numbers;
-  Eigen::Index next = 0;
-  for (const auto& [value, label] : by_value) numbers[label] = next++;
-  return numbers;
-}
-
-// The centres of intervals that a file puts together.
+// The centres of intervals that a file puts together, numbered as they come (as SimPoint does it).
 Points centres_of(const std::vector<std::string>& labels, const Points& points, const std::vector<double>& weights) {
-  const std::map<std::string, Eigen::Index> numbers = numbers_of(labels);
+  std::map<std::string, Eigen::Index> numbers;
+  for (const std::string& label : labels) numbers.emplace(label, static_cast<Eigen::Index>(numbers.size()));
   const auto k = static_cast<Eigen::Index>(numbers.size());
   Points centres = Points::Zero(k, points.cols());
   Eigen::VectorXd sums = Eigen::VectorXd::Zero(k);
@@ -168,6 +151,8 @@ std::string contradiction(const CLI::App& app, const SimPointFiles& f, const Ana
         first_given({"--dimensions", "--seed-proj", "--load-proj-matrix-txt", "--load-proj-matrix-bin",
                      "--save-proj-matrix-txt", "--save-proj-matrix-bin", "--num-fvs", "--fv-dim"});
     if (!other.empty()) return other + " is for profiles: vectors that are loaded are projected";
+    if (analysis.fixed_length == FixedLength::kAuto && f.load_vector_weights.empty())
+      return "say --fixed-length on or off: vectors that are loaded have weights of their own";
   }
   if (!f.load_projection.text.empty() && !f.load_projection.binary.empty()) return "one projection matrix, not two";
   if (f.load_projection.given() && given("--seed-proj")) return "--seed-proj does not go with a matrix that is loaded";
@@ -179,15 +164,13 @@ std::string contradiction(const CLI::App& app, const SimPointFiles& f, const Ana
   }
   if (!f.load_vector_weights.empty() && analysis.fixed_length == FixedLength::kOn)
     return "--fixed-length on makes all weights the same: not with --load-vector-weights";
+  if (given("--seed-sample") && !given("--sample-size")) return "--seed-sample is for --sample-size";
   return "";
 }
 
 simpoint::ProjectedIntervals load_intervals(const std::string& path, const SimPointFiles& files,
                                             AnalysisOptions& analysis) {
-  if (files.load_vectors.given()) {
-    if (analysis.fixed_length == FixedLength::kAuto) analysis.fixed_length = FixedLength::kOn;   // as SimPoint
-    return load_projected(files.load_vectors);
-  }
+  if (files.load_vectors.given()) return load_projected(files.load_vectors);
   simpoint::Projector projector = projector_of(files, analysis, analysis.dimensions_given);
   const simpoint::ReadProfile read =
       simpoint::read_profile(path, [&](std::span<const simpoint::Entry> entries) { projector.add(entries); });

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
@@ -17,6 +18,8 @@ TEST(WholeFile, OfSeveralReads) {
   std::string text = "before";
   EXPECT_EQ(read_whole(path.c_str(), &text), 0);
   EXPECT_EQ(text, written);
+  EXPECT_EQ(read_whole("/proc/self/cmdline", &text), 0);
+  EXPECT_LE(text.capacity(), std::max(text.size(), sizeof text));   // it may be kept
   std::filesystem::remove(path);
   EXPECT_EQ(read_whole(path.c_str(), &text), ENOENT);
   EXPECT_EQ(text, "");
