@@ -5,12 +5,13 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 
 #include "base/nearest_word.h"
 #include "base/user_error.h"
+#include "base/whole_file.h"
 #include "configs/read_machine.h"
 #include "configs/read_suite.h"
 
@@ -89,11 +90,9 @@ std::string find_file(const FileKind& kind, const std::string& path_or_bare_name
 }
 
 std::string text_of_file(const std::string& path) {
-  std::ifstream stream(path, std::ios::binary);
-  std::ostringstream text;
-  text << stream.rdbuf();
-  if (!stream) throw UserError(fmt::format("{}: cannot be read", path), 2);
-  return text.str();
+  std::string text;
+  if (const int error = read_whole(path.c_str(), &text)) throw UserError(fmt::format("{}: cannot be read: {}", path, std::strerror(error)), 2);
+  return text;
 }
 
 void set_machines_directory(const std::string& directory) { machine_files().directory = directory; }

@@ -4,12 +4,12 @@
 #include <zstd.h>
 
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
+#include <utility>
 #include <vector>
 
 #include "base/user_error.h"
+#include "base/whole_file.h"
 #include "configs/read_machine.h"
 #include "simpoint/write_bytes.h"
 
@@ -37,20 +37,17 @@ struct StateFile {
 
 // Throws UserError.
 StateFile read_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) throw UserError(fmt::format("cannot read {}: {}", path, std::strerror(errno)));
-  char magic[kMagicBytes];
+  std::string text;
+  if (const int error = read_whole(path.c_str(), &text)) throw UserError(fmt::format("cannot read {}: {}", path, std::strerror(error)));
+  if (text.compare(0, kMagicBytes, kMagic) != 0) throw UserError(path + " is no stored cache state");
   uint64_t bytes = 0;
-  if (!in.read(magic, kMagicBytes) || std::memcmp(magic, kMagic, kMagicBytes) != 0)
-    throw UserError(path + " is no stored cache state");
-  if (!in.read(reinterpret_cast<char*>(&bytes), sizeof bytes) || bytes > kMaxHeader)
-    throw UserError(path + " is damaged: its header is cut off");
-  std::string text(bytes, 0);
+  constexpr size_t kBegin = kMagicBytes + sizeof bytes;
+  if (text.size() >= kBegin) std::memcpy(&bytes, text.data() + kMagicBytes, sizeof bytes);
+  if (text.size() < kBegin || bytes > kMaxHeader || text.size() - kBegin < bytes) throw UserError(path + " is damaged: its header is cut off");
   StateFile file;
-  if (!in.read(text.data(), static_cast<std::streamsize>(bytes)) ||
-      !(file.header = json::parse(text, nullptr, false)).is_object())
-    throw UserError(path + " is damaged: its header makes no sense");
-  file.frame.assign(std::istreambuf_iterator<char>(in), {});
+  if (!(file.header = json::parse(text.substr(kBegin, bytes), nullptr, false)).is_object()) throw UserError(path + " is damaged: its header makes no sense");
+  text.erase(0, kBegin + bytes);
+  file.frame = std::move(text);
   return file;
 }
 

@@ -209,6 +209,8 @@ TEST_F(FindMachine, BareNamesWithAndWithoutSuffix) {
   EXPECT_EQ(read_machine("l3_8core").cores, 8u);
 }
 
+TEST_F(FindMachine, WhatCannotBeReadSaysWhy) { EXPECT_EQ(error("/proc/self/mem"), "/proc/self/mem: cannot be read: Input/output error"); }
+
 TEST_F(FindMachine, PathsWithAndWithoutSuffix) {
   EXPECT_EQ(read_machine((directory / "here.yaml").string()).cores, 4u);
   EXPECT_EQ(read_machine((directory / "here").string()).cores, 4u);
