@@ -71,7 +71,7 @@ struct ThreadSlotRing {
 };
 
 // Of a thread's last calls on what threads hand over to each other by (a pipe, a connection, ...), docs/order.md: one that lets others go on, before
-// it is made; one that may have waited for such a call, when it is back.
+// it is made; one that may have waited for such a call, when it is back; one that does both, when it is back.
 struct HandOver {
   std::atomic<uint64_t> object;                     // what the call is made on; kTook: the second kind; kWaited: and gave up its processor meanwhile
   std::atomic<uint64_t> time;                       // CLOCK_MONOTONIC, nanoseconds

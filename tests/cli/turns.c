@@ -1,6 +1,7 @@
 // turns BY WHO: two threads, or processes, in strict turns: each adds to its half of one line 1000 times, then gives the turn to the other one by what
 // is named. So the line is handed over once a turn, 2 x kTurns - 1 times.
 // turns circle threads: eight threads in turns, each gives it to the next one by a pipe; as many turns in all.
+// turns contended threads: two threads that add to their halves of one line 20,000 times while they hold a lock, 40 times each: so one waits for the other.
 // turns tokens|lock threads: eight threads that do the same, each with a token of which there are enough, or with a lock held for a moment.
 #define _GNU_SOURCE
 #include <mqueue.h>
@@ -56,7 +57,7 @@ static void prepare(void) {
     if (is("tcp")) connect_by_tcp(ends); else check(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
     for (int side = 0; side < 2; ++side) take[side] = give[side] = ends[side];
   }
-  if (is("semaphores") || is("several") || is("lock")) check((semaphores = semget(IPC_PRIVATE, 4, 0600)) >= 0);
+  if (is("semaphores") || is("several") || is("lock") || is("contended")) check((semaphores = semget(IPC_PRIVATE, 4, 0600)) >= 0);
   for (int side = 0; side < 2; ++side) {
     char name[40];
     struct mq_attr attributes = {.mq_maxmsg = 4, .mq_msgsize = 8};
@@ -70,7 +71,7 @@ static void prepare(void) {
 }
 
 static void remove_all(void) {
-  if (is("semaphores") || is("several") || is("lock")) semctl(semaphores, 0, IPC_RMID);
+  if (is("semaphores") || is("several") || is("lock") || is("contended")) semctl(semaphores, 0, IPC_RMID);
   for (int side = 0; side < 2; ++side)
     if (is("messages") || (is("types") && side == 0)) msgctl(messages[side], IPC_RMID, NULL);
 }
@@ -152,6 +153,23 @@ static void add_together(int side) {
   for (int round = 0; round < 10 * kRounds; ++round) ++shared->added[side];
 }
 
+static void* holding_the_lock(void* side) {
+  for (int turn = 0; turn < 40; ++turn) {
+    check(semop(semaphores, &(struct sembuf){.sem_op = -1}, 1) == 0);
+    for (int round = 0; round < 20 * kRounds; ++round) ++shared->added[(long)side];
+    check(semop(semaphores, &(struct sembuf){.sem_op = 1}, 1) == 0);
+  }
+  return NULL;
+}
+
+static void contend(void) {
+  pthread_t thread;
+  check(semop(semaphores, &(struct sembuf){.sem_op = 1}, 1) == 0);
+  check(pthread_create(&thread, NULL, holding_the_lock, (void*)1L) == 0);
+  holding_the_lock(NULL);
+  pthread_join(thread, NULL);
+}
+
 static int circle[8][2];
 
 static void* in_circle(void* number) {
@@ -221,6 +239,9 @@ int main(int words, char** word) {
     if (is("barrier")) add_together(child == 0); else take_turns(child == 0);
     if (child == 0) _exit(0);
     check(waitpid(child, NULL, 0) == child);
+  } else if (is("contended")) {
+    prepare();
+    contend();
   } else if (is("circle")) {
     go_round();
   } else if (is("tokens") || is("lock")) {

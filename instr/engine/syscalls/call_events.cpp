@@ -96,7 +96,7 @@ void append_call_enter(ThreadContext* c, uint64_t number, bool blocks, HandOverC
     if (hand_over.takes[0] == 0) note_all(c, hand_over.gives, 0, hand_over.place);
     remember_given(hand_over.gives);
   }
-  hand_over.may_be_given_back = has_given_any(hand_over.takes);
+  hand_over.may_be_given_back = number == SYS_msgrcv || has_given_any(hand_over.takes);   // which type of messages it gives is known when it has one
   if (hand_over.may_be_given_back) hand_over.switches = switches();
 }
 
