@@ -49,6 +49,9 @@ void add_engine_options(CLI::App& app, ProgramOptions& o) {
          "--no-unroll", [&o] { o.unroll_loops = false; }, "Do not unroll short loops (where references are traced they never are)")
       ->group("Engine");
   app.add_flag_callback(
+         "--no-fsgsbase", [&o] { o.base_instructions = false; }, "Add segment bases to addresses, as where the kernel has no FSGSBASE")
+      ->group("Engine");
+  app.add_flag_callback(
          "--verify", [&o] { o.max_superblock_instructions = 1; }, "Slow and simple: superblocks of one instruction")
       ->group("Engine");
   app.add_option("--force-safe-points", o.force_safe_points, "Take the slow path of every N-th check on average, N at least 2; 0: of none")

@@ -41,6 +41,7 @@ struct ProgramOptions {
   bool link_superblocks = true;
   bool elide_words = true;
   bool unroll_loops = true;
+  bool base_instructions = true;
   uint32_t force_safe_points = 0;
   uint32_t protect_code_after = 1u << 18;
   bool watch_calls = false;     // set by sub-commands that want to know of allocations and modules (docs/stream.md)

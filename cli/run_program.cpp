@@ -26,6 +26,7 @@ host::LaunchOptions launch_options(const ProgramOptions& o, border::Mode mode, c
   l.link_superblocks = o.link_superblocks;
   l.elide_words = o.elide_words;
   l.unroll_loops = o.unroll_loops;
+  l.base_instructions = o.base_instructions;
   l.live_words = o.recorded_order;
   l.force_safe_points = o.force_safe_points;
   l.protect_code_after = o.protect_code_after;

@@ -22,7 +22,7 @@
 namespace simrun::border {
 
 inline constexpr uint64_t kMagic = 0x314e5552'4d495300;
-inline constexpr uint32_t kVersion = 14;
+inline constexpr uint32_t kVersion = 15;
 
 inline constexpr uint32_t kMaxThreads = 4096;      // slots; a slot is used again when its thread ended and its stream was consumed
 inline constexpr uint32_t kMaxRingChunks = 64;
@@ -198,6 +198,7 @@ struct ProcessHeader {
   uint32_t link_superblocks;           // 0: every exit goes through the dispatcher
   uint32_t elide_words;                // 0: every operand has words of its own (for comparison)
   uint32_t unroll_loops;               // 0: no superblock goes through a loop more than once (as in trace mode)
+  uint32_t base_instructions;          // 0: both segment bases are the engine's, for the kernel has not rdfsbase and its kin for programs (FSGSBASE)
   uint32_t live_words;                 // 1: words are written into the ring, and while a thread runs its `buffer` is what it was at the beginning of a superblock
   uint32_t force_safe_points;          // n > 0: take the slow path of every n-th check on average
   uint32_t protect_code_after;         // n > 0: code that could change is protected against it when a thread has compared such code n times; 0: never

@@ -179,7 +179,6 @@ bool let_go(pid_t tid, uint64_t pc, uint64_t context) {
 
 TakenOver attach(pid_t pid, const LaunchOptions& options) {
   mapping_bytes(options);   // refuses senseless options
-  check_processor();
   const std::string engine = find_engine(options.engine_path);
   check_process(pid);
   StoppedThreads threads(pid);

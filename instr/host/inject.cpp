@@ -1,7 +1,6 @@
 #include "instr/host/inject.h"
 
 #include <fmt/format.h>
-#include <sys/auxv.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -48,13 +47,6 @@ void record_mappings(const LocalMapping& mapping, const std::vector<border::Addr
 }
 
 }  // namespace
-
-// The engine reads and writes segment bases without a system call (arch/x86/kernel/cpu/common.c sets this bit; Linux 5.9).
-void check_processor() {
-  constexpr unsigned long kFsGsBase = 1ul << 1;  // HWCAP2_FSGSBASE
-  if ((getauxval(AT_HWCAP2) & kFsGsBase) == 0)
-    throw UserError("this kernel does not let programs set segment bases (FSGSBASE); simrun needs Linux 5.9 or later");
-}
 
 void check_proc() {
   constexpr const char* kAdvice = "mount -t proc proc /proc";

@@ -15,8 +15,6 @@
 
 namespace simrun::host {
 
-// Throws UserError when this processor and kernel cannot run the engine.
-void check_processor();
 // Throws UserError when /proc is missing or does not know processes by the numbers that system calls give them.
 void check_proc();
 

@@ -59,7 +59,6 @@ TakenOver take_over_image(pid_t pid, const LaunchOptions& options, const border:
 Launched launch(const LaunchOptions& options) {
   mapping_bytes(options);  // refuses senseless options before anything runs
   const Program program = find_program(options.command);
-  check_processor();
   check_proc();
   const std::string engine = find_engine(options.engine_path);
   const ExecStop stop = start_stopped(program, options.aslr);

@@ -28,6 +28,7 @@ struct LaunchOptions {
   bool link_superblocks = true;
   bool elide_words = true;
   bool unroll_loops = true;
+  bool base_instructions = true;      // ProcessHeader::base_instructions, where the kernel has them
   bool live_words = false;            // ProcessHeader::live_words
   uint32_t force_safe_points = 0;
   uint32_t protect_code_after = 0;   // border::ProcessHeader

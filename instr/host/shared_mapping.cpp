@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/memfd.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -30,6 +31,12 @@ constexpr uint32_t kMaxChunkBytes = 1u << 30;
 
 // For each superblock that is described, more than most programs have.
 constexpr uint32_t kInstructions = 8, kOperands = 4, kPaths = 2, kCodeBytes = 6 * kInstructions;
+
+// Segment bases are read and written without a system call (arch/x86/kernel/cpu/common.c sets this bit; Linux 5.9).
+bool kernel_has_base_instructions() {
+  constexpr unsigned long kFsGsBase = 1ul << 1;   // HWCAP2_FSGSBASE
+  return (getauxval(AT_HWCAP2) & kFsGsBase) != 0;
+}
 
 void check_options(const LaunchOptions& o) {
   if (!std::has_single_bit(o.ring_chunk_bytes) || o.ring_chunk_bytes < kMinChunkBytes || o.ring_chunk_bytes > kMaxChunkBytes)
@@ -77,6 +84,7 @@ void lay_out(ProcessHeader& h, const LaunchOptions& o) {
   h.elide_words = o.elide_words;
   h.unroll_loops = o.unroll_loops;
   h.live_words = o.live_words;
+  h.base_instructions = o.base_instructions && kernel_has_base_instructions();
   h.force_safe_points = o.force_safe_points;
   h.protect_code_after = o.protect_code_after;
   h.watch_calls = o.watch_calls ? 1 : o.watch_mappings ? 2 : o.name_memory ? 3 : 0;

@@ -77,7 +77,7 @@ TEST(CommandLine, CountsHaveUnits) {
 TEST(CommandLine, EveryEngineOption) {
   const RunOptions o = run_of(
       {"--mode", "null",    "--aslr", "--ring-size",      "128KiB", "--quantum", "7",          "--code-cache",
-       "16MiB",  "--stats", "engine", "--max-superblock", "9",      "--no-link", "--no-elide", "--no-unroll", "--force-safe-points",
+       "16MiB",  "--stats", "engine", "--max-superblock", "9",      "--no-link", "--no-elide", "--no-unroll", "--no-fsgsbase", "--force-safe-points",
        "5",      "--protect-code", "77", "--described", "20000", "-q",      "-j",     "r.json",           "--",     "true"});
   EXPECT_EQ(o.mode, RunMode::kNull);
   EXPECT_TRUE(o.program.aslr && o.program.quiet && o.engine_statistics);
@@ -87,7 +87,7 @@ TEST(CommandLine, EveryEngineOption) {
   EXPECT_EQ(o.program.protect_code_after, 77u);
   EXPECT_EQ(o.program.described_superblocks, 20000u);
   EXPECT_EQ(o.program.max_superblock_instructions, 9u);
-  EXPECT_FALSE(o.program.link_superblocks || o.program.elide_words || o.program.unroll_loops);
+  EXPECT_FALSE(o.program.link_superblocks || o.program.elide_words || o.program.unroll_loops || o.program.base_instructions);
   EXPECT_EQ(o.program.force_safe_points, 5u);
   EXPECT_EQ(o.results.json, "r.json");
 }
@@ -145,7 +145,7 @@ TEST(CommandLine, HelpHasEveryOptionEveryCommandAndTheExamples) {
   const std::string help = text_of({"--help"});
   for (const char* option :
        {"--config", "--json", "--quiet", "--mode", "--aslr", "--ring-size", "--quantum", "--code-cache", "--stats",
-        "--max-superblock", "--no-link", "--no-elide", "--no-unroll", "--verify", "--force-safe-points", "--protect-code",
+        "--max-superblock", "--no-link", "--no-elide", "--no-unroll", "--no-fsgsbase", "--verify", "--force-safe-points", "--protect-code",
         "--described"})
     EXPECT_NE(help.find(option), std::string::npos) << option;
   for (const SubCommand& command : sub_commands())

@@ -29,6 +29,7 @@ std::map<uint64_t, std::string> context_fields() {
                                             {offsetof(ThreadContext, minus_limit), "minus_limit"},
                                             {offsetof(ThreadContext, string_bytes), "string_bytes"},
                                             {offsetof(ThreadContext, exit_id), "exit_id"},
+                                            {offsetof(ThreadContext, app_fs_base), "app_fs_base"},
                                             {offsetof(ThreadContext, app_gs_base), "app_gs_base"},
                                             {offsetof(ThreadContext, comparisons_left), "comparisons_left"},
                                             {kIndirectTableOffset, "indirect_table"}};
@@ -94,6 +95,7 @@ struct Case {
   bool live = false;         // mode: trace live
   bool calls_off = false;    // look-ups: called off
   bool changeable = false;   // memory: changeable
+  bool fs_is_ours = false;   // fs: ours
   uint64_t view = 0;         // how far away the code is executed
   std::vector<uint8_t> code;
 };
@@ -117,6 +119,7 @@ Case read_case(const std::filesystem::path& path) {
     if (line == "mode: trace live") c.live = true;
     if (line == "look-ups: called off") c.calls_off = true;
     if (line == "memory: changeable") c.changeable = true;
+    if (line == "fs: ours") c.fs_is_ours = true;
     if (!line.starts_with("code: ")) continue;
     std::istringstream bytes(line.substr(6));
     for (std::string b; bytes >> b;) c.code.push_back(static_cast<uint8_t>(std::stoul(b, nullptr, 16)));
@@ -141,7 +144,8 @@ std::string translate(const Case& c) {
                          .count_paths = c.count_paths,
                          .pext_is_fast = c.calls_off,
                          .live_pointer = c.live,
-                         .counts_comparisons = c.changeable});
+                         .counts_comparisons = c.changeable,
+                         .fs_is_ours = c.fs_is_ours});
   std::vector<uint8_t> hot(Translator::size_bound(superblock)), cold(hot.size());
   Assembler out(hot.data(), kHot), out_cold(cold.data(), kCold);
   TranslationOutput output;

@@ -159,8 +159,12 @@ bool writes_register(const ZydisView& view, ZydisRegister segment) {
 
 // The bases of fs and gs: also a load of the selector changes them.
 void decode_segment_bases(const ZydisView& view, Instruction& out) {
-  for (int i = 0; i < out.memory_operands; ++i)
-    if (out.memory[i].flags & border::kGsBase) out.uses_gs = true;
+  for (int i = 0; i < out.memory_operands; ++i) {
+    out.uses_fs = out.uses_fs || (out.memory[i].flags & border::kFsBase);
+    out.uses_gs = out.uses_gs || (out.memory[i].flags & border::kGsBase);
+  }
+  const auto& modrm = view.insn.raw.modrm;
+  if ((out.uses_fs || out.uses_gs) && (view.insn.attributes & ZYDIS_ATTRIB_HAS_MODRM) && modrm.mod != 3) out.modrm_offset = modrm.offset;
   switch (view.mnemonic()) {
     case ZYDIS_MNEMONIC_RDGSBASE:
     case ZYDIS_MNEMONIC_SWAPGS:

@@ -88,14 +88,15 @@ struct Instruction {
 
   bool may_fault;                 // has a memory reference, or can raise an exception otherwise (div, ...)
   bool uses_gs;                   // gs: segment override with a memory operand, or rd/wrgsbase, swapgs
+  bool uses_fs;                   // fs: segment override with a memory operand
   bool writes_fs_base;            // wrfsbase, or a load of the selector
   bool writes_gs_base;
   bool untraced_memory;           // references memory that `memory` does not describe (VIA PadLock)
   bool vector_state;              // reads or writes vector, x87 or MMX state (for statistics only)
   bool stores_fpu_pointer;        // stores x87's last instruction pointer: fnstenv, fnsave, and fxsave and xsave in all their forms
 
-  // Rip-relative operand: where its modrm byte, its displacement, and its rex/vex/evex/xop prefix lie (0: there is none), so that the
-  // translator can rewrite the base in place. `modrm_offset` is valid only when `rip_relative`.
+  // Where the modrm byte, the displacement, and the rex/vex/evex/xop prefix lie (0: there is none), so that the translator can rewrite the
+  // operand in memory. `modrm_offset`: of a rip-relative operand, and of one with an fs: or gs: override, else 0; `disp_offset`: of a rip-relative one.
   bool rip_relative;
   uint8_t modrm_offset;
   uint8_t disp_offset;
@@ -143,6 +144,31 @@ constexpr bool is_rdtsc(const Instruction& i) {
 constexpr bool is_cpuid(const Instruction& i) {
   const uint8_t* const end = i.bytes + i.length;
   return i.length >= 2 && end[-2] == 0x0f && end[-1] == 0xa2 && (i.length == 2 || is_prefix(end[-3]));
+}
+
+// rdfsbase, rdgsbase, wrfsbase, wrgsbase.
+constexpr bool is_segment_base_instruction(const Instruction& i) {
+  if (i.length < 4) return false;
+  const uint8_t* const end = i.bytes + i.length;
+  if (end[-3] != 0x0f || end[-2] != 0xae || (end[-1] & 0xe0) != 0xc0) return false;
+  for (const uint8_t* p = i.bytes; p < end - 3; ++p)
+    if (*p == 0xf3) return true;
+  return false;
+}
+
+// The operand with an fs: or gs: override, if its address is a sum that can be made before the instruction (not that of gathers, tiles, strings,
+// and of operands that no modrm byte names); else null.
+constexpr const MemoryOperand* summed_segment_operand(const Instruction& i) {
+  if (i.modrm_offset == 0) return nullptr;
+  for (uint32_t k = 0; k < i.memory_operands; ++k) {
+    const MemoryOperand& m = i.memory[k];
+    using border::OperandForm;
+    if ((m.flags & (border::kFsBase | border::kGsBase)) == 0) continue;
+    const bool is_sum = m.form == OperandForm::kAddress || m.form == OperandForm::kMasked || m.form == OperandForm::kXsave;
+    const bool fits = m.base == kRipRegister || m.disp == static_cast<int32_t>(m.disp);
+    return is_sum && fits && m.index_bytes == 0 ? &m : nullptr;
+  }
+  return nullptr;
 }
 
 // Decodes the instruction at `pc` whose bytes start at `code` (at least `available` readable bytes). Returns false when the bytes are

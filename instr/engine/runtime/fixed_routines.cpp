@@ -1,7 +1,9 @@
 #include "instr/engine/context/fixed_routines.h"
 
+#include <asm/prctl.h>
 #include <sys/syscall.h>
 
+#include "instr/engine/context/process.h"
 #include "instr/engine/emit/x86_64/assembler.h"
 #include "instr/engine/runtime/dispatcher.h"
 #include "instr/engine/signals/signals.h"
@@ -70,6 +72,25 @@ class FixedEmitter {
     a_.word32(offsetof(ThreadContext, vector_state));
   }
 
+  // rdi, rax, rcx, r11 are lost; rsi: the second argument.
+  void arch_prctl(uint32_t operation) {
+    a_.mov_imm(kRdi, operation);
+    a_.mov_imm(kRax, SYS_arch_prctl);
+    a_.syscall();
+  }
+  // rax, rcx, rdi, rsi, r11 are lost where the kernel does it.
+  void set_fs_base(uint8_t from) {
+    if (has_base_instructions_) return a_.wrfsbase(from);
+    a_.mov(kRsi, from);
+    arch_prctl(ARCH_SET_FS);
+  }
+  void set_gs_base(uint8_t from) {
+    if (has_base_instructions_) return a_.wrgsbase(from);
+    a_.mov(kRsi, from);
+    arch_prctl(ARCH_SET_GS);
+  }
+
+  // Without instructions for the bases both are the engine's all the time: nothing is done about them here.
   // leave: app.gpr[*] = registers; rsp = engine_sp; app.flags = rflags; cld; fs base = engine's (the application's was kept when it
   //        last changed, or it changed it by wrfsbase: read it); xsavec; rax = dispatch(context)
   // enter: jump_target = rax; xrstor; fs base = application's; rflags; registers; jmp jump_target
@@ -81,18 +102,22 @@ class FixedEmitter {
     a_.pop_gs(offsetof(ThreadContext, app.flags));
     a_.push_imm32(2);                                // all flags clear: direction, alignment check, trap
     a_.byte(0x9d);                                   // popfq
-    a_.rdfsbase(kRax);
-    a_.store_gs(offsetof(ThreadContext, app_fs_base), kRax);
-    a_.load_gs(kRax, offsetof(ThreadContext, engine_fs_base));
-    a_.wrfsbase(kRax);
+    if (has_base_instructions_) {
+      a_.rdfsbase(kRax);
+      a_.store_gs(offsetof(ThreadContext, app_fs_base), kRax);
+      a_.load_gs(kRax, offsetof(ThreadContext, engine_fs_base));
+      a_.wrfsbase(kRax);
+    }
     vector_state(0xc7, 4);                           // xsavec64
     a_.ldmxcsr_gs(offsetof(ThreadContext, default_mxcsr));
     call(&dispatch);
     g_routines.enter = a_.here();
     a_.store_gs(offsetof(ThreadContext, jump_target), kRax);
     vector_state(0xae, 5);                           // xrstor64
-    a_.load_gs(kRax, offsetof(ThreadContext, app_fs_base));
-    a_.wrfsbase(kRax);
+    if (has_base_instructions_) {
+      a_.load_gs(kRax, offsetof(ThreadContext, app_fs_base));
+      a_.wrfsbase(kRax);
+    }
     a_.push_gs(offsetof(ThreadContext, app.flags));
     a_.byte(0x9d);                                   // popfq
     for (uint8_t r = 0; r < 16; ++r)
@@ -199,9 +224,9 @@ class FixedEmitter {
 
   void child_starts() {
     g_routines.thread_start = a_.here();             // gs base = r12; fs base, stack = the adopted identity's; start_thread(r12); rax = dispatch; enter
-    a_.wrgsbase(kR12);
+    set_gs_base(kR12);
     a_.load_gs(kRax, offsetof(ThreadContext, engine_fs_base));
-    a_.wrfsbase(kRax);
+    set_fs_base(kRax);
     a_.load_gs(kRsp, offsetof(ThreadContext, engine_sp));
     a_.mov(kRdi, kR12);
     call(&start_thread);
@@ -211,7 +236,7 @@ class FixedEmitter {
     align();
     g_routines.process_start = a_.here();            // fs base of the parent's thread, for CLONE_SETTLS has set it; start_child_process(r12)
     a_.load_gs(kRax, offsetof(ThreadContext, engine_fs_base));
-    a_.wrfsbase(kRax);
+    set_fs_base(kRax);
     a_.mov(kRdi, kR12);
     call(&start_child_process);
     a_.byte(0x0f);
@@ -247,7 +272,7 @@ class FixedEmitter {
   }
 
   // (edi, rsi, rdx as the kernel gives them, on the engine's signal stack): swap the segment bases around handle_signal. The GS base may be
-  // the application's own for one instruction (copy_gs): the context is found by the stack. It stays ours if the thread was sent elsewhere.
+  // the application's own for one instruction (copy_with_gs_base): the context is found by the stack. It stays ours if the thread was sent elsewhere.
   void signals() {
     g_routines.signal_entry = a_.here();
     a_.push(kRbx);
@@ -256,6 +281,21 @@ class FixedEmitter {
     // The kernel leaves the application's alignment check on. The other flags stay: rt_sigreturn restores neither ID nor NT.
     static constexpr uint8_t kClearAlignmentCheck[] = {0x9c, 0x81, 0x24, 0x24, 0xff, 0xff, 0xfb, 0xff, 0x9d};
     a_.bytes(kClearAlignmentCheck, sizeof kClearAlignmentCheck);   // pushfq; and dword [rsp], ~AC; popfq
+    if (has_base_instructions_)
+      handle_with_own_bases();
+    else
+      call(&handle_signal);
+    a_.pop(kR12);
+    a_.pop(kRbp);
+    a_.pop(kRbx);
+    a_.byte(0xc3);
+    align();
+    g_routines.signal_restorer = a_.here();
+    a_.mov_imm(kRax, SYS_rt_sigreturn);
+    a_.syscall();
+  }
+
+  void handle_with_own_bases() {
     a_.rdgsbase(kRbp);
     a_.mov(kRax, kRsp);
     static constexpr uint8_t kOrEax[] = {0x48, 0x0d};
@@ -272,18 +312,11 @@ class FixedEmitter {
     uint8_t* ours = a_.jcc_forward(kNotEqual);
     a_.wrgsbase(kRbp);
     a_.bind(ours);
-    a_.pop(kR12);
-    a_.pop(kRbp);
-    a_.pop(kRbx);
-    a_.byte(0xc3);
-    align();
-    g_routines.signal_restorer = a_.here();
-    a_.mov_imm(kRax, SYS_rt_sigreturn);
-    a_.syscall();
   }
 
   Assembler a_;
   uint64_t mask_;
+  bool has_base_instructions_ = g_process.header->base_instructions != 0;
 };
 
 }  // namespace

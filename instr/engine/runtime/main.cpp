@@ -1,5 +1,6 @@
 // The engine's start: an ordinary main in a private namespace of the target process (ARCHITECTURE.md, section 2). Finds the shared mapping,
 // makes its parts, becomes the application's first thread.
+#include <asm/prctl.h>
 #include <cpuid.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -116,7 +117,10 @@ ThreadContext* adopt_first_thread() {
   c->engine_fs_base = c->identity->fs_base;
   c->engine_sp = c->identity->stack_top;
   use_signal_stack(c, signal_stack);
-  asm volatile("wrgsbase %0" : : "r"(c));
+  if (h.base_instructions != 0)
+    asm volatile("wrgsbase %0" : : "r"(c));
+  else
+    raw_syscall(SYS_arch_prctl, ARCH_SET_GS, word(c));
   if (h.attached_threads == 0)
     load_initial_state(c);
   else
@@ -165,6 +169,7 @@ void remove_blanket() {
   };
   g_narrow_branches = !is_intel();
   g_answers_cpuid = h.max_superblock_instructions == 1 || has_unknown_features();   // the slow and obvious way does both
+  g_bases_are_ours = h.base_instructions == 0;
   g_has_protection_keys = has_feature(Feature::kOsProtectionKeys);
   start_descriptor_tables();
   start_code_table({.mode = h.mode,
@@ -182,6 +187,7 @@ void remove_blanket() {
                     .pext_is_fast = pext_is_fast(),
                     .live_pointer = h.live_words != 0,
                     .counts_comparisons = h.protect_code_after != 0,
+                    .fs_is_ours = h.base_instructions == 0,
                     .has_tiles = has_feature(Feature::kAmxTile)});
   start_signals();
   make_first_identity();

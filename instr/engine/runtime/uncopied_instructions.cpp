@@ -17,10 +17,12 @@
 #include "instr/engine/decode/instruction.h"
 #include "instr/engine/decode/known_features.h"
 #include "instr/engine/dispatch/code_table.h"
+#include "instr/engine/instrument/ring_writer.h"
 #include "instr/engine/runtime/single_step.h"
 #include "instr/engine/signals/signals.h"
 #include "instr/engine/translate/address_space.h"
 #include "instr/engine/translate/code_access.h"
+#include "instr/engine/translate/superblock.h"
 
 namespace simrun::engine {
 namespace {
@@ -246,6 +248,56 @@ bool answer_cpuid(ThreadContext* c, const Uncopied& u) {
   return true;
 }
 
+// Does a null selector make the base 0? Not on AMD's processors before Zen 2 (APM vol. 3, CPUID Fn8000_0021_EAX, NullSelectorClearsBase).
+bool null_selector_clears_base() {
+  uint32_t a = 0, b = 0, c = 0, d = 0;
+  if (!ignores_rex_w()) return true;
+  return __get_cpuid(0x80000021, &a, &b, &c, &d) != 0 && (a >> 6 & 1) != 0;
+}
+
+[[noreturn]] void refuse_segment(const ThreadContext* c, const char* what) {
+  fail("the program %s at %#lx, which simrun can follow only where the kernel has FSGSBASE (Linux 5.9 and later, but for some virtual machines)",
+       what, c->app.pc);
+}
+
+// Only null selectors: with any other the base is the descriptor's, and ours cannot be put in its place.
+bool load_selector(ThreadContext* c, const Uncopied& u) {
+  uint64_t selector = 0;
+  if (u.insn.mnemonic == ZYDIS_MNEMONIC_POP) {
+    const auto popped = on_stack(c, 0, u.width());
+    if (!popped) return false;
+    selector = *popped;
+  } else if (u.operands[1].type == ZYDIS_OPERAND_TYPE_REGISTER) {
+    selector = c->app.gpr[ZydisRegisterGetId(u.operands[1].reg.value)];
+  } else {
+    refuse_segment(c, "loads fs or gs from memory");
+  }
+  constexpr uint64_t kLastNull = 3;   // whatever the privilege level in its lower bits
+  if ((selector & 0xffff) > kLastNull) refuse_segment(c, "loads a selector into fs or gs");
+  const bool is_fs = u.operands[0].reg.value == ZYDIS_REGISTER_FS;
+  uint64_t& base = is_fs ? c->app_fs_base : c->app_gs_base;
+  if (null_selector_clears_base()) base = 0;
+  append_event(c, is_fs ? border::Event::kFsBase : border::Event::kGsBase, {base});
+  if (u.insn.mnemonic == ZYDIS_MNEMONIC_POP) c->app.gpr[kRsp] += u.width();
+  c->app.pc += u.insn.length;
+  return true;
+}
+
+// With g_bases_are_ours: not copied for the segment's sake.
+bool do_with_segment(ThreadContext* c, const Uncopied& u) {
+  switch (u.insn.mnemonic) {
+    case ZYDIS_MNEMONIC_RDFSBASE:
+    case ZYDIS_MNEMONIC_RDGSBASE:
+    case ZYDIS_MNEMONIC_WRFSBASE:
+    case ZYDIS_MNEMONIC_WRGSBASE: return raise_invalid_opcode(c), false;
+    default: break;
+  }
+  const bool loads = u.operands[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+                     (u.operands[0].reg.value == ZYDIS_REGISTER_FS || u.operands[0].reg.value == ZYDIS_REGISTER_GS);
+  if (loads && (u.insn.mnemonic == ZYDIS_MNEMONIC_MOV || u.insn.mnemonic == ZYDIS_MNEMONIC_POP)) return load_selector(c, u);
+  refuse_segment(c, "uses its own segment base");
+}
+
 }  // namespace
 
 bool has_unknown_features() {
@@ -295,7 +347,8 @@ bool do_uncopied_instruction(ThreadContext* c) {
     case ZYDIS_MNEMONIC_ENCLU:
       if (has_feature(Feature::kSgx)) fail("the program enters an SGX enclave at %#lx, which no tool can follow", c->app.pc);
       [[fallthrough]];
-    default: return raise_invalid_opcode(c), false;   // uiret: user interrupts are not offered by the kernel
+    case ZYDIS_MNEMONIC_UIRET: return raise_invalid_opcode(c), false;   // user interrupts are not offered by the kernel
+    default: return g_bases_are_ours ? do_with_segment(c, u) : (raise_invalid_opcode(c), false);
   }
 }
 

@@ -6,7 +6,7 @@
 namespace simrun::engine {
 
 // The thread is before such an instruction (Flow::kUnsupported) at app.pc: far jump, call and return, near branches of 16 bits, iret, xbegin, xabort,
-// rdtsc when g_traps_tsc, cpuid when g_answers_cpuid, a popf that runs alone. Afterwards it is where that leads, or (false) the signal of the fault is pending. Dispatcher only.
+// rdtsc when g_traps_tsc, cpuid when g_answers_cpuid, a popf that runs alone, what g_bases_are_ours is about. Afterwards it is where that leads, or (false) the signal of the fault is pending. Dispatcher only.
 bool do_uncopied_instruction(ThreadContext* context);
 
 // Has this processor extensions that the program is not to see? Any time.

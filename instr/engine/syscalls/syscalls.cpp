@@ -54,12 +54,15 @@ constexpr uint64_t kMapShadowStack = 453;
 
 void set_result(ThreadContext* c, int64_t result) { c->app.gpr[kRax] = static_cast<uint64_t>(result); }
 
-// Setting a base makes the selector 0 (arch/x86/kernel/process_64.c, do_arch_prctl_64), and on some processors that changes the base.
+// Setting a base makes the selector 0 (arch/x86/kernel/process_64.c, do_arch_prctl_64), and on some processors that changes the base. Without
+// instructions for the bases both selectors are 0.
 void clear_fs_selector() {
+  if (g_process.header->base_instructions == 0) return;
   uint64_t base;
   asm volatile("rdfsbase %0\n mov %k1, %%fs\n wrfsbase %0" : "=&r"(base) : "r"(0));
 }
 void clear_gs_selector() {
+  if (g_process.header->base_instructions == 0) return;
   uint64_t base;
   asm volatile("rdgsbase %0\n mov %k1, %%gs\n wrgsbase %0" : "=&r"(base) : "r"(0));
 }

@@ -21,7 +21,7 @@ ThreadIdentity* g_identities;        // all that were ever made
 
 void* publish_and_leave(void* argument) {
   auto* identity = static_cast<ThreadIdentity*>(argument);
-  asm volatile("rdfsbase %0" : "=r"(identity->fs_base));
+  identity->fs_base = word(__builtin_thread_pointer());
   char here;
   identity->stack_top = (word(&here) - 1024) & ~63ull;
   raw_syscall(SYS_set_tid_address, word(&identity->alive));
@@ -77,7 +77,7 @@ void make_first_identity() {
 
 ThreadIdentity* own_identity(uint64_t stack_top, void* signal_stack) {
   auto* identity = new ThreadIdentity{};
-  asm volatile("rdfsbase %0" : "=r"(identity->fs_base));
+  identity->fs_base = word(__builtin_thread_pointer());
   identity->stack_top = stack_top;
   identity->signal_stack = signal_stack;
   const std::lock_guard lock(g_lock);

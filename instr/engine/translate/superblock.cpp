@@ -16,6 +16,7 @@ namespace simrun::engine {
 
 bool g_traps_tsc;
 bool g_answers_cpuid;
+bool g_bases_are_ours;
 bool (*g_can_read)(AppAddress at);
 bool g_has_protection_keys;
 
@@ -43,10 +44,17 @@ bool may_store(const Instruction& i) {
   return i.untraced_memory;
 }
 
+// It is one of them, or only they would let it see or change the application's bases.
+bool needs_base_instructions(const Instruction& i) {
+  const bool loads = i.writes_fs_base || i.writes_gs_base;
+  return loads || ((i.uses_fs || i.uses_gs) && summed_segment_operand(i) == nullptr) || is_segment_base_instruction(i);
+}
+
 // False: not a valid instruction.
 bool decode_one(const uint8_t* code, uint32_t available, AppAddress at, Instruction& i) {
   if (!g_forms.decode(code, available, at, i, &simrun_known_forms)) return false;
   if ((g_traps_tsc && is_rdtsc(i)) || (g_answers_cpuid && is_cpuid(i))) i.flow = Flow::kUnsupported;
+  if (g_bases_are_ours && needs_base_instructions(i)) i.flow = Flow::kUnsupported;
   return true;
 }
 

@@ -95,6 +95,8 @@ struct DecodedSuperblock {
 extern bool g_traps_tsc;
 // Nor is cpuid, where the processor has more than the decoder knows (decode/known_features.h). Set before anything is decoded.
 extern bool g_answers_cpuid;
+// Nor is what loads fs or gs, or needs the program's own base there, where the kernel has no instructions for the bases and both are ours.
+extern bool g_bases_are_ours;
 
 // How many of the bytes are there: a mapping may reach beyond the end of its file, which another program may have cut. Without the
 // engine's careful read (g_can_read, for one byte): all.

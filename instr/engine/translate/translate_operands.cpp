@@ -50,8 +50,8 @@ void Translator::copy(const Instruction& i) {
   if (element != 0) count_string(i, false);
   mark(in_spill);
   result_->recovery.back().string_element = element;
-  if (i.uses_gs && i.flow != Flow::kInterrupt)   // swapgs traps before it does anything
-    copy_gs(i, i.bytes, i.length);
+  if (is_of_segment(i) && i.flow != Flow::kInterrupt)   // swapgs traps before it does anything
+    copy_of_segment(i, i.bytes, i.length);
   else
     copy_bytes(i, i.bytes, i.length);
   // A trap (int3, a data breakpoint) reports the address behind the instruction, which may have begun to use the anchor.
@@ -109,7 +109,7 @@ int64_t Translator::rip_distance(uint8_t length, uint64_t target) const {
   return static_cast<int64_t>(target - (out_->here() + view_ + length));
 }
 
-// With a reserve for what copy_gs may emit in between.
+// With a reserve for what copy_with_gs_base may emit in between.
 bool Translator::reaches(uint8_t length, uint64_t target) const {
   const int64_t distance = rip_distance(length, target);
   return fits32(distance) && fits32(distance - 256);
@@ -142,20 +142,28 @@ void Translator::release_rip_base(const RipBase& base) {
   mark(base.around);
 }
 
+// The prefix in `code` says which half of the registers the base is in. The shortest of VEX has no place for that: the first.
+void Translator::name_base(const Instruction& i, uint8_t* code, uint8_t base) {
+  constexpr uint8_t kRexB = 1, kInvertedB = 0x20;
+  uint8_t& prefix = code[i.prefix_offset];
+  uint8_t& behind = code[i.prefix_offset + 1];
+  switch (i.prefix) {
+    case Instruction::Prefix::kRex: prefix = static_cast<uint8_t>(base < 8 ? prefix & ~kRexB : prefix | kRexB); break;
+    case Instruction::Prefix::kVex3:
+    case Instruction::Prefix::kXop:
+    case Instruction::Prefix::kEvex: behind = static_cast<uint8_t>(base < 8 ? behind | kInvertedB : behind & ~kInvertedB); break;
+    case Instruction::Prefix::kVex2: CHECK(base < 8); break;
+    case Instruction::Prefix::kNone: break;
+  }
+}
+
 // mod 10, rm = base: as long as the original; the B bit of the prefix must be clear.
 void Translator::copy_with_base(const Instruction& i, const uint8_t* code, uint8_t length, const RipBase& base) {
   uint8_t patched[16];
   __builtin_memcpy(patched, code, length);
   patched[i.modrm_offset] = static_cast<uint8_t>((patched[i.modrm_offset] & 0x38) | 0x80 | base.reg);
   __builtin_memcpy(patched + i.disp_offset, &base.disp, 4);
-  switch (i.prefix) {
-    case Instruction::Prefix::kRex: patched[i.prefix_offset] &= 0xfe; break;
-    case Instruction::Prefix::kVex3:
-    case Instruction::Prefix::kXop:
-    case Instruction::Prefix::kEvex: patched[i.prefix_offset + 1] |= 0x20; break;   // stored inverted
-    case Instruction::Prefix::kNone:
-    case Instruction::Prefix::kVex2: break;
-  }
+  name_base(i, patched, base.reg);
   out_->bytes(patched, length);
 }
 
@@ -176,18 +184,86 @@ bool Translator::absolute_form(const Instruction& i, const uint8_t* code, uint8_
   return true;
 }
 
-// gs: operands are rare (the GS base is ours): the real base is the application's own for this one instruction.
-//   spill t, u; u = GS base; GS base = application's by t; instruction; t = GS base; GS base = u; application's = t; t, u back
-// The registers are none of the instruction's. A signal finds the context without the base (fixed_routines.cpp, signals).
-void Translator::copy_gs(const Instruction& i, const uint8_t* code, uint8_t length) {
+// A register, but for `other`, that is the application's and none of the instruction's; not r12, which is no base without a SIB byte.
+uint8_t Translator::register_around(const Instruction& i, uint8_t other) const {
+  for (uint8_t r = 0; r < 16; ++r)
+    if (r != kRsp && r != kR11 && r != kR12 && r != buffer_ && r != anchor_ && r != other && !touches(i, r)) return r;
+  CHECK(!"an instruction uses every register");
+  return kRax;
+}
+
+// Of operands that are not copied as they are: those of gs, whose base is ours, and where the kernel has no FSGSBASE of fs, too.
+bool Translator::is_of_segment(const Instruction& i) const { return i.uses_gs || (i.uses_fs && options_.fs_is_ours); }
+
+void Translator::copy_of_segment(const Instruction& i, const uint8_t* code, uint8_t length) {
+  if (const MemoryOperand* const operand = summed_segment_operand(i); operand != nullptr)
+    copy_with_sum(i, code, length, *operand);
+  else
+    copy_with_gs_base(i, code, length);
+}
+
+// Prefixes that mean something whatever the operand is: those before a segment's, its own, and one of the address's size go.
+bool keeps_meaning(uint8_t prefix) { return prefix == 0x66 || prefix == 0xf0 || prefix == 0xf2 || prefix == 0xf3; }
+
+// spill t; t = application's base; instruction with [t + displacement]; t back
+// With base or index: spill t, u; t = operand's sum; u = application's base; t = t + u; instruction with [t]; t, u back
+void Translator::copy_with_sum(const Instruction& i, const uint8_t* code, uint8_t length, const MemoryOperand& operand) {
   Assembler& a = *out_;
-  uint8_t t = kNoRegister, u = kNoRegister;
+  const GprSet around = result_->recovery.back().in_spill;
+  const uint32_t segment_base = (operand.flags & border::kFsBase) != 0 ? offsetof(ThreadContext, app_fs_base) : offsetof(ThreadContext, app_gs_base);
+  const bool narrow = (operand.flags & border::kAddress32) != 0;
+  const bool is_constant = operand.base == kNoRegister && operand.index == kNoRegister && !narrow;
+  const uint8_t t = register_around(i, kNoRegister), u = is_constant ? kNoRegister : register_around(i, t);
+  a.store_gs(spill_slot(t), t);
+  if (is_constant) {
+    mark(static_cast<GprSet>(around | bit(t)));
+    a.load_gs(t, segment_base);
+  } else {
+    a.store_gs(spill_slot(u), u);
+    mark(static_cast<GprSet>(around | bit(t) | bit(u)));
+    if (operand.base == kRipRegister)
+      a.mov_imm(t, narrow ? static_cast<uint32_t>(operand.disp) : static_cast<uint64_t>(operand.disp));
+    else
+      a.lea_sum(t, operand.base, operand.index, operand.shift, static_cast<int32_t>(operand.disp), narrow);
+    a.load_gs(u, segment_base);
+    a.lea_sum(t, t, u, 0, 0, false);
+  }
+
+  const bool has_prefix = i.prefix != Instruction::Prefix::kNone;
+  uint8_t k = 0;
+  for (; has_prefix ? k < i.prefix_offset : is_prefix(code[k]); ++k)
+    if (keeps_meaning(code[k])) a.byte(code[k]);
+  uint8_t patched[16];
+  __builtin_memcpy(patched, code, length);
+  if (!has_prefix && t >= 8) a.byte(0x41);   // the byte that goes makes room for it; with ah to bh there is a lower register left
+  name_base(i, patched, t);
+  a.bytes(patched + k, static_cast<size_t>(i.modrm_offset - k));
+  const uint8_t modrm = code[i.modrm_offset], mod = modrm >> 6;
+  const bool has_sib = (modrm & 7) == 4;
+  const bool no_base = mod == 0 && (has_sib ? (code[i.modrm_offset + 1] & 7) == 5 : (modrm & 7) == 5);
+  const auto tail = static_cast<uint8_t>(i.modrm_offset + 1 + has_sib + (mod == 1 ? 1 : mod == 2 || no_base ? 4 : 0));
+  const bool has_disp = is_constant || (t & 7) == kRbp;   // 32 bits: EVEX scales only 8-bit displacements
+  a.byte(static_cast<uint8_t>((modrm & 0x38) | (has_disp ? 0x80 : 0) | (t & 7)));
+  if (has_disp) a.word32(is_constant ? static_cast<uint32_t>(operand.disp) : 0);
+  a.bytes(code + tail, static_cast<size_t>(length - tail));
+
+  a.load_gs(t, spill_slot(t));
+  if (!is_constant) a.load_gs(u, spill_slot(u));
+  mark(around);
+}
+
+// Where there is no such sum: the real base is the application's own for this one instruction.
+//   spill t, u; u = GS base; GS base = application's by t; instruction; t = GS base; GS base = u; application's = t; t, u back
+// A signal finds the context without the base (fixed_routines.cpp, signals).
+void Translator::copy_with_gs_base(const Instruction& i, const uint8_t* code, uint8_t length) {
+  Assembler& a = *out_;
   // A base register is loaded from our context, so before the swap.
   const uint64_t target = i.rip_relative ? rip_target(i, code) : 0;
   const bool needs_base = i.rip_relative && !reaches(length, target);
   RipBase base{};
   if (needs_base) base = take_rip_base(i, target);
   const GprSet around = result_->recovery.back().in_spill;
+  uint8_t t = kNoRegister, u = kNoRegister;
   for (uint8_t r = 0; r < 16; ++r) {
     if (r == kRsp || r == kR11 || r == buffer_ || r == anchor_ || touches(i, r) || (needs_base && r == base.reg)) continue;
     (t == kNoRegister ? t : u) = r;

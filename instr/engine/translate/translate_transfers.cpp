@@ -106,8 +106,8 @@ void Translator::load_target(const Instruction& i) {
   load.disp_offset = n;
   __builtin_memcpy(code + n, i.bytes + k + 2, tail);
   n = static_cast<uint8_t>(n + tail);
-  if (i.uses_gs)
-    copy_gs(load, code, n);
+  if (is_of_segment(i))
+    copy_of_segment(load, code, n);
   else
     copy_bytes(load, code, n);
 }

@@ -37,6 +37,7 @@ struct TranslationOptions {
   // kTrace: words go where somebody else reads them: each superblock stores the buffer pointer at its beginning, and asks for lines early.
   bool live_pointer = false;
   bool counts_comparisons = false;   // of code that can change: ThreadContext::comparisons_left
+  bool fs_is_ours = false;           // the FS base, too, is not the application's
   bool has_tiles = true;             // AMX; where there are none their instructions fault
 
   // Who reads what a run writes needs descriptors of its superblocks and paths (border/descriptors.h).
@@ -179,7 +180,12 @@ class Translator {
   void copy(const Instruction& i);
   void copy_bytes(const Instruction& i, const uint8_t* code, uint8_t length);
   void copy_rip_relative(const Instruction& i, const uint8_t* code, uint8_t length, uint64_t target);
-  void copy_gs(const Instruction& i, const uint8_t* code, uint8_t length);
+  bool is_of_segment(const Instruction& i) const;
+  void copy_of_segment(const Instruction& i, const uint8_t* code, uint8_t length);
+  void copy_with_sum(const Instruction& i, const uint8_t* code, uint8_t length, const MemoryOperand& operand);
+  void copy_with_gs_base(const Instruction& i, const uint8_t* code, uint8_t length);
+  uint8_t register_around(const Instruction& i, uint8_t other) const;
+  static void name_base(const Instruction& i, uint8_t* code, uint8_t base);
   struct RipBase {
     uint8_t reg;
     int32_t disp;

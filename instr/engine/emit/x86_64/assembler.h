@@ -86,6 +86,16 @@ class Assembler {
   void store(uint8_t base, int32_t disp, uint8_t r) { memory_form(0x89, r, base, disp); }
   void load(uint8_t r, uint8_t base, int32_t disp) { memory_form(0x8b, r, base, disp); }
   void lea(uint8_t r, uint8_t base, int32_t disp) { memory_form(0x8d, r, base, disp); }
+  // r = base + (index << shift) + disp, the lower 32 bits of it when `narrow`; base and index may be kNoRegister.
+  void lea_sum(uint8_t r, uint8_t base, uint8_t index, uint8_t shift, int32_t disp, bool narrow) {
+    const bool has_base = base != kNoRegister, has_index = index != kNoRegister;
+    if (narrow) byte(0x67);
+    byte(static_cast<uint8_t>(0x48 | (r >> 3) << 2 | (has_index ? index >> 3 << 1 : 0) | (has_base ? base >> 3 : 0)));
+    byte(0x8d);
+    byte(static_cast<uint8_t>((has_base ? 0x84 : 0x04) | (r & 7) << 3));
+    byte(static_cast<uint8_t>(shift << 6 | (has_index ? index & 7 : 4) << 3 | (has_base ? base & 7 : 5)));
+    word32(static_cast<uint32_t>(disp));
+  }
   void prefetch_to_write(uint8_t base, int32_t disp) {   // prefetchw [base+disp]
     if (base >= 8) byte(0x41);
     byte(0x0f);
