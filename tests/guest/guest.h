@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 // Uses _exit: a guest checks in signal handlers and in children too.
@@ -33,6 +34,11 @@ static inline void skip_unless(int available, const char* what) {
   printf("SKIPPED: no %s\n", what);
   exit(0);
 }
+
+// Kernels without it: those before Linux 5.9, and those of virtual machines that keep their kernel in user mode (PVM), where a hypervisor imitates
+// much of what the kernel and the processor do at traps, but for details that some guests are about.
+static inline int has_fsgsbase(void) { return (getauxval(AT_HWCAP2) & 2) != 0; }
+static inline void skip_if_imitated(void) { skip_unless(has_fsgsbase(), "kernel whose traps are surely the processor's"); }
 
 // The engine does what is undefined, or differs, as the processors of AMD do.
 static inline int is_intel(void) {

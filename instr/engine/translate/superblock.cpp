@@ -46,6 +46,7 @@ bool may_store(const Instruction& i) {
 
 // It is one of them, or only they would let it see or change the application's bases.
 bool needs_base_instructions(const Instruction& i) {
+  if (i.flow == Flow::kInterrupt) return false;   // swapgs traps
   const bool loads = i.writes_fs_base || i.writes_gs_base;
   return loads || ((i.uses_fs || i.uses_gs) && summed_segment_operand(i) == nullptr) || is_segment_base_instruction(i);
 }

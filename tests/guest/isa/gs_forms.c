@@ -1,4 +1,4 @@
-// Operands with a gs: override in all their forms: their address is a sum that the translator makes (translate_operands.cpp, copy_with_sum).
+// Operands with a gs: override in all their forms: their address is a sum that the translator makes (translate_operands.cpp, Translator::copy_with_sum).
 #include <asm/prctl.h>
 #include <sys/syscall.h>
 

@@ -1,6 +1,5 @@
 // Operands with a gs: override whose address is not made beforehand: the base itself is the application's for them.
 #include <asm/prctl.h>
-#include <sys/auxv.h>
 #include <sys/syscall.h>
 
 #include "tests/guest/guest.h"
@@ -8,7 +7,7 @@
 static uint8_t area[256];
 
 int main(void) {
-  skip_unless((getauxval(AT_HWCAP2) & 2) != 0, "FSGSBASE");   // there simrun ends the program, with a message
+  skip_unless(has_fsgsbase(), "FSGSBASE");   // there simrun ends the program, with a message
   for (int k = 0; k < 256; ++k) area[k] = (uint8_t)(k * 3);
   CHECK(syscall(SYS_arch_prctl, ARCH_SET_GS, area) == 0);
   uint64_t value = 0, place = 65;

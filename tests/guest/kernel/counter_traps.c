@@ -90,6 +90,7 @@ static void trap_by_clock(void) {
 }
 
 int main(void) {
+  skip_if_imitated();
   struct perf_event_attr attributes = {.type = PERF_TYPE_BREAKPOINT, .size = sizeof attributes, .sample_period = 1, .disabled = 1,
                                        .bp_type = HW_BREAKPOINT_W, .bp_len = HW_BREAKPOINT_LEN_4, .exclude_kernel = 1, .exclude_hv = 1,
                                        .remove_on_exec = 1, .sigtrap = 1, .sig_data = kData};

@@ -5,7 +5,6 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
-#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
@@ -19,8 +18,6 @@ static void caught(int number) {
   fault = number;
   siglongjmp(back, 1);
 }
-
-static int has_fsgsbase(void) { return (getauxval(AT_HWCAP2) & 2) != 0; }
 
 // Some virtual machines take entries and do not give them to the processor.
 static int can_load(uint16_t selector) {

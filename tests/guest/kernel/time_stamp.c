@@ -46,6 +46,7 @@ static void in_new_thread(int expected) {
 static unsigned long stamp(void) { return __builtin_ia32_rdtsc(); }
 
 int main(void) {
+  skip_if_imitated();
   struct sigaction action = {.sa_sigaction = handler, .sa_flags = SA_SIGINFO};
   sigaction(SIGSEGV, &action, NULL);
   int mode = 0;
