@@ -25,6 +25,7 @@ Counts predict(std::span<const Counts> regions, std::span<const double> weights)
     CHECK(regions[r].size() == sum.size() && regions[r][0] > 0);
     for (size_t i = 0; i < sum.size(); ++i) sum[i] += weights[r] * regions[r][i] / regions[r][0];
   }
+  sum[0] = 1;
   return sum;
 }
 

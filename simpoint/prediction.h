@@ -13,8 +13,9 @@ using Counts = std::vector<double>;
 Counts sum_of(std::span<const Counts> stretches);
 
 // The counts of the whole run for each instruction of it: the sum over the regions of weight * count / instructions of
-// the region, where weights (shares of the run's instructions) sum to 1. The ratio of two of them is the prediction of
-// that ratio, numerator and denominator weighed separately. Regions must have instructions: CHECK.
+// the region. Weights are shares of the run's instructions that the regions stand for; how many instructions there are is known, so the first
+// count, which is of them, is 1. The ratio of two others is the prediction of that ratio, numerator and denominator weighed separately.
+// Regions must have instructions: CHECK.
 Counts predict(std::span<const Counts> regions, std::span<const double> weights);
 
 // The weight of a region that had `measured` instructions instead of the profile's `profiled`: threads share the work

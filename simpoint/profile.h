@@ -42,6 +42,8 @@ struct Interval {
   // Executions of the instruction at `begin` by that process in the interval before; 0 also: unknown.
   uint64_t executed_before = 0;
   FarReferences far = {};  // 0 also: unknown
+  uint64_t left_out = 0;   // of its instructions, those in no vector; 0 also: unknown
+  uint64_t counted() const { return length - left_out; }
   bool operator==(const Interval&) const = default;
 };
 

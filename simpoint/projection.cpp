@@ -73,7 +73,7 @@ Points far_references(std::span<const Interval> intervals) {
   Points made(are_known ? static_cast<Eigen::Index>(intervals.size()) : 0, static_cast<Eigen::Index>(FarReferences().size()));
   for (Eigen::Index i = 0; i < made.rows(); ++i) {
     const Interval& interval = intervals[static_cast<size_t>(i)];
-    const auto instructions = static_cast<double>(std::max<uint64_t>(interval.length, 1));
+    const auto instructions = static_cast<double>(std::max<uint64_t>(interval.counted(), 1));
     for (size_t k = 0; k < interval.far.size(); ++k) made(i, static_cast<Eigen::Index>(k)) = static_cast<double>(interval.far[k]) / instructions;
   }
   return made;
@@ -94,7 +94,7 @@ ProjectedIntervals Projector::finish(std::span<const Interval> known) {
   }
   made.sums = std::move(sums_);
   if (known.size() == made.sums.size()) {
-    std::transform(known.begin(), known.end(), made.sums.begin(), [](const Interval& i) { return static_cast<double>(i.length); });
+    std::transform(known.begin(), known.end(), made.sums.begin(), [](const Interval& i) { return static_cast<double>(i.counted()); });
     made.far = far_references(known);
   }
   Projector empty(dimensions_, seed_);

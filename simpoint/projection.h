@@ -34,8 +34,8 @@ using Points = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowM
 // The intervals to be clustered.
 struct ProjectedIntervals {
   Points points;             // one row each
-  std::vector<double> sums;  // instructions of each interval: its length if that is known, else the sum of its vector
-  Points far = {};           // Interval::far for each instruction, one row each; no rows: unknown
+  std::vector<double> sums;  // instructions that are counted of each interval: its length less what is left out if that is known, else the sum of its vector
+  Points far = {};           // Interval::far for each instruction that is counted, one row each; no rows: unknown
   size_t size() const { return sums.size(); }
 };
 

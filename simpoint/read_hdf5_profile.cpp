@@ -139,7 +139,9 @@ class Reader {
     const bool has_far = H5Lexists(file_, "intervals/far", H5P_DEFAULT) > 0;   // likewise
     const auto far = has_far ? column<uint64_t>("intervals/far") : std::vector<uint64_t>(kFarKinds * start.size());
     require_size(far, kFarKinds * start.size(), "intervals/far");
-    for (const auto* values : {&length, &pc, &offset, &count, &before}) require_size(*values, start.size(), "intervals/...");
+    const bool has_left_out = H5Lexists(file_, "intervals/left_out", H5P_DEFAULT) > 0;   // likewise
+    const auto left_out = has_left_out ? column<uint64_t>("intervals/left_out") : std::vector<uint64_t>(start.size());
+    for (const auto* values : {&length, &pc, &offset, &count, &before, &left_out}) require_size(*values, start.size(), "intervals/...");
     require_size(in, start.size(), "intervals/begin_module");
     for (size_t i = 0; i < start.size(); ++i) {
       p.intervals.push_back({start[i],
@@ -150,6 +152,8 @@ class Reader {
                               name(threads_, thread, i, "thread"),
                               thread_count[i]},
                              before[i]});
+      if (left_out[i] > length[i]) fail(fmt::format("interval {}: {} of its {} instructions are left out", i, left_out[i], length[i]));
+      p.intervals.back().left_out = left_out[i];
       std::copy_n(far.begin() + static_cast<std::ptrdiff_t>(i * kFarKinds), kFarKinds, p.intervals.back().far.begin());
     }
   }

@@ -172,6 +172,11 @@ class TextReader {
     }
   }
 
+  void take_left_out(Comment& words, Interval& interval) {
+    interval.left_out = words.number();
+    if (interval.left_out > interval.length) lines_.fail(fmt::format("{} instructions are left out of {}", interval.left_out, interval.length));
+  }
+
   void take_comment(const std::string& line) {
     if (line.starts_with("# simrun basic-block vectors")) {
       if (line != "# simrun basic-block vectors, version 1")
@@ -186,6 +191,7 @@ class TextReader {
     if (name == "block") return take_block(words);
     if (name == "build-id") return take_module(words);
     if (name == "executed-before" && !p.intervals.empty()) p.intervals.back().executed_before = words.number();
+    if (name == "interval-left-out" && !p.intervals.empty()) take_left_out(words, p.intervals.back());
     if (name == "far" && !p.intervals.empty())
       for (uint64_t& references : p.intervals.back().far) references = words.number();
     if (name == "command") p.command = words.rest();

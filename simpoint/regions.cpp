@@ -21,6 +21,11 @@ uint64_t executed_before(const Profile& profile, uint64_t interval) {
   return interval < profile.intervals.size() ? profile.intervals[interval].executed_before : 0;
 }
 
+// What the region stands for, in regions like it.
+double multiplier_of(const SimulationPoint& point, const Interval& interval, double counted) {
+  return point.weight * counted / static_cast<double>(std::max<uint64_t>(interval.counted(), 1));
+}
+
 Region make_region(const Profile& profile, const SimulationPoint& point, uint64_t warm_up, double counted) {
   const Interval& interval = profile.intervals[point.interval];
   Region r;
@@ -32,7 +37,7 @@ Region make_region(const Profile& profile, const SimulationPoint& point, uint64_
   r.end = marker_of(profile, point.interval + 1);
   r.end_executions = executed_before(profile, point.interval + 1);
   r.weight = point.weight;
-  r.multiplier = point.weight * counted / static_cast<double>(interval.length);
+  r.multiplier = multiplier_of(point, interval, counted);
   r.warm_up_interval = point.interval;
   while (r.warm_up_interval > 0 && r.start - profile.intervals[r.warm_up_interval].start < warm_up)
     --r.warm_up_interval;
@@ -78,7 +83,9 @@ RegionPlan plan_regions(const Profile& profile, std::span<const SimulationPoint>
   if (profile.intervals.empty())
     throw UserError("the profile does not say where its intervals begin: make it with simrun bbv");
   RegionPlan plan;
-  const double counted = static_cast<double>(profile.instructions);
+  uint64_t left_out = 0;
+  for (const Interval& interval : profile.intervals) left_out += interval.left_out;
+  const double counted = static_cast<double>(profile.instructions - std::min(left_out, profile.instructions));
   for (const SimulationPoint& point : points) {
     if (point.interval >= profile.intervals.size())
       throw UserError(fmt::format("cluster {} has interval {}, the profile ends at {}: they are not of the same run",
@@ -87,7 +94,7 @@ RegionPlan plan_regions(const Profile& profile, std::span<const SimulationPoint>
                                    [&](const Region& r) { return r.interval == point.interval; });
     if (same != plan.regions.end()) {
       same->weight += point.weight;
-      same->multiplier += point.weight * counted / static_cast<double>(same->length);
+      same->multiplier += multiplier_of(point, profile.intervals[point.interval], counted);
       plan.remarks.push_back(fmt::format("clusters {} and {} have the same interval {}: one region with both weights",
                                          same->cluster, point.cluster, point.interval));
       continue;

@@ -22,8 +22,8 @@ struct Region {
   uint64_t start = 0, length = 0;  // instructions
   Marker begin, end;               // end.count 0: the end of the program
   uint64_t end_executions = 0;     // of the instruction at `end`, in the region
-  double weight = 0;
-  double multiplier = 0;          // instructions of the cluster / instructions of the region
+  double weight = 0;              // share of the run's instructions that are counted (Interval::counted)
+  double multiplier = 0;          // those of the cluster / those of the region
   uint64_t warm_up_interval = 0;  // first one of the warm-up; == interval: none
   uint64_t warm_up = 0;           // instructions
   bool operator==(const Region&) const = default;

@@ -97,6 +97,7 @@ class Hdf5Writer final : public ProfileWriter {
     begin_module_.add(index_of(interval.begin.place.module, modules_));
     begin_count_.add(interval.begin.count);
     executed_before_.add(interval.executed_before);
+    left_out_.add(interval.left_out);
     for (const uint64_t references : interval.far) far_.add(references);
     begin_process_.add(index_of(interval.begin.process, processes_));
     begin_thread_.add(index_of(interval.begin.thread, threads_));
@@ -177,7 +178,7 @@ class Hdf5Writer final : public ProfileWriter {
 
   void flush_all() {
     block_.flush(), count_.flush(), first_.flush(), start_.flush(), length_.flush();
-    begin_pc_.flush(), begin_offset_.flush(), begin_module_.flush(), begin_count_.flush(), executed_before_.flush(), far_.flush();
+    begin_pc_.flush(), begin_offset_.flush(), begin_module_.flush(), begin_count_.flush(), executed_before_.flush(), far_.flush(), left_out_.flush();
     begin_process_.flush(), begin_thread_.flush(), begin_thread_count_.flush();
     block_pc_.flush(), block_offset_.flush(), block_module_.flush(), block_thread_.flush();
   }
@@ -186,7 +187,7 @@ class Hdf5Writer final : public ProfileWriter {
   void close() {
     const auto drop = [](auto& column) { auto gone = std::move(column); };
     drop(block_), drop(count_), drop(first_), drop(start_), drop(length_);
-    drop(begin_pc_), drop(begin_offset_), drop(begin_module_), drop(begin_count_), drop(executed_before_), drop(far_);
+    drop(begin_pc_), drop(begin_offset_), drop(begin_module_), drop(begin_count_), drop(executed_before_), drop(far_), drop(left_out_);
     drop(begin_process_), drop(begin_thread_), drop(begin_thread_count_);
     drop(block_pc_), drop(block_offset_), drop(block_module_), drop(block_thread_);
     file_ = Hdf5Handle();
@@ -206,6 +207,7 @@ class Hdf5Writer final : public ProfileWriter {
   C<uint64_t> begin_offset_{file_, "intervals/begin_offset", "bytes"};
   C<uint32_t> begin_module_{file_, "intervals/begin_module", "index into /modules"};
   C<uint64_t> begin_count_{file_, "intervals/begin_count", "executions"};
+  C<uint64_t> left_out_{file_, "intervals/left_out", "instructions"};
   C<uint64_t> executed_before_{file_, "intervals/executed_before", "executions"};
   C<uint64_t> far_{file_, "intervals/far", "references"};   // each interval's FarReferences
   C<uint32_t> begin_process_{file_, "intervals/begin_process", "index into /processes"};

@@ -81,6 +81,7 @@ class TextWriter final : public ProfileWriter {
     std::string comment = fmt::format("# interval {} start {} length {} {}\n", intervals_, interval.start,
                                       interval.length, marker_text(interval.begin));
     if (interval.executed_before != 0) comment += fmt::format("# executed-before {}\n", interval.executed_before);
+    if (interval.left_out != 0) comment += fmt::format("# interval-left-out {}\n", interval.left_out);
     if (interval.far != FarReferences()) comment += fmt::format("# far {}\n", fmt::join(interval.far, " "));
     if (folded != 0)
       comment +=

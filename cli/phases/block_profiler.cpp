@@ -493,7 +493,7 @@ void BlockProfiler::name_new_blocks(Thread& thread) {
 
 void BlockProfiler::end_interval() {
   entries_.clear();
-  interval_.length = interval_left_out_;
+  interval_.length = interval_.left_out = interval_left_out_;
   for (const auto& thread : counted_) {
     flush(*thread);
     if (thread->ended) thread->parts = SparseCounts(), thread->dimensions = std::vector<uint32_t>();

@@ -26,7 +26,7 @@ using simpoint::Region;
 struct RegionCounts {
   std::vector<const Region*> regions;
   std::vector<Counts> alone, with_warm_up;
-  std::vector<double> weights;  // of those as long as they were, summing to 1
+  std::vector<double> weights;  // of those as long as they were (stand_for_all)
   std::vector<uint32_t> clusters;
   std::vector<uint32_t> lost, lost_phases;  // regions that were not found again, and of these those whose phase has none now
   double represented = 1;                   // of what phases with regions weigh, by phases of which one was found again
@@ -42,14 +42,21 @@ double weight_of(const Findings& found, const Region& region, const Counts& meas
                                       static_cast<double>(region.length), measured[0]);
 }
 
-// `weights` of `regions`, which also stand for the others of their phases, so that they sum to 1. Returns what phases with a region weigh.
+// How much larger a part of all instructions a region stands for than of those that are counted (--leave-out); 1 when all are.
+double all_for_counted(const Findings& found, const Region& r) {
+  if (!(r.weight > 0)) return 1;
+  return r.multiplier * static_cast<double>(r.length) / (r.weight * static_cast<double>(found.profile.instructions));
+}
+
+// `weights` of `regions`, which also stand for the others of their phases, so that they sum to 1; then of all instructions (to 1 on average over
+// the choice of regions). Returns what phases with a region weigh.
 double stand_for_all(const Findings& found, const std::vector<const Region*>& regions, std::vector<double>& weights) {
   std::map<uint32_t, double> all, there;   // by phase
   for (const Region& r : found.plan.regions) all[r.cluster] += r.weight;
   for (const Region* r : regions) there[r->cluster] += r->weight;
   for (size_t i = 0; i < regions.size(); ++i) weights[i] *= all[regions[i]->cluster] / there[regions[i]->cluster];
   const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
-  for (double& weight : weights) weight /= sum;
+  for (size_t i = 0; i < regions.size(); ++i) weights[i] *= all_for_counted(found, *regions[i]) / sum;
   double represented = 0;
   for (const auto& [cluster, weight] : there) represented += all[cluster];
   return represented;

@@ -63,6 +63,7 @@ Profile sample_profile(size_t intervals, size_t blocks) {
          {10 * i, 3 * i, i % 4, i, i / 2}});
   for (size_t b = 0; b < blocks; ++b)
     p.blocks.push_back({{0x7fff00 + b, b % 2 ? "" : "/lib/x.so", b}, b % 2 ? 1u : 0u});
+  for (size_t i = 0; i < intervals; i += 3) p.intervals[i].left_out = i;
   p.modules = {{"/lib/of no block.so", "00"}, {"/lib/x.so", "0123456789abcdef"}};
   return p;
 }

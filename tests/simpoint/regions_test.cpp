@@ -184,6 +184,21 @@ TEST(Prediction, RatesAreWeighedWhateverTheLength) {
   EXPECT_DOUBLE_EQ(predicted[0], 1);
   EXPECT_DOUBLE_EQ(predicted[1], 0.25 * 0.1 + 0.75 * 0.01);
   EXPECT_EQ(sum_of(regions), (Counts{1010, 11}));
+  // Regions with fewer instructions than their like on average stand for less than all: how many there are is known.
+  EXPECT_DOUBLE_EQ(predict(regions, std::vector<double>{0.2, 0.6})[0], 1);
+  EXPECT_DOUBLE_EQ(predict(regions, std::vector<double>{0.2, 0.6})[1], 0.2 * 0.1 + 0.6 * 0.01);
+}
+
+// As LoopPoint's multipliers (Sabu et al., HPCA 2022, section III): by what is counted, of which threads that wait execute no more.
+TEST(Regions, MultipliersAreOfWhatIsCounted) {
+  Profile profile = ten_intervals();
+  profile.intervals[5].left_out = 60;
+  profile.intervals[7].left_out = 20;
+  const std::vector<SimulationPoint> points = {{0, 0, 0.25}, {5, 1, 0.75}};
+  const RegionPlan plan = plan_regions(profile, points, 0);
+  EXPECT_DOUBLE_EQ(plan.regions[0].multiplier, 0.25 * (950 - 80) / 100);
+  EXPECT_DOUBLE_EQ(plan.regions[1].multiplier, 0.75 * (950 - 80) / 40);
+  EXPECT_DOUBLE_EQ(plan.regions[1].weight, 0.75);
 }
 
 TEST(Prediction, ARegionsOwnIntervalWeighsWhatItIsLong) {
