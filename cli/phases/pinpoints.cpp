@@ -357,6 +357,20 @@ std::vector<Counts> PinPoints::simulate(const RegionPass& pass, const char* what
   return rows;
 }
 
+namespace {
+
+void warn_of_missed(const std::vector<Stop>& stops, const std::vector<size_t>& missed, const char* what) {
+  constexpr size_t kMostSaid = 5;
+  for (size_t k = 0; k < std::min(missed.size(), kMostSaid); ++k) {
+    const Stop& stop = stops[missed[k]];
+    print_error("simrun: warning: {}: execution {} of {}+{:#x} did not come near instruction {}: the instruction was taken instead\n", what,
+                stop.marker.count, stop.marker.place.module, stop.marker.place.offset, stop.instructions);
+  }
+  if (missed.size() > kMostSaid) print_error("simrun: warning: {}: {} more of {} did not come near theirs\n", what, missed.size() - kMostSaid, stops.size());
+}
+
+}  // namespace
+
 void PinPoints::check_found(const RegionSink& sink, const std::vector<Stop>& stops, const char* what) const {
   const auto profiled = static_cast<double>(found_.profile.instructions);
   const double shift = std::abs(static_cast<double>(sink.instructions()) - profiled);
@@ -365,17 +379,14 @@ void PinPoints::check_found(const RegionSink& sink, const std::vector<Stop>& sto
   const bool all = stops.size() == found_.profile.intervals.size();
   if (all && !sink.missed().empty())
     say("{}: {} of {} intervals were not found by their markers", what, sink.missed().size(), stops.size());
-  for (const size_t stop : all ? std::vector<size_t>() : sink.missed())
-    print_error(
-        "simrun: warning: {}: execution {} of {}+{:#x} did not come near instruction {}: the instruction was taken "
-        "instead\n",
-        what, stops[stop].marker.count, stops[stop].marker.place.module, stops[stop].marker.place.offset,
-        stops[stop].instructions);
+  if (!all) warn_of_missed(stops, sink.missed(), what);
   if (shift > 0.2 * profiled)
     throw UserError(
         fmt::format("{}: {} instructions, but {} in the profile: this is not the run that was profiled (another "
                     "input, or standard input from a pipe?){}",
-                    what, sink.instructions(), found_.profile.instructions, recorded_ ? "" : "; --record for programs that do something else each time"));
+                    what, sink.instructions(), found_.profile.instructions, recorded_                     ? ""
+                    : found_.profile.threads > 1 ? "; threads that wait in a loop do so for as long as the host has it: --leave-out that code, or --record"
+                                                 : "; --record for programs that do something else each time"));
 }
 
 void PinPoints::simulate_regions() {
