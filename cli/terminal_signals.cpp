@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <csignal>
@@ -115,6 +116,15 @@ void on_end_request(int signal, siginfo_t* info, void* context) {
   pass_on(signal, info, context);
 }
 
+char g_last_words[4096];   // changed while no handler reads it
+
+void say_and_end(int signal, siginfo_t*, void*) {
+  size_t length = 0;
+  while (g_last_words[length] != 0) ++length;
+  if (write(STDERR_FILENO, g_last_words, length) < 0) length = 0;   // nobody is there to be told
+  end_by_signal(signal);
+}
+
 void on_child(int child, siginfo_t* info, void*) {
   if (hand_to_its_thread(child, info)) return;
   const int saved = errno;
@@ -196,11 +206,13 @@ void pass_on_held_signals() {
   }
 }
 
-void let_signals_end_simrun() {
+void let_signals_end_simrun(const std::string& last_words) {
+  last_words.copy(g_last_words, sizeof g_last_words - 1);
+  g_last_words[std::min(last_words.size(), sizeof g_last_words - 1)] = 0;
   for (int signal : kEndRequests) {
     struct sigaction now {};
     sigaction(signal, nullptr, &now);
-    if (now.sa_sigaction == on_end_request) std::signal(signal, SIG_DFL);
+    if (now.sa_sigaction == on_end_request) install(signal, say_and_end);
   }
 }
 

@@ -7,6 +7,8 @@
 
 #include <sys/types.h>
 
+#include <string>
+
 #include "instr/channel/doorbell.h"
 #include "instr/host/family.h"
 #include "instr/host/guardian.h"
@@ -26,8 +28,9 @@ void watch_nothing();
 // Now and then, while a program is watched: real-time signals of which it is not known yet whether it has them already.
 void pass_on_held_signals();
 
-// No program runs, and none of what is done now is lost by an end: the first four do again what they did before install_signal_handlers().
-void let_signals_end_simrun();
+// No program runs, and none of what is done now is lost by an end: each of the first four ends simrun, which says `last_words` (one line, at most 4095
+// bytes), until install_signal_handlers().
+void let_signals_end_simrun(const std::string& last_words);
 
 // How many of the first four came that were not ignored; the second after the program's end means: do not finish the
 // simulation either.

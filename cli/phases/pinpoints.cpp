@@ -151,7 +151,7 @@ void PinPoints::check_builds(const char* what) const {
 
 void PinPoints::check_end(const RunResult& result, const char* what) const {
   if (!result.error.empty()) throw UserError(fmt::format("{}: {}", what, result.error));
-  let_signals_end_simrun();   // until the next run
+  let_signals_end_simrun(fmt::format("\nsimrun: ended by a signal. What was finished before stays in {}; the same call goes on from there.\n", o_.folder));   // until the next run
   if (const int signal = interrupted_by(result)) {
     print_error("simrun: {}: {} by signal {}. What was finished before stays in {}; the same call goes on from there.\n", what,
                 result.signal != 0 ? "the program was ended" : "ended", signal, o_.folder);

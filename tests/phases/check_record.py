@@ -76,8 +76,8 @@ def interrupted_behind_it(guest):
     while not process.stderr.readline().startswith("simrun: recording:"):
         assert process.poll() is None
     os.killpg(process.pid, signal.SIGINT)
-    process.communicate(timeout=60)
-    assert process.returncode == -signal.SIGINT, process.returncode
+    error = process.communicate(timeout=60)[1]
+    assert process.returncode == -signal.SIGINT and "What was finished before stays in b; the same call goes on" in error, (process.returncode, error)
     assert os.path.exists("b/run.trace") and not os.path.exists("b/report.json"), os.listdir("b")
 
 
