@@ -26,6 +26,18 @@ int main(int count, char** words) {
     asm volatile("mov %1, %%gs\n mov %%gs, %0\n push %1\n pop %%gs" : "=r"(selector) : "r"((uint64_t)0));
     syscall(SYS_arch_prctl, ARCH_GET_GS, &value);
     printf("%d %s\n", selector, value == 0 || value == (uintptr_t)area ? "base" : "no base");
+  } else if (strcmp(what, "memory") == 0) {
+    struct {
+      uint32_t offset;
+      uint16_t selector;
+    } __attribute__((packed)) far = {5, 0};
+    asm volatile("mov %1, %%gs\n lgsl %2, %k0" : "=r"(value) : "m"(far.selector), "m"(far));
+    printf("%d\n", (int)value);
+  } else if (strcmp(what, "nowhere") == 0) {
+    signal(SIGSEGV, caught);
+    const int number = sigsetjmp(back, 1);
+    if (number == 0) asm volatile("lgsl (%1), %k0" : "=r"(value) : "r"(0ull));
+    printf("signal %d\n", number);
   } else if (strcmp(what, "instruction") == 0) {
     signal(SIGILL, caught);
     const int number = sigsetjmp(back, 1);

@@ -159,6 +159,7 @@ bool writes_register(const ZydisView& view, ZydisRegister segment) {
 
 // The bases of fs and gs: also a load of the selector changes them.
 void decode_segment_bases(const ZydisView& view, Instruction& out) {
+  if (view.insn.meta.category == ZYDIS_CATEGORY_IOSTRINGOP) return;   // traps in user mode
   for (int i = 0; i < out.memory_operands; ++i) {
     out.uses_fs = out.uses_fs || (out.memory[i].flags & border::kFsBase);
     out.uses_gs = out.uses_gs || (out.memory[i].flags & border::kGsBase);
@@ -166,15 +167,20 @@ void decode_segment_bases(const ZydisView& view, Instruction& out) {
   const auto& modrm = view.insn.raw.modrm;
   if ((out.uses_fs || out.uses_gs) && (view.insn.attributes & ZYDIS_ATTRIB_HAS_MODRM) && modrm.mod != 3) out.modrm_offset = modrm.offset;
   switch (view.mnemonic()) {
+    case ZYDIS_MNEMONIC_RDFSBASE:
+      out.is_base_instruction = true;
+      return;
     case ZYDIS_MNEMONIC_RDGSBASE:
+      out.uses_gs = out.is_base_instruction = true;
+      return;
     case ZYDIS_MNEMONIC_SWAPGS:
       out.uses_gs = true;
       return;
     case ZYDIS_MNEMONIC_WRGSBASE:
-      out.uses_gs = out.writes_gs_base = true;
+      out.uses_gs = out.writes_gs_base = out.is_base_instruction = true;
       return;
     case ZYDIS_MNEMONIC_WRFSBASE:
-      out.writes_fs_base = true;
+      out.writes_fs_base = out.is_base_instruction = true;
       return;
     case ZYDIS_MNEMONIC_MOV:
     case ZYDIS_MNEMONIC_POP:

@@ -89,6 +89,7 @@ struct Instruction {
   bool may_fault;                 // has a memory reference, or can raise an exception otherwise (div, ...)
   bool uses_gs;                   // gs: segment override with a memory operand, or rd/wrgsbase, swapgs
   bool uses_fs;                   // fs: segment override with a memory operand
+  bool is_base_instruction;       // rdfsbase, rdgsbase, wrfsbase, wrgsbase
   bool writes_fs_base;            // wrfsbase, or a load of the selector
   bool writes_gs_base;
   bool untraced_memory;           // references memory that `memory` does not describe (VIA PadLock)
@@ -146,27 +147,26 @@ constexpr bool is_cpuid(const Instruction& i) {
   return i.length >= 2 && end[-2] == 0x0f && end[-1] == 0xa2 && (i.length == 2 || is_prefix(end[-3]));
 }
 
-// rdfsbase, rdgsbase, wrfsbase, wrgsbase.
-constexpr bool is_segment_base_instruction(const Instruction& i) {
-  if (i.length < 4) return false;
-  const uint8_t* const end = i.bytes + i.length;
-  if (end[-3] != 0x0f || end[-2] != 0xae || (end[-1] & 0xe0) != 0xc0) return false;
-  for (const uint8_t* p = i.bytes; p < end - 3; ++p)
-    if (*p == 0xf3) return true;
-  return false;
+// mov between al, ax, eax or rax and an address that stands in the instruction.
+constexpr bool is_absolute_move(const Instruction& i) {
+  if (i.prefix != Instruction::Prefix::kNone && i.prefix != Instruction::Prefix::kRex) return false;
+  uint8_t k = 0;
+  while (k + 1 < i.length && is_prefix(i.bytes[k])) ++k;
+  return (i.bytes[k] & 0xfc) == 0xa0;
 }
 
-// The operand with an fs: or gs: override, if its address is a sum that can be made before the instruction (not that of gathers, tiles, strings,
-// and of operands that no modrm byte names); else null.
+// The operand with an fs: or gs: override, if its address is a sum that can be made before the instruction; else null. It is not that of gathers,
+// tiles, strings, and of operands that no modrm byte names (xlat, maskmov, ...), nor one that is cut to 32 bits with a bit offset in it.
 constexpr const MemoryOperand* summed_segment_operand(const Instruction& i) {
-  if (i.modrm_offset == 0) return nullptr;
+  if (i.modrm_offset == 0 && !is_absolute_move(i)) return nullptr;
   for (uint32_t k = 0; k < i.memory_operands; ++k) {
     const MemoryOperand& m = i.memory[k];
     using border::OperandForm;
     if ((m.flags & (border::kFsBase | border::kGsBase)) == 0) continue;
     const bool is_sum = m.form == OperandForm::kAddress || m.form == OperandForm::kMasked || m.form == OperandForm::kXsave;
-    const bool fits = m.base == kRipRegister || m.disp == static_cast<int32_t>(m.disp);
-    return is_sum && fits && m.index_bytes == 0 ? &m : nullptr;
+    const bool fits = i.modrm_offset == 0 || m.base == kRipRegister || m.disp == static_cast<int32_t>(m.disp);
+    const bool is_cut_later = m.bit_offset != kNoRegister && (m.flags & border::kAddress32) != 0;
+    return is_sum && fits && m.index_bytes == 0 && !is_cut_later ? &m : nullptr;
   }
   return nullptr;
 }

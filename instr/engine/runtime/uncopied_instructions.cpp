@@ -101,8 +101,8 @@ bool interrupt_return(ThreadContext* c, const Uncopied& u) {
 }
 
 // Of an operand in memory.
-uint64_t address_of(ThreadContext* c, const Uncopied& u) {
-  const ZydisDecodedOperandMem& m = u.operands[0].mem;
+uint64_t address_of(ThreadContext* c, const Uncopied& u, uint32_t operand = 0) {
+  const ZydisDecodedOperandMem& m = u.operands[operand].mem;
   const auto value = [&](ZydisRegister r) -> uint64_t {
     if (r == ZYDIS_REGISTER_NONE) return 0;
     if (r == ZYDIS_REGISTER_RIP || r == ZYDIS_REGISTER_EIP) return c->app.pc + u.insn.length;
@@ -115,7 +115,9 @@ uint64_t address_of(ThreadContext* c, const Uncopied& u) {
   return sum;
 }
 
-BySegment segment_of(const Uncopied& u) { return u.operands[0].mem.segment == ZYDIS_REGISTER_SS ? BySegment::kStack : BySegment::kOther; }
+BySegment segment_of(const Uncopied& u, uint32_t operand = 0) {
+  return u.operands[operand].mem.segment == ZYDIS_REGISTER_SS ? BySegment::kStack : BySegment::kOther;
+}
 
 bool far_jump_or_call(ThreadContext* c, const Uncopied& u) {
   const uint32_t width = u.width() == 8 && ignores_rex_w() ? 4 : u.width();
@@ -260,25 +262,39 @@ bool null_selector_clears_base() {
        what, c->app.pc);
 }
 
-// Only null selectors: with any other the base is the descriptor's, and ours cannot be put in its place.
-bool load_selector(ThreadContext* c, const Uncopied& u) {
-  uint64_t selector = 0;
-  if (u.insn.mnemonic == ZYDIS_MNEMONIC_POP) {
-    const auto popped = on_stack(c, 0, u.width());
-    if (!popped) return false;
-    selector = *popped;
-  } else if (u.operands[1].type == ZYDIS_OPERAND_TYPE_REGISTER) {
-    selector = c->app.gpr[ZydisRegisterGetId(u.operands[1].reg.value)];
-  } else {
-    refuse_segment(c, "loads fs or gs from memory");
-  }
-  constexpr uint64_t kLastNull = 3;   // whatever the privilege level in its lower bits
-  if ((selector & 0xffff) > kLastNull) refuse_segment(c, "loads a selector into fs or gs");
-  const bool is_fs = u.operands[0].reg.value == ZYDIS_REGISTER_FS;
-  uint64_t& base = is_fs ? c->app_fs_base : c->app_gs_base;
+constexpr bool is_fs_or_gs(ZydisRegister r) { return r == ZYDIS_REGISTER_FS || r == ZYDIS_REGISTER_GS; }
+
+// The selector that mov, pop, lfs or lgs loads; nothing: the fault is pending. `offset`: what lfs and lgs load beside it.
+std::optional<uint64_t> selector_to_load(ThreadContext* c, const Uncopied& u, uint64_t& offset) {
+  if (u.insn.mnemonic == ZYDIS_MNEMONIC_POP) return on_stack(c, 0, u.width());
+  if (u.operands[1].type == ZYDIS_OPERAND_TYPE_REGISTER) return c->app.gpr[ZydisRegisterGetId(u.operands[1].reg.value)];
+  const uint32_t width = u.insn.mnemonic == ZYDIS_MNEMONIC_MOV ? 0 : u.width() == 8 && ignores_rex_w() ? 4 : u.width();
+  const uint64_t at = address_of(c, u, 1);
+  uint16_t selector = 0;
+  if (read_app(&offset, at, width) && read_app(&selector, at + width, 2)) return selector;
+  raise_bad_access(c, at, BadAccess::kRead, segment_of(u, 1));
+  return std::nullopt;
+}
+
+// Only null selectors: with any other the base is the descriptor's, and ours cannot be put in its place. Whatever the privilege level in its lower
+// bits, what is loaded reads 0 then.
+bool load_selector(ThreadContext* c, const Uncopied& u, ZydisRegister segment) {
+  uint64_t offset = 0;
+  const auto selector = selector_to_load(c, u, offset);
+  if (!selector) return false;
+  constexpr uint64_t kLastNull = 3;
+  if ((*selector & 0xffff) > kLastNull) refuse_segment(c, "loads a selector into fs or gs");
+  uint64_t& base = segment == ZYDIS_REGISTER_FS ? c->app_fs_base : c->app_gs_base;
   if (null_selector_clears_base()) base = 0;
-  append_event(c, is_fs ? border::Event::kFsBase : border::Event::kGsBase, {base});
+  append_event(c, segment == ZYDIS_REGISTER_FS ? border::Event::kFsBase : border::Event::kGsBase, {base});
   if (u.insn.mnemonic == ZYDIS_MNEMONIC_POP) c->app.gpr[kRsp] += u.width();
+  if (u.insn.mnemonic == ZYDIS_MNEMONIC_LFS || u.insn.mnemonic == ZYDIS_MNEMONIC_LGS) {
+    uint64_t& to = c->app.gpr[ZydisRegisterGetId(u.operands[0].reg.value)];
+    if (u.width() == 2)
+      to = (to & ~0xffffull) | (offset & 0xffff);
+    else
+      to = offset;
+  }
   c->app.pc += u.insn.length;
   return true;
 }
@@ -290,11 +306,15 @@ bool do_with_segment(ThreadContext* c, const Uncopied& u) {
     case ZYDIS_MNEMONIC_RDGSBASE:
     case ZYDIS_MNEMONIC_WRFSBASE:
     case ZYDIS_MNEMONIC_WRGSBASE: return raise_invalid_opcode(c), false;
+    case ZYDIS_MNEMONIC_LFS: return load_selector(c, u, ZYDIS_REGISTER_FS);
+    case ZYDIS_MNEMONIC_LGS: return load_selector(c, u, ZYDIS_REGISTER_GS);
+    case ZYDIS_MNEMONIC_MOV:
+    case ZYDIS_MNEMONIC_POP:
+      if (u.operands[0].type != ZYDIS_OPERAND_TYPE_REGISTER || !is_fs_or_gs(u.operands[0].reg.value)) break;
+      return load_selector(c, u, u.operands[0].reg.value);
     default: break;
   }
-  const bool loads = u.operands[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
-                     (u.operands[0].reg.value == ZYDIS_REGISTER_FS || u.operands[0].reg.value == ZYDIS_REGISTER_GS);
-  if (loads && (u.insn.mnemonic == ZYDIS_MNEMONIC_MOV || u.insn.mnemonic == ZYDIS_MNEMONIC_POP)) return load_selector(c, u);
+  if (u.insn.meta.category == ZYDIS_CATEGORY_AMX_TILE && !has_feature(Feature::kAmxTile)) return raise_invalid_opcode(c), false;
   refuse_segment(c, "uses its own segment base");
 }
 

@@ -48,7 +48,7 @@ bool may_store(const Instruction& i) {
 bool needs_base_instructions(const Instruction& i) {
   if (i.flow == Flow::kInterrupt) return false;   // swapgs traps
   const bool loads = i.writes_fs_base || i.writes_gs_base;
-  return loads || ((i.uses_fs || i.uses_gs) && summed_segment_operand(i) == nullptr) || is_segment_base_instruction(i);
+  return loads || ((i.uses_fs || i.uses_gs) && summed_segment_operand(i) == nullptr) || i.is_base_instruction;
 }
 
 // False: not a valid instruction.

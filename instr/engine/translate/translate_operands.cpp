@@ -1,4 +1,7 @@
 // Copying of instructions, and the address words of their operands.
+#include <algorithm>
+#include <iterator>
+
 #include "base/tile_configuration.h"
 #include "instr/engine/context/thread_context.h"
 #include "instr/engine/translate/translator.h"
@@ -16,6 +19,13 @@ constexpr bool fits32(int64_t v) { return v == static_cast<int32_t>(v); }
 // The vector register that so many bytes of lanes lie in. Index and mask of one gather may be of different sizes.
 constexpr uint8_t register_bytes(uint32_t lane_bytes) {
   return static_cast<uint8_t>(lane_bytes <= 16 ? 16 : lane_bytes <= 32 ? 32 : 64);
+}
+
+bool is_x87(const Instruction& i) {
+  if (i.prefix != Instruction::Prefix::kNone && i.prefix != Instruction::Prefix::kRex) return false;
+  uint8_t k = 0;
+  while (k + 1 < i.length && is_prefix(i.bytes[k])) ++k;
+  return (i.bytes[k] & 0xf8) == 0xd8;
 }
 
 uint64_t rip_target(const Instruction& i, const uint8_t* code) {
@@ -101,6 +111,7 @@ void Translator::copy_rip_relative(const Instruction& i, const uint8_t* code, ui
   } else if (!absolute_form(i, code, length, target)) {
     const RipBase base = take_rip_base(i, target);
     copy_with_base(i, code, length, base);
+    if (base.local) mark_behind(i, static_cast<GprSet>(base.around | bit(base.reg)));
     release_rip_base(base);
   }
 }
@@ -184,26 +195,50 @@ bool Translator::absolute_form(const Instruction& i, const uint8_t* code, uint8_
   return true;
 }
 
-// A register, but for `other`, that is the application's and none of the instruction's; not r12, which is no base without a SIB byte.
+// A register, but for `other`, that is the application's and none of the instruction's.
 uint8_t Translator::register_around(const Instruction& i, uint8_t other) const {
   for (uint8_t r = 0; r < 16; ++r)
-    if (r != kRsp && r != kR11 && r != kR12 && r != buffer_ && r != anchor_ && r != other && !touches(i, r)) return r;
+    if (is_free_around(i, r) && r != other) return r;
   CHECK(!"an instruction uses every register");
   return kRax;
+}
+
+bool Translator::is_free_around(const Instruction& i, uint8_t r) const {
+  return r != kRsp && r != kR11 && r != buffer_ && r != anchor_ && !touches(i, r);
+}
+
+// Likewise for the base of an operand. rbp comes last, for a fault at a base of rbp is one of the stack's; r12 would need a SIB byte.
+uint8_t Translator::base_around(const Instruction& i) const {
+  constexpr uint8_t kLow[] = {kRax, kRcx, kRdx, kRbx, kRsi, kRdi}, kHigh[] = {kR8, kR9, kR10, kR13, kR14, kR15};
+  for (const uint8_t r : kLow)
+    if (is_free_around(i, r)) return r;
+  // With a prefix to name it in; or with a REX of ours, which an instruction on ah to bh must not get: such a one touches fewer registers.
+  const bool touches_all = std::all_of(std::begin(kLow), std::end(kLow), [&](uint8_t r) { return touches(i, r); });
+  if (i.prefix != Instruction::Prefix::kVex2 && (i.prefix != Instruction::Prefix::kNone || touches_all))
+    for (const uint8_t r : kHigh)
+      if (is_free_around(i, r)) return r;
+  CHECK(is_free_around(i, kRbp));
+  return kRbp;
+}
+
+// A trap (a data breakpoint) is taken behind the instruction, before what is emitted behind it.
+void Translator::mark_behind(const Instruction& i, GprSet in_spill) {
+  if (i.flow != Flow::kNext) return;   // the copy is a part of it only
+  mark(in_spill);
+  result_->recovery.back().instruction = static_cast<uint16_t>(current_ + 1);
 }
 
 // Of operands that are not copied as they are: those of gs, whose base is ours, and where the kernel has no FSGSBASE of fs, too.
 bool Translator::is_of_segment(const Instruction& i) const { return i.uses_gs || (i.uses_fs && options_.fs_is_ours); }
 
 void Translator::copy_of_segment(const Instruction& i, const uint8_t* code, uint8_t length) {
-  if (const MemoryOperand* const operand = summed_segment_operand(i); operand != nullptr)
+  // The processor keeps the address of x87's last operand, without the segment's base.
+  const bool wants_base = !options_.fs_is_ours && is_x87(i);
+  if (const MemoryOperand* const operand = summed_segment_operand(i); operand != nullptr && !wants_base)
     copy_with_sum(i, code, length, *operand);
   else
     copy_with_gs_base(i, code, length);
 }
-
-// Prefixes that mean something whatever the operand is: those before a segment's, its own, and one of the address's size go.
-bool keeps_meaning(uint8_t prefix) { return prefix == 0x66 || prefix == 0xf0 || prefix == 0xf2 || prefix == 0xf3; }
 
 // spill t; t = application's base; instruction with [t + displacement]; t back
 // With base or index: spill t, u; t = operand's sum; u = application's base; t = t + u; instruction with [t]; t, u back
@@ -212,8 +247,9 @@ void Translator::copy_with_sum(const Instruction& i, const uint8_t* code, uint8_
   const GprSet around = result_->recovery.back().in_spill;
   const uint32_t segment_base = (operand.flags & border::kFsBase) != 0 ? offsetof(ThreadContext, app_fs_base) : offsetof(ThreadContext, app_gs_base);
   const bool narrow = (operand.flags & border::kAddress32) != 0;
-  const bool is_constant = operand.base == kNoRegister && operand.index == kNoRegister && !narrow;
-  const uint8_t t = register_around(i, kNoRegister), u = is_constant ? kNoRegister : register_around(i, t);
+  const bool fits = operand.disp == static_cast<int32_t>(operand.disp);
+  const bool is_constant = operand.base == kNoRegister && operand.index == kNoRegister && !narrow && fits;
+  const uint8_t t = base_around(i), u = is_constant ? kNoRegister : register_around(i, t);
   a.store_gs(spill_slot(t), t);
   if (is_constant) {
     mark(static_cast<GprSet>(around | bit(t)));
@@ -221,7 +257,7 @@ void Translator::copy_with_sum(const Instruction& i, const uint8_t* code, uint8_
   } else {
     a.store_gs(spill_slot(u), u);
     mark(static_cast<GprSet>(around | bit(t) | bit(u)));
-    if (operand.base == kRipRegister)
+    if (operand.base == kRipRegister || !fits)
       a.mov_imm(t, narrow ? static_cast<uint32_t>(operand.disp) : static_cast<uint64_t>(operand.disp));
     else
       a.lea_sum(t, operand.base, operand.index, operand.shift, static_cast<int32_t>(operand.disp), narrow);
@@ -229,33 +265,56 @@ void Translator::copy_with_sum(const Instruction& i, const uint8_t* code, uint8_
     a.lea_sum(t, t, u, 0, 0, false);
   }
 
-  const bool has_prefix = i.prefix != Instruction::Prefix::kNone;
-  uint8_t k = 0;
-  for (; has_prefix ? k < i.prefix_offset : is_prefix(code[k]); ++k)
-    if (keeps_meaning(code[k])) a.byte(code[k]);
-  uint8_t patched[16];
-  __builtin_memcpy(patched, code, length);
-  if (!has_prefix && t >= 8) a.byte(0x41);   // the byte that goes makes room for it; with ah to bh there is a lower register left
-  name_base(i, patched, t);
-  a.bytes(patched + k, static_cast<size_t>(i.modrm_offset - k));
-  const uint8_t modrm = code[i.modrm_offset], mod = modrm >> 6;
-  const bool has_sib = (modrm & 7) == 4;
-  const bool no_base = mod == 0 && (has_sib ? (code[i.modrm_offset + 1] & 7) == 5 : (modrm & 7) == 5);
-  const auto tail = static_cast<uint8_t>(i.modrm_offset + 1 + has_sib + (mod == 1 ? 1 : mod == 2 || no_base ? 4 : 0));
-  const bool has_disp = is_constant || (t & 7) == kRbp;   // 32 bits: EVEX scales only 8-bit displacements
-  a.byte(static_cast<uint8_t>((modrm & 0x38) | (has_disp ? 0x80 : 0) | (t & 7)));
-  if (has_disp) a.word32(is_constant ? static_cast<uint32_t>(operand.disp) : 0);
-  a.bytes(code + tail, static_cast<size_t>(length - tail));
-
+  copy_with_operand(i, code, length, t, is_constant ? static_cast<int32_t>(operand.disp) : 0);
+  mark_behind(i, static_cast<GprSet>(around | bit(t) | (is_constant ? 0 : bit(u))));
   a.load_gs(t, spill_slot(t));
   if (!is_constant) a.load_gs(u, spill_slot(u));
   mark(around);
+}
+
+// The instruction with [base + disp] for its operand in memory, and without what prefixes say of that: the segment and the size of addresses.
+void Translator::copy_with_operand(const Instruction& i, const uint8_t* code, uint8_t length, uint8_t base, int32_t disp) {
+  Assembler& a = *out_;
+  const bool has_prefix = i.prefix != Instruction::Prefix::kNone;
+  uint8_t k = 0, lock = 0, size = 0, repeat = 0;   // each once, of the last two the later one
+  for (; has_prefix ? k < i.prefix_offset : is_prefix(code[k]); ++k) {
+    if (code[k] == 0xf0) lock = code[k];
+    if (code[k] == 0x66) size = code[k];
+    if (code[k] == 0xf2 || code[k] == 0xf3) repeat = code[k];
+  }
+  for (const uint8_t prefix : {lock, size, repeat})
+    if (prefix != 0) a.byte(prefix);
+  uint8_t patched[16];
+  __builtin_memcpy(patched, code, length);
+  name_base(i, patched, base);
+  if (!has_prefix && base >= 8) a.byte(0x41);
+
+  uint8_t reg = 0, tail = length;
+  if (i.modrm_offset == 0) {   // a mov of al to rax: a0 to a3 are 8a, 8b, 88, 89 with a modrm byte
+    if (has_prefix) a.byte(patched[k++]);
+    static constexpr uint8_t kOpcodes[] = {0x8a, 0x8b, 0x88, 0x89};
+    a.byte(kOpcodes[code[k] & 3]);
+  } else {
+    a.bytes(patched + k, static_cast<size_t>(i.modrm_offset - k));
+    const uint8_t modrm = code[i.modrm_offset], mod = modrm >> 6;
+    const bool has_sib = (modrm & 7) == 4;
+    const bool no_base = mod == 0 && (has_sib ? (code[i.modrm_offset + 1] & 7) == 5 : (modrm & 7) == 5);
+    reg = modrm & 0x38;
+    tail = static_cast<uint8_t>(i.modrm_offset + 1 + has_sib + (mod == 1 ? 1 : mod == 2 || no_base ? 4 : 0));
+  }
+  // A displacement of 8 bits is 0 only, for EVEX scales it.
+  const uint8_t mod = disp != 0 ? 0x80 : (base & 7) == kRbp ? 0x40 : 0;
+  a.byte(static_cast<uint8_t>(reg | mod | (base & 7)));
+  if (mod == 0x80) a.word32(static_cast<uint32_t>(disp));
+  if (mod == 0x40) a.byte(0);
+  a.bytes(code + tail, static_cast<size_t>(length - tail));
 }
 
 // Where there is no such sum: the real base is the application's own for this one instruction.
 //   spill t, u; u = GS base; GS base = application's by t; instruction; t = GS base; GS base = u; application's = t; t, u back
 // A signal finds the context without the base (fixed_routines.cpp, signals).
 void Translator::copy_with_gs_base(const Instruction& i, const uint8_t* code, uint8_t length) {
+  CHECK(!options_.fs_is_ours);
   Assembler& a = *out_;
   // A base register is loaded from our context, so before the swap.
   const uint64_t target = i.rip_relative ? rip_target(i, code) : 0;
@@ -280,6 +339,7 @@ void Translator::copy_with_gs_base(const Instruction& i, const uint8_t* code, ui
     copy_with_base(i, code, length, base);
   else
     copy_bytes(i, code, length);
+  mark_behind(i, static_cast<GprSet>(result_->recovery.back().in_spill));
   a.rdgsbase(t);                 // wrgsbase is one of these instructions
   a.wrgsbase(u);
   a.store_gs(offsetof(ThreadContext, app_gs_base), t);

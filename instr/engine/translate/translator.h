@@ -184,7 +184,11 @@ class Translator {
   void copy_of_segment(const Instruction& i, const uint8_t* code, uint8_t length);
   void copy_with_sum(const Instruction& i, const uint8_t* code, uint8_t length, const MemoryOperand& operand);
   void copy_with_gs_base(const Instruction& i, const uint8_t* code, uint8_t length);
+  void copy_with_operand(const Instruction& i, const uint8_t* code, uint8_t length, uint8_t base, int32_t disp);
+  void mark_behind(const Instruction& i, GprSet in_spill);
   uint8_t register_around(const Instruction& i, uint8_t other) const;
+  uint8_t base_around(const Instruction& i) const;
+  bool is_free_around(const Instruction& i, uint8_t r) const;
   static void name_base(const Instruction& i, uint8_t* code, uint8_t base);
   struct RipBase {
     uint8_t reg;

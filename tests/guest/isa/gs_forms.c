@@ -1,6 +1,8 @@
 // Operands with a gs: override in all their forms: their address is a sum that the translator makes (translate_operands.cpp, Translator::copy_with_sum).
 #include <asm/prctl.h>
+#include <setjmp.h>
 #include <sys/syscall.h>
+#include <ucontext.h>
 
 #include "tests/guest/guest.h"
 
@@ -78,6 +80,48 @@ static void vectors(void) {
   }
 }
 
+// The same length as before, at most 15 bytes, whatever register takes the operand's place.
+static void long_ones(void) {
+  uint64_t low = 0, high = 0;
+  uint8_t same;
+  memset(area + 600, 0, 8);
+  asm volatile("mov %%rbp, %%r8\n .byte 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x65, 0xf0, 0x0f, 0xc7, 0x0e\n setz %2"   // lock cmpxchg8b %gs:(%rsi)
+               : "+a"(low), "+d"(high), "=q"(same) : "b"(7ull), "c"(0ull), "S"(600ull) : "r8", "memory", "cc");
+  CHECK(same && at(600) == 7);
+  asm volatile("movabs %%gs:600, %%rax" : "=a"(low) : : "memory");
+  CHECK_EQUAL(low, 7);
+  asm volatile("movabs %%al, %%gs:601" : : "a"(9ull) : "memory");
+  CHECK_EQUAL(at(600), 0x907);
+  // The second byte of a register, beside others in use.
+  asm volatile("movabs $0x1122334455667788, %%rcx\n mov %%rbp, %%r8\n mov %%r9, %%r10\n cmpxchg %%ch, %%gs:(%%rbx,%%rdx)" : "+a"(low) : "b"(500ull), "d"(100ull) : "rcx", "r8", "r10", "memory", "cc");
+  CHECK_EQUAL(at(600), 0x977);
+}
+
+static sigjmp_buf back;
+static void caught(int number, siginfo_t* info, void* context) {
+  const ucontext_t* const u = context;
+  CHECK(number == SIGSEGV && info->si_addr == NULL && u->uc_mcontext.gregs[REG_TRAPNO] == 13 && u->uc_mcontext.gregs[REG_RSI] == 1ll << 47);
+  CHECK(u->uc_mcontext.gregs[REG_RAX] == 1 && u->uc_mcontext.gregs[REG_RDX] == 2 && u->uc_mcontext.gregs[REG_RBX] == 3 && u->uc_mcontext.gregs[REG_RCX] == 4);
+  siglongjmp(back, 1);
+}
+
+// Not a fault of the stack segment, whatever register takes the operand's place.
+static void nowhere(void) {
+  struct sigaction action = {.sa_sigaction = caught, .sa_flags = SA_SIGINFO};
+  CHECK(sigaction(SIGSEGV, &action, NULL) == 0);
+  if (sigsetjmp(back, 1) == 0) {
+    asm volatile("mov %%rbp, %%r8\n cmpxchg16b %%gs:(%%rsi)" : : "a"(1ull), "d"(2ull), "b"(3ull), "c"(4ull), "S"(1ull << 47) : "r8", "memory", "cc");
+    CHECK(!"it is there");
+  }
+}
+
+// What only looks like rdfsbase and its kin.
+static void constants(void) {
+  uint32_t value, stored;
+  asm volatile("mov $0xc5ae0ff3, %0\n movl $0xd0ae0ff3, %1" : "=r"(value), "=m"(stored));
+  CHECK(value == 0xc5ae0ff3 && stored == 0xd0ae0ff3);
+}
+
 int main(void) {
   CHECK(syscall(SYS_arch_prctl, ARCH_SET_GS, area) == 0);
   sums();
@@ -85,5 +129,8 @@ int main(void) {
   stack();
   many_registers();
   vectors();
+  long_ones();
+  nowhere();
+  constants();
   return finish();
 }
