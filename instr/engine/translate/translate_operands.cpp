@@ -212,9 +212,9 @@ uint8_t Translator::base_around(const Instruction& i) const {
   constexpr uint8_t kLow[] = {kRax, kRcx, kRdx, kRbx, kRsi, kRdi}, kHigh[] = {kR8, kR9, kR10, kR13, kR14, kR15};
   for (const uint8_t r : kLow)
     if (is_free_around(i, r)) return r;
-  // With a prefix to name it in; or with a REX of ours, which an instruction on ah to bh must not get: such a one touches fewer registers.
-  const bool touches_all = std::all_of(std::begin(kLow), std::end(kLow), [&](uint8_t r) { return touches(i, r); });
-  if (i.prefix != Instruction::Prefix::kVex2 && (i.prefix != Instruction::Prefix::kNone || touches_all))
+  // With a prefix to name it in; or with a REX of ours, which an instruction on ah to bh must not get: such a one touches four registers at most.
+  const auto touched = std::count_if(std::begin(kLow), std::end(kLow), [&](uint8_t r) { return touches(i, r); }) + touches(i, kRbp);
+  if (i.prefix != Instruction::Prefix::kVex2 && (i.prefix != Instruction::Prefix::kNone || touched > 4))
     for (const uint8_t r : kHigh)
       if (is_free_around(i, r)) return r;
   CHECK(is_free_around(i, kRbp));
