@@ -147,13 +147,17 @@ constexpr bool is_cpuid(const Instruction& i) {
   return i.length >= 2 && end[-2] == 0x0f && end[-1] == 0xa2 && (i.length == 2 || is_prefix(end[-3]));
 }
 
-// mov between al, ax, eax or rax and an address that stands in the instruction.
-constexpr bool is_absolute_move(const Instruction& i) {
-  if (i.prefix != Instruction::Prefix::kNone && i.prefix != Instruction::Prefix::kRex) return false;
+// Behind legacy prefixes and REX; of vex, evex and xop their own first byte.
+constexpr uint8_t first_opcode_byte(const Instruction& i) {
   uint8_t k = 0;
   while (k + 1 < i.length && is_prefix(i.bytes[k])) ++k;
-  return (i.bytes[k] & 0xfc) == 0xa0;
+  return i.bytes[k];
 }
+
+// mov between al, ax, eax or rax and an address that stands in the instruction.
+constexpr bool is_absolute_move(const Instruction& i) { return (first_opcode_byte(i) & 0xfc) == 0xa0; }
+
+constexpr bool is_x87(const Instruction& i) { return (first_opcode_byte(i) & 0xf8) == 0xd8; }
 
 // The operand with an fs: or gs: override, if its address is a sum that can be made before the instruction; else null. It is not that of gathers,
 // tiles, strings, and of operands that no modrm byte names (xlat, maskmov, ...), nor one that is cut to 32 bits with a bit offset in it.

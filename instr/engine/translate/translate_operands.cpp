@@ -21,13 +21,6 @@ constexpr uint8_t register_bytes(uint32_t lane_bytes) {
   return static_cast<uint8_t>(lane_bytes <= 16 ? 16 : lane_bytes <= 32 ? 32 : 64);
 }
 
-bool is_x87(const Instruction& i) {
-  if (i.prefix != Instruction::Prefix::kNone && i.prefix != Instruction::Prefix::kRex) return false;
-  uint8_t k = 0;
-  while (k + 1 < i.length && is_prefix(i.bytes[k])) ++k;
-  return (i.bytes[k] & 0xf8) == 0xd8;
-}
-
 uint64_t rip_target(const Instruction& i, const uint8_t* code) {
   int32_t disp;
   __builtin_memcpy(&disp, code + i.disp_offset, 4);
