@@ -68,6 +68,12 @@ void remark_on_warm_up(RegionPlan& plan, uint64_t warm_up) {
 
 }  // namespace
 
+uint64_t counted_instructions(const Profile& profile) {
+  uint64_t left_out = 0;
+  for (const Interval& interval : profile.intervals) left_out += interval.left_out;
+  return profile.instructions - std::min(left_out, profile.instructions);
+}
+
 std::vector<bool> intervals_that_change_hands(const Profile& profile) {
   std::vector<bool> made(profile.intervals.size());
   for (size_t i = 0; i + 1 < made.size(); ++i) {
@@ -83,9 +89,7 @@ RegionPlan plan_regions(const Profile& profile, std::span<const SimulationPoint>
   if (profile.intervals.empty())
     throw UserError("the profile does not say where its intervals begin: make it with simrun bbv");
   RegionPlan plan;
-  uint64_t left_out = 0;
-  for (const Interval& interval : profile.intervals) left_out += interval.left_out;
-  const double counted = static_cast<double>(profile.instructions - std::min(left_out, profile.instructions));
+  const double counted = static_cast<double>(counted_instructions(profile));
   for (const SimulationPoint& point : points) {
     if (point.interval >= profile.intervals.size())
       throw UserError(fmt::format("cluster {} has interval {}, the profile ends at {}: they are not of the same run",

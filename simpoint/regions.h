@@ -44,6 +44,9 @@ struct RegionPlan {
   std::vector<std::string> remarks;
 };
 
+// Of the run's instructions, all but what is left out of intervals.
+uint64_t counted_instructions(const Profile& profile);
+
 // By interval: it begins in one thread and ends in another, whose order is not the same in each run.
 std::vector<bool> intervals_that_change_hands(const Profile& profile);
 

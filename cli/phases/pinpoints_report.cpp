@@ -42,10 +42,11 @@ double weight_of(const Findings& found, const Region& region, const Counts& meas
                                       static_cast<double>(region.length), measured[0]);
 }
 
-// How much larger a part of all instructions a region stands for than of those that are counted (--leave-out); 1 when all are.
-double all_for_counted(const Findings& found, const Region& r) {
-  if (!(r.weight > 0)) return 1;
-  return r.multiplier * static_cast<double>(r.length) / (r.weight * static_cast<double>(found.profile.instructions));
+// How much larger a part of all instructions an interval is than of those that are counted (--leave-out).
+double all_for_counted(const simpoint::Profile& profile, uint64_t counted, const simpoint::Interval& interval) {
+  if (interval.counted() == 0) return 1;   // it weighs nothing
+  const double all = static_cast<double>(interval.length) / static_cast<double>(profile.instructions);
+  return all / (static_cast<double>(interval.counted()) / static_cast<double>(counted));
 }
 
 // `weights` of `regions`, which also stand for the others of their phases, so that they sum to 1; then of all instructions (to 1 on average over
@@ -56,7 +57,9 @@ double stand_for_all(const Findings& found, const std::vector<const Region*>& re
   for (const Region* r : regions) there[r->cluster] += r->weight;
   for (size_t i = 0; i < regions.size(); ++i) weights[i] *= all[regions[i]->cluster] / there[regions[i]->cluster];
   const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
-  for (size_t i = 0; i < regions.size(); ++i) weights[i] *= all_for_counted(found, *regions[i]) / sum;
+  for (double& weight : weights) weight /= sum;
+  if (const uint64_t counted = simpoint::counted_instructions(found.profile); counted != found.profile.instructions)
+    for (size_t i = 0; i < regions.size(); ++i) weights[i] *= all_for_counted(found.profile, counted, found.profile.intervals[regions[i]->interval]);
   double represented = 0;
   for (const auto& [cluster, weight] : there) represented += all[cluster];
   return represented;

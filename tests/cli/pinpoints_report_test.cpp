@@ -69,6 +69,18 @@ TEST(PinPointsReport, AWeightOfWhatIsFoundIsAll) {
   EXPECT_NEAR(document["figures"]["loads"]["predicted"].get<double>(), 100 * 90 / 1400.0, 1e-9);
 }
 
+// The first waits half of its time, all its misses are work: what it stands for is twice as much work.
+TEST(PinPointsReport, WorkIsExtrapolatedByWhatIsCounted) {
+  Findings found = two_phases(1000);
+  found.profile.intervals[0].left_out = 500;
+  found.weights = {1 / 3.0, 2 / 3.0};
+  found.plan = simpoint::plan_regions(found.profile, std::vector<simpoint::SimulationPoint>{{0, 0, 2 / 3.0}, {1, 1, 1 / 3.0}}, 0);
+  EXPECT_DOUBLE_EQ(found.plan.regions[0].multiplier, 2);
+  EXPECT_DOUBLE_EQ(found.plan.regions[1].multiplier, 0.5);
+  // 2 * 90 loads in 2000 instructions.
+  EXPECT_NEAR(make_report(found).document["figures"]["loads"]["predicted"].get<double>(), 100 * 2 * 90 / 2000.0, 1e-9);
+}
+
 TEST(PinPointsReport, OtherWorkBetweenTheSameMarkersIsSaid) {
   const auto is_said = [](const Findings& found) {
     const auto remarks = make_report(found).document["remarks"].dump();

@@ -154,8 +154,15 @@ void NativeMachine::build() {
   CHECK(reinterpret_cast<uint64_t>(e.at()) <= kExchange);
 }
 
+// A hypervisor that imitates an instruction, when it moves a page, may not know it: what is invalid is so twice.
 void NativeMachine::run(const uint8_t* code, int length, const MachineState& before, const std::vector<uint8_t>& memory,
                         Outcome& out) {
+  run_once(code, length, before, memory, out);
+  if (out.signal == SIGILL) run_once(code, length, before, memory, out);
+}
+
+void NativeMachine::run_once(const uint8_t* code, int length, const MachineState& before, const std::vector<uint8_t>& memory,
+                             Outcome& out) {
   CHECK(length <= kSlotBytes && memory.size() == kWritableBytes);
   Exchange& x = exchange();
   uint8_t* slot = reinterpret_cast<uint8_t*>(raw(slot_));

@@ -50,6 +50,8 @@ class NativeMachine {
            Outcome& out);
 
  private:
+  void run_once(const uint8_t* code, int length, const MachineState& before, const std::vector<uint8_t>& memory,
+                Outcome& out);
   void build();
   uint8_t* code_;
   AppAddress slot_;
