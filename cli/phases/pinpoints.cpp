@@ -371,6 +371,12 @@ void warn_of_missed(const std::vector<Stop>& stops, const std::vector<size_t>& m
 
 }  // namespace
 
+const char* PinPoints::advice_on_other_runs() const {
+  if (recorded_) return "";
+  if (found_.profile.threads > 1) return "; threads that wait in a loop do so for as long as the host has it: --leave-out that code, or --record";
+  return "; --record for programs that do something else each time";
+}
+
 void PinPoints::check_found(const RegionSink& sink, const std::vector<Stop>& stops, const char* what) const {
   const auto profiled = static_cast<double>(found_.profile.instructions);
   const double shift = std::abs(static_cast<double>(sink.instructions()) - profiled);
@@ -384,9 +390,7 @@ void PinPoints::check_found(const RegionSink& sink, const std::vector<Stop>& sto
     throw UserError(
         fmt::format("{}: {} instructions, but {} in the profile: this is not the run that was profiled (another "
                     "input, or standard input from a pipe?){}",
-                    what, sink.instructions(), found_.profile.instructions, recorded_                     ? ""
-                    : found_.profile.threads > 1 ? "; threads that wait in a loop do so for as long as the host has it: --leave-out that code, or --record"
-                                                 : "; --record for programs that do something else each time"));
+                    what, sink.instructions(), found_.profile.instructions, advice_on_other_runs()));
 }
 
 void PinPoints::simulate_regions() {

@@ -105,6 +105,7 @@ class PinPoints {
   void replay_regions();
   void export_traces() const;
   void check_found(const RegionSink& sink, const std::vector<Stop>& stops, const char* what) const;
+  const char* advice_on_other_runs() const;   // when the runs differ too much
 
   // Rows of counts that an earlier call kept. False: not there, or of another machine or other regions.
   nlohmann::json key(bool regions) const;

@@ -154,7 +154,7 @@ void NativeMachine::build() {
   CHECK(reinterpret_cast<uint64_t>(e.at()) <= kExchange);
 }
 
-// A hypervisor that imitates an instruction, when it moves a page, may not know it: what is invalid is so twice.
+// In a virtual machine an unpckhpd was SIGILL once, in millions of instructions and right after it had run: what is invalid is so twice.
 void NativeMachine::run(const uint8_t* code, int length, const MachineState& before, const std::vector<uint8_t>& memory,
                         Outcome& out) {
   run_once(code, length, before, memory, out);
