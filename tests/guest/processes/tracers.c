@@ -89,23 +89,33 @@ static void* turn(void* nothing) {
   return nothing;
 }
 
-static volatile pid_t* shared_tid;
+// What a child says of itself: whether its first thread is out of the C library, and its second thread.
+static struct { pid_t out, second; } volatile* told;
 
 static void* tell_and_turn(void* nothing) {
-  *shared_tid = (pid_t)syscall(SYS_gettid);
+  told->second = (pid_t)syscall(SYS_gettid);
   return turn(nothing);
 }
 
-static void attach(int seize, int threads) {
+// A child that turns, with a second thread if `threads`, until `stop` is poked into it.
+static pid_t turning_child(int threads) {
+  told = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  CHECK(told != MAP_FAILED);
   const pid_t pid = fork();
   if (pid == 0) {
     pthread_t other;
-    if (threads) pthread_create(&other, NULL, turn, NULL);
+    if (threads) pthread_create(&other, NULL, tell_and_turn, NULL);
+    told->out = 1;
     turn(NULL);
     if (threads) pthread_join(other, NULL);
     _exit(7);
   }
-  usleep(100000);
+  while (!told->out || (threads && !told->second)) usleep(1000);
+  return pid;
+}
+
+static void attach(int seize, int threads) {
+  const pid_t pid = turning_child(threads);
   if (seize) {
     if (ptrace(PTRACE_SEIZE, pid, 0, 0) != 0 || ptrace(PTRACE_INTERRUPT, pid, 0, 0) != 0) perror("seize");
   } else if (ptrace(PTRACE_ATTACH, pid, 0, 0) != 0) {
@@ -196,20 +206,8 @@ static void attach_to_young(void) {
 
 // One thread after the other, and again, as a debugger does.
 static void attach_to_each(void) {
-  volatile pid_t* const other_tid = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  CHECK(other_tid != MAP_FAILED);
-  const pid_t pid = fork();
-  if (pid == 0) {
-    pthread_t other;
-    shared_tid = other_tid;
-    pthread_create(&other, NULL, tell_and_turn, NULL);
-    other_tid[1] = 1;   // out of the C library
-    turn(NULL);
-    pthread_join(other, NULL);
-    _exit(7);
-  }
-  while (other_tid[0] == 0 || other_tid[1] == 0) usleep(1000);
-  const pid_t tids[] = {pid, *other_tid};
+  const pid_t pid = turning_child(1);
+  const pid_t tids[] = {pid, told->second};
   struct user_regs_struct r;
   for (int round = 0; round < 2; ++round) {
     for (int k = 0; k < 2; ++k) {
