@@ -25,22 +25,10 @@ std::string processor_name() {
   return {};
 }
 
-// Variables that change what a program does, not who runs it.
 bool matters(const std::string& name) {
   for (const char* prefix : {"LD_", "OMP_", "GOMP_", "KMP_", "MALLOC_", "LC_"})
     if (name.starts_with(prefix)) return true;
   return name == "GLIBC_TUNABLES" || name == "LANG" || name == "TZ" || name == "POSIXLY_CORRECT";
-}
-
-Json environment() {
-  Json variables = Json::object();
-  for (char** at = environ; *at != nullptr; ++at) {
-    const std::string entry = *at;
-    const size_t equals = entry.find('=');
-    if (equals != std::string::npos && matters(entry.substr(0, equals)))
-      variables[entry.substr(0, equals)] = entry.substr(equals + 1);
-  }
-  return variables;
 }
 
 Json machine() {
@@ -80,6 +68,17 @@ T number(const nlohmann::json& object, const char* key) {
 
 }  // namespace
 
+Json telling_environment() {
+  Json variables = Json::object();
+  for (char** at = environ; *at != nullptr; ++at) {
+    const std::string entry = *at;
+    const size_t equals = entry.find('=');
+    if (equals != std::string::npos && matters(entry.substr(0, equals)))
+      variables[entry.substr(0, equals)] = entry.substr(equals + 1);
+  }
+  return variables;
+}
+
 Json trace_information(const ProgramOptions& options, uint32_t cores) {
   std::error_code error;
   return {{"format", "simrun-trace-4"},
@@ -87,7 +86,7 @@ Json trace_information(const ProgramOptions& options, uint32_t cores) {
           {"command", options.command},
           {"working_directory", std::filesystem::current_path(error).string()},
           {"started", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)))},
-          {"environment", environment()},
+          {"environment", telling_environment()},
           {"machine", machine()},
           {"options",
            {{"quantum", options.quantum},

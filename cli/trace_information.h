@@ -10,6 +10,8 @@ namespace simrun::cli {
 
 // `cores`: of the machine that is simulated at the same time; 0: none.
 nlohmann::ordered_json trace_information(const ProgramOptions& options, uint32_t cores);
+// The variables that change what a program does, not who runs it: OMP_NUM_THREADS, LD_PRELOAD, LANG, ..., and their values.
+nlohmann::ordered_json telling_environment();
 nlohmann::ordered_json trace_summary(const RunResult& result);
 
 // Puts what a summary says of the run into a result: how it ended, clocks, events.

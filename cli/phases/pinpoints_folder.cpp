@@ -15,6 +15,7 @@
 #include "cli/phases/region_exports.h"
 #include "cli/phases/run_counts.h"
 #include "cli/phases/stored_state.h"
+#include "cli/trace_information.h"
 #include "configs/read_machine.h"
 #include "simpoint/write_bytes.h"
 #include "simpoint/write_profile.h"
@@ -58,6 +59,7 @@ void PinPoints::open_folder() {
                       {"aslr", o_.program.aslr},
                       {"program_file", recorded_ ? json() : identity_of(program_file(o_.program.command, std::getenv("PATH")))},
                       {"trace_file", recorded_ ? identity_of(o_.trace) : json()},
+                      {"environment", recorded_ ? json() : json(telling_environment())},
                       {"standard_input", recorded_ ? json() : identity_of_input()}};
   if (o_.restart) {
     for (const char* name : {kRun, kAsked}) fs::remove(path(name), error);
@@ -70,10 +72,12 @@ void PinPoints::open_folder() {
 }
 
 void PinPoints::check_is_asked(const json& before, const json& now) const {
-  for (const auto& [name, value] : now.items())
-    if (!before.is_object() || before.value(name, json("unknown")) != value)
+  for (const auto& [name, value] : now.items()) {
+    if (!before.contains(name)) throw UserError(fmt::format("{} is damaged, or of another version of simrun: give another folder, or --restart", o_.folder));
+    if (before.at(name) != value)
       throw UserError(fmt::format("{} holds the results of another program or other intervals ({} was another): give another folder, or --restart",
                                   o_.folder, name));
+  }
 }
 
 // Nothing has come into it but what was asked for.

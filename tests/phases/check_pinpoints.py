@@ -171,9 +171,9 @@ def resumes():
     assert "another program" in refused.stderr and refused.stdout == ""
     restarted, _ = pinpoints("--restart", "--", GUEST, 3)
     assert restarted.stdout == "done\n" * 2
-    for other in (("--follow-children", "no"), ("--aslr",)):
-        refused, _ = pinpoints(*other, "--", GUEST, 3, status=1)
-        assert "give another folder" in refused.stderr and refused.stdout == "", refused
+    for other, name in ((("--follow-children", "no"), "follow_children"), (("--aslr",), "aslr"), ((), "environment")):
+        refused, _ = pinpoints(*other, "--", GUEST, 3, status=1, env=os.environ | ({} if other else {"OMP_NUM_THREADS": "3"}))
+        assert f"{name} was another): give another folder" in refused.stderr and refused.stdout == "", refused
     # Compiled again meanwhile; another file as input.
     shutil.copy(GUEST, "app")
     pathlib.Path("in").write_text("one")
