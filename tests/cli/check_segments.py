@@ -10,7 +10,7 @@ for mode in ("null", "count", "trace"):
     def run(*command):
         return subprocess.run([SIMRUN, "run", "-q", "--mode", mode, "--no-fsgsbase", "--", *command], capture_output=True, text=True, timeout=300)
 
-    for what, output in (("operand", "9"), ("null", "0 base"), ("memory", "5"), ("nowhere", "signal 11"), ("instruction", "signal 4")):
+    for what, output in (("operand", "9"), ("null", "0 base"), ("memory", "5"), ("nowhere", "signal 11"), ("refused", "signal 11"), ("instruction", "signal 4")):
         done = run(PROGRAM, what)
         assert (done.returncode, done.stdout.strip()) == (0, output), (mode, what, done)
     for what, said in (("selector", "loads a selector into fs or gs at 0x"), ("string", "uses its own segment base at 0x")):

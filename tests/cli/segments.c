@@ -18,6 +18,11 @@ int main(int count, char** words) {
   if (syscall(SYS_arch_prctl, ARCH_SET_GS, area) != 0) return 3;
   if (strcmp(what, "selector") == 0) {
     asm volatile("mov %0, %%gs" : : "r"((uint16_t)0x2b));
+  } else if (strcmp(what, "refused") == 0) {   // by the processor: there is no such descriptor
+    signal(SIGSEGV, caught);
+    const int number = sigsetjmp(back, 1);
+    if (number == 0) asm volatile("mov %0, %%gs" : : "r"((uint16_t)0x192c));
+    printf("signal %d\n", number);
   } else if (strcmp(what, "string") == 0) {
     asm volatile("lodsq %%gs:(%%rsi)" : "=a"(value) : "S"(8ull) : "memory");
     printf("%d\n", (int)value);

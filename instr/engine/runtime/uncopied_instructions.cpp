@@ -276,14 +276,22 @@ std::optional<uint64_t> selector_to_load(ThreadContext* c, const Uncopied& u, ui
   return std::nullopt;
 }
 
-// Only null selectors: with any other the base is the descriptor's, and ours cannot be put in its place. Whatever the privilege level in its lower
-// bits, what is loaded reads 0 then.
+bool is_readable(uint16_t selector) {
+  bool result = false;
+  __asm__("verr %1" : "=@ccz"(result) : "r"(selector));
+  return result;
+}
+
+// Only null selectors, and such as the processor refuses: with any other the base is the descriptor's, and ours cannot be put in its place. Whatever
+// the privilege level in its lower bits, what is loaded reads 0 then.
 bool load_selector(ThreadContext* c, const Uncopied& u, ZydisRegister segment) {
   uint64_t offset = 0;
   const auto selector = selector_to_load(c, u, offset);
   if (!selector) return false;
   constexpr uint64_t kLastNull = 3;
-  if ((*selector & 0xffff) > kLastNull) refuse_segment(c, "loads a selector into fs or gs");
+  const auto loaded = static_cast<uint16_t>(*selector);
+  if (loaded > kLastNull && !is_readable(loaded)) return raise_general_protection(c, loaded & ~3u), false;
+  if (loaded > kLastNull) refuse_segment(c, "loads a selector into fs or gs");
   uint64_t& base = segment == ZYDIS_REGISTER_FS ? c->app_fs_base : c->app_gs_base;
   if (null_selector_clears_base()) base = 0;
   append_event(c, segment == ZYDIS_REGISTER_FS ? border::Event::kFsBase : border::Event::kGsBase, {base});

@@ -283,8 +283,9 @@ void Translator::copy_with_operand(const Instruction& i, const uint8_t* code, ui
   if (!has_prefix && base >= 8) a.byte(0x41);
 
   uint8_t reg = 0, tail = length;
-  if (i.modrm_offset == 0) {   // a mov of al to rax: a0 to a3 are 8a, 8b, 88, 89 with a modrm byte
-    if (has_prefix) a.byte(patched[k++]);
+  if (i.modrm_offset == 0) {   // a mov of al to rax: a0 to a3 are 8a, 8b, 88, 89 with a modrm byte, for which REX.R counts
+    constexpr uint8_t kRexR = 4;
+    if (has_prefix) a.byte(patched[k++] & ~kRexR);
     static constexpr uint8_t kOpcodes[] = {0x8a, 0x8b, 0x88, 0x89};
     a.byte(kOpcodes[code[k] & 3]);
   } else {

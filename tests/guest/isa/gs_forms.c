@@ -34,6 +34,18 @@ static void sums(void) {
   CHECK(value == tripled && (uint32_t)at(88) == (sum << 4 | tripled >> 28));
 }
 
+// Moves of rax from and to an absolute address, with a REX.R that means nothing there.
+static void absolute(void) {
+  uint64_t value = 1;
+  register uint64_t other asm("r8") = 2;
+  asm volatile(".byte 0x65, 0x4c, 0xa1; .quad 88" : "+a"(value), "+r"(other) : : "memory");
+  CHECK(value == at(88) && other == 2);
+  asm volatile(".byte 0x65, 0x4c, 0xa3; .quad 96" : : "a"(4711ull), "r"(other) : "memory");
+  CHECK_EQUAL(at(96), 4711);
+  asm volatile(".byte 0x64, 0x4c, 0xa1; .quad 0" : "+a"(value), "+r"(other) : : "memory");
+  CHECK(value == (uintptr_t)__builtin_thread_pointer() && other == 2);
+}
+
 static uint64_t anchor = 4711;   // below `area`, which has no values of its own
 
 static void relative_to_rip(void) {
@@ -125,6 +137,7 @@ static void constants(void) {
 int main(void) {
   CHECK(syscall(SYS_arch_prctl, ARCH_SET_GS, area) == 0);
   sums();
+  absolute();
   relative_to_rip();
   stack();
   many_registers();
