@@ -22,7 +22,7 @@
 namespace simrun::border {
 
 inline constexpr uint64_t kMagic = 0x314e5552'4d495300;
-inline constexpr uint32_t kVersion = 15;
+inline constexpr uint32_t kVersion = 16;
 
 inline constexpr uint32_t kMaxThreads = 4096;      // slots; a slot is used again when its thread ended and its stream was consumed
 inline constexpr uint32_t kMaxRingChunks = 64;
@@ -73,11 +73,14 @@ struct ThreadSlotRing {
 // Of a thread's last calls on what threads hand over to each other by (a pipe, a connection, ...), docs/order.md: one that lets others go on, before
 // it is made; one that may have waited for such a call, when it is back; one that does both, when it is back.
 struct HandOver {
-  std::atomic<uint64_t> object;                     // what the call is made on; kTook: the second kind; kWaited: and gave up its processor meanwhile
+  std::atomic<uint64_t> object;                     // what the call is made on, and flags
   std::atomic<uint64_t> time;                       // CLOCK_MONOTONIC, nanoseconds
   std::atomic<uint64_t> place;                      // of the stream behind its kSyscallEnter, in bytes with every chunk counted as full
-  static constexpr uint64_t kTook = uint64_t{1} << 63, kWaited = uint64_t{1} << 62;
-  static constexpr uint64_t kNoToken = uint64_t{1} << 61;   // part of the object's name: who takes and gives there does not give back what it took
+  std::atomic<uint64_t> units;                      // bytes, messages, ... given or taken, first in first out; kUncounted: it is not so
+  static constexpr uint64_t kTook = uint64_t{1} << 63, kWaited = uint64_t{1} << 62;   // kWaited: and gave up its processor meanwhile
+  static constexpr uint64_t kGaveLess = uint64_t{1} << 61;   // of what the thread gave there at that time `units` were not taken up
+  static constexpr uint64_t kNoToken = uint64_t{1} << 60;    // part of the object's name: who takes and gives there does not give back what it took
+  static constexpr uint64_t kUncounted = ~uint64_t{0};
 };
 inline constexpr uint32_t kHandOvers = 4096;        // kept of each thread: number n at n modulo this
 
@@ -303,6 +306,8 @@ struct ThreadSlot {
   std::atomic<uint32_t> in_cache;      // 1 from the last look-up before entering the code cache until the exit was read
   std::atomic<uint32_t> published;     // 1: its process is about to end, and `written` and `retired` were up to date a moment ago
   std::atomic<uint64_t> hand_overs;    // so far; the last ones are in the table at ProcessHeader::hand_overs_offset
+  std::atomic<uint64_t> waits_on;      // the object of the call that it is in, by which it may wait for what others give there; 0: none
+  static constexpr uint64_t kGives = 1;   // instead of an object: it gives, and does not wait but where there is no room
 };
 static_assert(offsetof(ThreadSlot, buffer) == 0 && offsetof(ThreadSlot, limit) == 8);
 

@@ -59,12 +59,13 @@ bool VirtualTime::step_back(MergeThread& thread) {
     return true;
   }
   // Who has been woken, too, is in the kernel until the host gives it a processor. If it does not want one it was another that was woken.
-  const bool is_woken = thread.futex.is_woken || thread.wait.is_woken();
+  const bool is_woken = thread.futex.is_woken || thread.is_let_go || thread.wait.is_woken();
   if (state == ThreadState::kInKernel && is_woken && (its_child_still_ends(thread) || wants_processor(thread))) return stalled(thread);
   if (state == ThreadState::kInKernel || state == ThreadState::kWaitingInEngine) {
     thread.futex.is_woken = false;
     thread.wait.ended = WaitCall::kNobody;
     if (has_words(thread)) return true;
+    thread.is_let_go = false;   // else it is looked at whether it may go on (next)
     set_stage(thread, Stage::kBlocked);
     return true;
   }
@@ -176,6 +177,9 @@ void VirtualTime::enter_call(MergeThread& thread, std::span<const uint64_t> payl
     if (options_.sampler == nullptr && wakes_of(thread).is_woken(thread)) {
       thread.futex.is_woken = true;
       rejoin(thread);
+    } else if (options_.sampler == nullptr && !has_words(thread)) {
+      hand_overs_.enter(thread);
+      if (thread.is_let_go) rejoin(thread);
     }
   } else if (!payload.empty() && payload[0] == SYS_sched_yield) {
     yield(thread);
@@ -190,6 +194,7 @@ void VirtualTime::exit_call(MergeThread& thread, std::span<const uint64_t> paylo
   thread.wait = {};
   if (options_.sampler != nullptr) return;
   for (MergeThread* t : woken) rejoin(*t);
+  for (MergeThread* t : hand_overs_.exit(thread)) rejoin(*t);
 }
 
 // Has done little but yield since it did so the last time.

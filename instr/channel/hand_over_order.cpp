@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "instr/border/stream.h"
 #include "instr/channel/virtual_time.h"
@@ -33,9 +34,9 @@ void HandOverOrder::Gives::take_read(const MergeThread& thread) {
   read = 0;
 }
 
-const HandOverOrder::Give* HandOverOrder::Gives::last_before(uint64_t time) const {
+const HandOverOrder::Give* HandOverOrder::Gives::last_before(uint64_t time, uint64_t upto) const {
   const auto first = list.begin() + static_cast<ptrdiff_t>(read);
-  const auto later = std::partition_point(first, list.end(), [&](const Give& g) { return g.time < time; });
+  const auto later = std::partition_point(first, list.end(), [&](const Give& g) { return g.time < time && g.from < upto; });
   return later == first ? nullptr : &*(later - 1);
 }
 
@@ -49,35 +50,63 @@ HandOverOrder::Object& HandOverOrder::object_of(uint64_t name) {
   return objects_[name];
 }
 
-void HandOverOrder::take_new(MergeThread& thread) {
-  constexpr uint64_t kFlags = border::HandOver::kTook | border::HandOver::kWaited;
+void HandOverOrder::pull(MergeThread& thread) {
+  constexpr uint64_t kFlags = border::HandOver::kTook | border::HandOver::kWaited | border::HandOver::kGaveLess;
   const std::atomic<uint64_t>& made = thread.ring.slot().hand_overs;
   const uint64_t end = made.load(std::memory_order_acquire);
   if (end == thread.hand_overs_taken) return;
   const border::HandOver* const table = thread.ring.process().hand_overs(thread.report.slot);
   if (table == nullptr) return;
+  if (end - thread.hand_overs_taken >= border::kHandOvers) thread.lost_hand_overs = true;
   for (uint64_t k = std::max(thread.hand_overs_taken, end - std::min<uint64_t>(end, border::kHandOvers - 1)); k < end; ++k) {
     const border::HandOver& h = table[k % border::kHandOvers];
-    const uint64_t noted = h.object.load(std::memory_order_acquire), time = h.time.load(std::memory_order_acquire), place = h.place.load(std::memory_order_acquire);
-    if (made.load(std::memory_order_acquire) - k >= border::kHandOvers) continue;   // written over meanwhile
-    Object& object = object_of(noted & ~kFlags);
-    Gives& own = object.threads[&thread];
-    const uint64_t before = std::min(own.made, own.taken);
-    if ((noted & border::HandOver::kTook) != 0) {
-      ++own.taken, ++object.taken;
-      thread.takes.push_back({noted & ~kFlags, time, place, (noted & border::HandOver::kWaited) != 0});
-    } else {
-      ++own.made;
-      own.take_read(thread);
-      own.list.push_back({time, place});
+    const uint64_t object = h.object.load(std::memory_order_acquire), time = h.time.load(std::memory_order_acquire), place = h.place.load(std::memory_order_acquire),
+                   units = h.units.load(std::memory_order_acquire);
+    if (made.load(std::memory_order_acquire) - k >= border::kHandOvers) {   // written over meanwhile
+      thread.lost_hand_overs = true;
+      continue;
     }
-    object.given_back += std::min(own.made, own.taken) - before;
+    pulled_.push_back({&thread, object & ~kFlags, object & kFlags, time, place, units});
+    if ((object & (border::HandOver::kTook | border::HandOver::kGaveLess)) == 0) thread.gives.emplace_back(object, place);
   }
   thread.hand_overs_taken = end;
 }
 
+// What was given since then began earlier.
+void HandOverOrder::take_back(Object& object, const Noted& call) {
+  object.given -= std::min(object.given, call.units);
+  for (auto& [giver, gives] : object.threads)
+    for (auto g = gives.list.rbegin(); g != gives.list.rend() && g->time > call.time; ++g) g->from -= std::min(g->from, call.units);
+}
+
+void HandOverOrder::note(const Noted& call) {
+  Object& object = object_of(call.object);
+  if (call.units == border::HandOver::kUncounted || call.by->lost_hand_overs) object.is_counted = false;
+  if ((call.flags & border::HandOver::kGaveLess) != 0) return take_back(object, call);
+  Gives& own = object.threads[call.by];
+  const uint64_t before = std::min(own.made, own.taken), units = object.is_counted ? call.units : 0;
+  if ((call.flags & border::HandOver::kTook) != 0) {
+    ++own.taken;
+    object.taken += units;
+    call.by->takes.push_back({call.object, call.time, call.place, object.taken, (call.flags & border::HandOver::kWaited) != 0});
+  } else {
+    ++own.made, ++object.calls;
+    own.take_read(*call.by);
+    own.list.push_back({call.time, call.place, object.given});
+    object.given += units;
+  }
+  object.given_back += std::min(own.made, own.taken) - before;
+}
+
 void HandOverOrder::take_new(const std::vector<MergeThread*>& all) {
-  for (MergeThread* t : all) take_new(*t);
+  for (MergeThread* t : all) pull(*t);
+  note_pulled();
+}
+
+void HandOverOrder::note_pulled() {
+  std::ranges::stable_sort(pulled_, {}, &Noted::time);
+  for (const Noted& call : pulled_) note(call);
+  pulled_.clear();
 }
 
 void HandOverOrder::note_behind(MergeThread& thread, const HandOverTake& back) {
@@ -86,13 +115,15 @@ void HandOverOrder::note_behind(MergeThread& thread, const HandOverTake& back) {
   Object& object = found->second;
   const bool is_token = object.is_token() && (back.object & border::HandOver::kNoToken) == 0;
   if (is_token && !back.waited) return;
+  if (object.taken > object.given) object.is_counted = false;   // others give there, too
+  const uint64_t upto = object.is_counted ? back.upto : ~uint64_t{0};
   auto& behind = thread.futex.behind;
   const size_t first = behind.size();
   uint64_t last_time = 0;
   for (auto& [giver, gives] : object.threads) {
     if (giver == &thread) continue;
     gives.take_read(*giver);
-    const Give* const give = gives.last_before(back.time);
+    const Give* const give = gives.last_before(back.time, upto);
     const uint64_t time = give != nullptr ? give->time : std::min(gives.last_read, back.time);
     if (is_token && time <= last_time) continue;
     if (is_token) behind.resize(first);
@@ -115,9 +146,45 @@ bool HandOverOrder::may_go_on(MergeThread& thread, const std::vector<MergeThread
   return is_behind_all(thread, all);
 }
 
-void HandOverOrder::forget(const MergeThread& thread) {
+void HandOverOrder::enter(MergeThread& thread) {
+  const uint64_t object = thread.ring.slot().waits_on.load(std::memory_order_relaxed);
+  thread.is_let_go = object == border::ThreadSlot::kGives;
+  if (object == 0 || thread.is_let_go) return;
+  thread.waits_on = object;
+  waiting_[object].push_back(&thread);
+  const auto found = objects_.find(object);
+  thread.is_let_go = found != objects_.end() && found->second.is_counted && found->second.given > found->second.taken;
+}
+
+void HandOverOrder::leave(MergeThread& thread) {
+  if (const uint64_t object = std::exchange(thread.waits_on, 0); object != 0) {
+    const auto at = waiting_.find(object);
+    std::erase(at->second, &thread);
+    if (at->second.empty()) waiting_.erase(at);
+  }
+  thread.is_let_go = false;
+}
+
+std::vector<MergeThread*> HandOverOrder::exit(MergeThread& thread) {
+  leave(thread);
+  pull(thread);
+  std::vector<MergeThread*> let_go;
+  for (; !thread.gives.empty() && thread.gives.front().second <= thread.futex.place + 1; thread.gives.pop_front()) {
+    const auto at = waiting_.find(thread.gives.front().first);
+    if (at == waiting_.end() || at->second.size() != 1) continue;   // which of them is not known
+    MergeThread* const t = at->second.front();
+    if (t->stage == MergeThread::Stage::kBlocked && t->ring.empty()) let_go.push_back(t);
+  }
+  for (MergeThread* t : let_go) t->is_let_go = true;
+  return let_go;
+}
+
+void HandOverOrder::forget(MergeThread& thread) {
+  leave(thread);
+  pull(thread);
+  note_pulled();   // what it gave and took counts
   if (thread.hand_overs_taken == 0) return;
-  for (auto& [name, object] : objects_) object.threads.erase(const_cast<MergeThread*>(&thread));
+  for (auto& [name, object] : objects_) object.threads.erase(&thread);
 }
 
 }  // namespace simrun::channel

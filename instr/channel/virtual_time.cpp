@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "instr/border/stream.h"
 #include "instr/channel/stream_error.h"
@@ -181,8 +182,9 @@ MergeThread* VirtualTime::next() {
     current_ = thread;
     if (has_words(*thread)) {
       thread->waited_since = {};
-      if (!thread->wait.is_woken() || may_leave_wait(*thread)) return thread;
-      thread->wait.ended = WaitCall::kNobody;  // it was another child's end
+      const bool is_let_go = std::exchange(thread->is_let_go, false);
+      if ((!is_let_go || hand_overs_.may_go_on(*thread, known_)) && (!thread->wait.is_woken() || may_leave_wait(*thread))) return thread;
+      thread->wait.ended = WaitCall::kNobody;  // it was another child's end, or by more than what has been read
       set_stage(*thread, Stage::kBlocked);
       continue;
     }

@@ -50,6 +50,7 @@ struct WaitCall {
 // A call by which it may have waited for another thread's (border::HandOver).
 struct HandOverTake {
   uint64_t object, time, place;
+  uint64_t upto;   // units taken with it, by all
   bool waited;
 };
 
@@ -87,7 +88,11 @@ struct MergeThread {
   FutexCall futex;
   WaitCall wait;
   uint64_t hand_overs_taken = 0;                         // of its slot's
+  bool lost_hand_overs = false;                          // some of these: it had made more than are kept
   std::deque<HandOverTake> takes;                        // of these, from the call on that it is in
+  std::deque<std::pair<uint64_t, uint64_t>> gives;       // of these, likewise: objects and places
+  uint64_t waits_on = 0;                                 // the object of the call that it is in, by which it may wait for others; 0: none
+  bool is_let_go = false;                                // by what has been given there, as it seems: runnable without words
   bool has_yielded = false;
   uint64_t yielded_at = 0;                               // its clock at its last sched_yield
   uint32_t yields = 0, turns_passed = 0;                 // in a row, with little between them

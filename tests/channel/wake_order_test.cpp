@@ -27,14 +27,15 @@ class WakeOrderTest : public MergeTest {
     thread.event(Event::kSyscallExit, {SYS_futex, result});
   }
   // By a pipe or the like.
-  static void gives(Producer& thread, uint64_t object, uint64_t time) {
+  static void gives(Producer& thread, uint64_t object, uint64_t time, uint64_t units = border::HandOver::kUncounted, uint64_t less = 0) {
     thread.event(Event::kSyscallEnter, {SYS_write, 0});
-    thread.hand_over(object, time);
+    thread.hand_over(object, time, units);
+    if (less != 0) thread.hand_over(object | border::HandOver::kGaveLess, time, less);
     thread.event(Event::kSyscallExit, {SYS_write, 1});
   }
-  static void takes(Producer& thread, uint64_t object, uint64_t back, uint64_t result = 1, bool waited = false) {
+  static void takes(Producer& thread, uint64_t object, uint64_t back, uint64_t result = 1, bool waited = false, uint64_t units = border::HandOver::kUncounted) {
     thread.event(Event::kSyscallEnter, {SYS_read, 1});
-    thread.hand_over(object | border::HandOver::kTook | (waited ? border::HandOver::kWaited : 0), back);
+    thread.hand_over(object | border::HandOver::kTook | (waited ? border::HandOver::kWaited : 0), back, units);
     thread.event(Event::kSyscallExit, {SYS_read, result});
   }
   // It has taken and given back before.
@@ -162,6 +163,43 @@ TEST_F(WakeOrderTest, BehindWhatWasGivenBeforeItWasBack) {
   steps(a_, 0, 2), gives(a_, 7, 150), steps(a_, 0, 2), gives(a_, 7, 200), steps(a_, 0, 6), gives(a_, 7, 300), step(a_, 0), a_.end();
   settle(true);
   EXPECT_EQ(order(), "AAAAA" "AA" "BABA");
+}
+
+// What comes out as it went in: behind what gave it, though more had been given before it was back.
+TEST_F(WakeOrderTest, BehindWhatItTook) {
+  takes(b_, 7, 250, 1, false, 1), steps(b_, 1, 2);
+  steps(a_, 0, 2), gives(a_, 7, 150, 1), steps(a_, 0, 2), gives(a_, 7, 200, 1), steps(a_, 0, 6), a_.end();
+  settle(true);
+  EXPECT_EQ(order(), "AAA" "AA" "BABA");
+}
+
+TEST_F(WakeOrderTest, NotBehindWhatWasNotTakenUp) {
+  takes(b_, 7, 250, 1, false, 1), steps(b_, 1, 2);
+  steps(a_, 0, 2), gives(a_, 7, 150, 10, 10), steps(a_, 0, 2), gives(a_, 7, 200, 1), steps(a_, 0, 6), a_.end();
+  settle(true);
+  EXPECT_EQ(order(), "AAAAA" "AA" "BABA");
+}
+
+// Somebody gives there whom nobody sees: which was the first is not known.
+TEST_F(WakeOrderTest, BehindAllOfWhatDoesNotAddUp) {
+  takes(b_, 7, 250, 1, false, 3), steps(b_, 1, 2);
+  steps(a_, 0, 2), gives(a_, 7, 150, 1), steps(a_, 0, 2), gives(a_, 7, 200, 1), steps(a_, 0, 6), a_.end();
+  settle(true);
+  EXPECT_EQ(order(), "AAAAA" "AA" "BABA");
+}
+
+// Its words are waited for from then on: when the host lets it run is in no clock.
+TEST_F(WakeOrderTest, WhoeverIsGivenWhatItWaitsForIsRunnable) {
+  Producer c(target_, 2, static_cast<uint32_t>(getpid()));   // wants a processor, as /proc says
+  a_.event(Event::kThreadCreate, {2}), c.start(0), b_.end();
+  steps(c, 2, 1), c.waits_on(7), c.event(Event::kSyscallEnter, {SYS_read, 1}), c.state(border::ThreadState::kInKernel);
+  settle(true);
+  steps(a_, 0, 3), gives(a_, 7, 200, 1), steps(a_, 0, 9), a_.end();
+  settle(true);
+  EXPECT_LT(order().size(), 10u) << order();
+  c.hand_over(7 | border::HandOver::kTook, 250, 1), c.event(Event::kSyscallExit, {SYS_read, 1}), steps(c, 2, 3), c.end();
+  settle(true);
+  EXPECT_EQ(order().size(), 17u) << order();
 }
 
 TEST_F(WakeOrderTest, NotBehindWhatIsGivenElsewhere) {

@@ -1,6 +1,10 @@
 // turns BY WHO: two threads, or processes, in strict turns: each adds to its half of one line 1000 times, then gives the turn to the other one by what
 // is named. So the line is handed over once a turn, 2 x kTurns - 1 times.
 // turns circle threads: eight threads in turns, each gives it to the next one by a pipe; as many turns in all.
+// turns loop threads: in turns by eventfds that are polled; each side posts something to itself, too, as event loops do.
+// turns pipeline threads: eight threads, each hands on what it has worked on to the next one by a pipe.
+// turns beside threads: two in turns by pipes, and a third one that computes ten times as long.
+// turns pairs threads: four pairs of threads in turns by signals; each turn sends the process another signal, too, which nobody waits for.
 // turns contended threads: two threads that add to their halves of one line 20,000 times while they hold a lock, 40 times each: so one waits for the other.
 // turns tokens|lock threads: eight threads that do the same, each with a token of which there are enough, or with a lock held for a moment.
 #define _GNU_SOURCE
@@ -62,8 +66,8 @@ static void prepare(void) {
     char name[40];
     struct mq_attr attributes = {.mq_maxmsg = 4, .mq_msgsize = 8};
     snprintf(name, sizeof name, "/turns%d.%d", getpid(), side);
-    if (is("pipe") || is("vectors") || is("tokens")) check(pipe(ends) == 0), take[side] = ends[0], give[1 - side] = ends[1];
-    if (is("eventfd") || is("poll") || is("epoll") || is("duplicate")) check((take[side] = give[1 - side] = eventfd(0, 0)) >= 0);
+    if (is("pipe") || is("vectors") || is("tokens") || is("beside")) check(pipe(ends) == 0), take[side] = ends[0], give[1 - side] = ends[1];
+    if (is("eventfd") || is("poll") || is("epoll") || is("duplicate") || is("loop")) check((take[side] = give[1 - side] = eventfd(0, 0)) >= 0);
     if (is("duplicate")) check((take[side] = dup(take[side])) >= 0);
     if (is("messages") || (is("types") && side == 0)) check((messages[side] = msgget(IPC_PRIVATE, 0600)) >= 0);
     if (is("queue")) check((queues[side] = mq_open(name, O_CREAT | O_RDWR, 0600, &attributes)) >= 0), mq_unlink(name);
@@ -76,10 +80,25 @@ static void remove_all(void) {
     if (is("messages") || (is("types") && side == 0)) msgctl(messages[side], IPC_RMID, NULL);
 }
 
+// Until the other one has posted: what it posts itself is less.
+enum { kOther = 1000 };
+static void wait_in_loop(int side) {
+  const uint64_t one = 1;
+  uint64_t posted = 0;
+  check(write(take[side], &one, sizeof one) == sizeof one);
+  while (posted < kOther) {
+    uint64_t value = 0;
+    check(poll(&(struct pollfd){.fd = take[side], .events = POLLIN}, 1, -1) == 1 && read(take[side], &value, sizeof value) == sizeof value);
+    posted += value;
+  }
+}
+
 static void wait_for_turn(int side, int events) {
   uint64_t text = 0;
   struct { long type; char text[1]; } message;
-  if (is("semaphores")) {
+  if (is("loop")) {
+    wait_in_loop(side);
+  } else if (is("semaphores")) {
     check(semop(semaphores, &(struct sembuf){.sem_num = (unsigned short)side, .sem_op = -1}, 1) == 0);
   } else if (is("several")) {
     const struct sembuf both[] = {{(unsigned short)side, -1, 0}, {(unsigned short)(2 + side), -1, 0}};
@@ -110,7 +129,7 @@ static void wait_for_turn(int side, int events) {
 }
 
 static void let_go_on(int side) {
-  const uint64_t one = 1;
+  const uint64_t one = is("loop") ? kOther : 1;
   struct { long type; char text[1]; } message = {1, {0}};
   if (is("semaphores"))
     check(semop(semaphores, &(struct sembuf){.sem_num = (unsigned short)(1 - side), .sem_op = 1}, 1) == 0);
@@ -129,7 +148,7 @@ static void let_go_on(int side) {
   else if (is("signal"))
     check(pthread_kill(sides[1 - side], SIGUSR1) == 0);
   else
-    check(write(give[side], &one, is("pipe") || is("socket") || is("tcp") ? 1 : 8) > 0);
+    check(write(give[side], &one, is("pipe") || is("socket") || is("tcp") || is("beside") ? 1 : 8) > 0);
 }
 
 static void take_turns(int side) {
@@ -191,6 +210,40 @@ static void go_round(void) {
   for (int k = 1; k < 8; ++k) pthread_join(threads[k], NULL);
 }
 
+static void* in_pipeline(void* number) {
+  const long own = (long)number;
+  char item = 0;
+  for (int k = 0; k < 2 * kTurns; ++k) {
+    if (own != 0) check(read(circle[own][0], &item, 1) == 1);
+    for (int round = 0; round < kRounds; ++round) ++shared->added[own];
+    if (own != 7) check(write(circle[own + 1][1], &item, 1) == 1);
+  }
+  return NULL;
+}
+
+static struct { pthread_t thread; _Alignas(64) volatile long added; } paired[8];
+
+static void* in_pair(void* number) {
+  const long own = (long)number;
+  sigset_t set;
+  int signal;
+  sigemptyset(&set), sigaddset(&set, SIGUSR1);
+  for (int turn = 0; turn < kTurns; ++turn) {
+    if (own % 2 != 0 || turn != 0) check(sigwait(&set, &signal) == 0);
+    for (int round = 0; round < kRounds; ++round) ++paired[own].added;
+    const int is_last = own % 2 != 0 && turn == kTurns - 1;   // the other one may have ended
+    check((is_last || pthread_kill(paired[own ^ 1].thread, SIGUSR1) == 0) && kill(getpid(), SIGUSR2) == 0);
+  }
+  return number;
+}
+
+// Whoever begins in a pair is made behind the other one.
+static void run_eight(void* (*what)(void*)) {
+  for (int k = 0; k < 8; ++k) check(pipe(circle[k]) == 0);
+  for (long k = 7; k >= 0; --k) check(pthread_create(&paired[k].thread, NULL, what, (void*)k) == 0);
+  for (int k = 0; k < 8; ++k) pthread_join(paired[k].thread, NULL);
+}
+
 static void work(int rounds) {
   for (volatile int round = 0; round < rounds; ++round) {
   }
@@ -209,6 +262,11 @@ static void* with_what_is_given_back(void* unused) {
     else
       check(semop(semaphores, &(struct sembuf){.sem_op = 1}, 1) == 0), work(5 * kRounds);
   }
+  return unused;
+}
+
+static void* compute(void* unused) {
+  work(20 * kTurns * kRounds);
   return unused;
 }
 
@@ -244,15 +302,20 @@ int main(int words, char** word) {
     contend();
   } else if (is("circle")) {
     go_round();
+  } else if (is("pipeline") || is("pairs")) {
+    run_eight(is("pairs") ? in_pair : in_pipeline);
   } else if (is("tokens") || is("lock")) {
     prepare();
     take_and_give_back();
   } else {
     prepare();
+    pthread_t third;
+    if (is("beside")) check(pthread_create(&third, NULL, compute, NULL) == 0);
     sides[0] = pthread_self();
     check(pthread_create(&sides[1], NULL, other, NULL) == 0);
     take_turns(0);
     pthread_join(sides[1], NULL);
+    if (is("beside")) pthread_join(third, NULL);
   }
   remove_all();
   return 0;

@@ -125,6 +125,7 @@ void start_ring(ThreadContext* c) {
   c->ring.consumed = 0;
   c->ring.produced = 0;
   c->hand_overs = 0;
+  c->waits_on = 0;
   c->ring.written = c->ring_base;
   c->copied = staged ? c->stage : c->ring_base;
   c->buffer = c->copied;
@@ -172,13 +173,14 @@ uint64_t place_in_stream(const ThreadContext* c) {
   return chunk * g_process.header->ring_chunk_bytes + (c->ring.written.load(std::memory_order_relaxed) - ring_chunk(c, chunk));
 }
 
-void note_hand_over(ThreadContext* c, uint64_t object, uint64_t time, uint64_t place) {
+void note_hand_over(ThreadContext* c, uint64_t object, uint64_t units, uint64_t time, uint64_t place) {
   const uint64_t number = c->hand_overs.load(std::memory_order_relaxed);
   auto* const all = reinterpret_cast<border::HandOver*>(reinterpret_cast<char*>(g_process.base) + g_process.header->hand_overs_offset);
   border::HandOver& h = all[uint64_t{c->slot} * border::kHandOvers + number % border::kHandOvers];
   h.object.store(object, std::memory_order_relaxed);
   h.time.store(time, std::memory_order_relaxed);
   h.place.store(place, std::memory_order_relaxed);
+  h.units.store(units, std::memory_order_relaxed);
   c->hand_overs.store(number + 1, std::memory_order_seq_cst);
 }
 

@@ -60,25 +60,39 @@ uint64_t switches() {
 thread_local std::array<uint64_t, 8> t_given;
 thread_local uint32_t t_gives;
 
-void remember_given(const HandOverCall::Objects& objects) {
-  for (const uint64_t object : objects)
+void remember_given(const HandOverCall::Parts& parts) {
+  for (const auto& [object, units] : parts)
     if (object != 0 && std::find(t_given.begin(), t_given.end(), object) == t_given.end()) t_given[t_gives++ % t_given.size()] = object;
 }
 
-bool has_given_any(const HandOverCall::Objects& objects) {
-  return std::any_of(objects.begin(), objects.end(), [](uint64_t object) { return object != 0 && std::find(t_given.begin(), t_given.end(), object) != t_given.end(); });
+bool has_given_any(const HandOverCall::Parts& parts) {
+  return std::any_of(parts.begin(), parts.end(), [](const HandOverCall::Part& p) { return p.object != 0 && std::find(t_given.begin(), t_given.end(), p.object) != t_given.end(); });
 }
 
-void note_all(ThreadContext* c, const HandOverCall::Objects& objects, uint64_t flags, uint64_t place) {
-  const uint64_t time = now();
-  for (const uint64_t object : objects)
-    if (object != 0) note_hand_over(c, object | flags, time, place);
+void note_all(ThreadContext* c, const HandOverCall::Parts& parts, uint64_t flags, uint64_t time, uint64_t place) {
+  for (const auto& [object, units] : parts)
+    if (object != 0) note_hand_over(c, object | flags, units, time, place);
 }
 
-// The call is back with what it may have waited for. (sigsuspend always says that it was interrupted.)
-bool has_taken(const ThreadContext* c, bool done) {
+// Of what was noted beforehand the call has given less.
+void note_what_was_not_given(ThreadContext* c, const HandOverCall& hand_over, uint64_t result) {
+  const uint64_t done = static_cast<int64_t>(result) < 0 ? 0 : hand_over.gives_result ? result : ~uint64_t{0};
+  for (const auto& [object, units] : hand_over.gives)
+    if (object != 0 && units != border::HandOver::kUncounted && done < units) note_hand_over(c, object | border::HandOver::kGaveLess, units - done, hand_over.time, hand_over.place);
+}
+
+// As ThreadSlot::waits_on has it. Of several there is none that lets the thread go on.
+uint64_t waiting_on(const HandOverCall& hand_over, bool blocks) {
+  if (!blocks) return 0;
+  if (hand_over.takes[0].object == 0) return hand_over.gives[0].object != 0 ? border::ThreadSlot::kGives : 0;
+  return hand_over.takes[1].object == 0 ? hand_over.takes[0].object : 0;
+}
+
+// The call is back with what it may have waited for.
+bool has_taken(const ThreadContext* c, uint64_t number, bool done) {
   const auto result = static_cast<int64_t>(c->app.gpr[kRax]);
-  return done && (result >= 0 || result == -EINTR);
+  const bool waits_for_signal = number == SYS_rt_sigsuspend || number == SYS_pause || number == SYS_rt_sigtimedwait;
+  return done && (result >= 0 || (result == -EINTR && waits_for_signal));
 }
 
 }  // namespace
@@ -86,27 +100,31 @@ bool has_taken(const ThreadContext* c, bool done) {
 void append_call_enter(ThreadContext* c, uint64_t number, bool blocks, HandOverCall& hand_over) {
   const uint64_t* g = c->app.gpr;
   const uint64_t waits = blocks ? 1 : 0;
+  const bool gives = hand_over.gives[0].object != 0, takes = hand_over.takes[0].object != 0;
+  c->waits_on.store(waiting_on(hand_over, blocks), std::memory_order_relaxed);   // before the event
   forget_what_is_closed(c, number);
   if (number == SYS_futex)
     append_event(c, border::Event::kSyscallEnter, {number, waits, g[kRsi], g[kRdi], g[kRdx]});
   else
     append_event(c, border::Event::kSyscallEnter, {number, waits});
   hand_over.place = place_in_stream(c);
-  if (hand_over.gives[0] != 0) {
-    if (hand_over.takes[0] == 0) note_all(c, hand_over.gives, 0, hand_over.place);
-    remember_given(hand_over.gives);
-  }
+  if (gives && !takes) note_all(c, hand_over.gives, 0, hand_over.time = now(), hand_over.place);
+  if (gives) remember_given(hand_over.gives);
   hand_over.may_be_given_back = number == SYS_msgrcv || has_given_any(hand_over.takes);   // which type of messages it gives is known when it has one
   if (hand_over.may_be_given_back) hand_over.switches = switches();
 }
 
 void append_call_exit(ThreadContext* c, uint64_t number, bool done, const HandOverCall& hand_over) {
   const uint64_t result = done ? c->app.gpr[kRax] : kNotDone;
-  if (hand_over.takes[0] != 0 && has_taken(c, done)) {
+  const bool gives = hand_over.gives[0].object != 0, takes = hand_over.takes[0].object != 0;
+  c->waits_on.store(0, std::memory_order_relaxed);
+  if (gives && !takes) note_what_was_not_given(c, hand_over, result);
+  if (takes && has_taken(c, number, done)) {
     const bool waited = hand_over.may_be_given_back && switches() != hand_over.switches;
+    const uint64_t time = now();
     // What it gives on it has when it is back: behind the call, though whom it let go on may be back before this is noted.
-    if (hand_over.gives[0] != 0) note_all(c, hand_over.gives, 0, hand_over.place + 1);
-    note_all(c, number == SYS_msgrcv ? HandOverCall::Objects{message_taken(c)} : hand_over.takes, border::HandOver::kTook | (waited ? border::HandOver::kWaited : 0), hand_over.place);
+    if (gives) note_all(c, parts_done(c, number, hand_over.gives), 0, time, hand_over.place + 1);
+    note_all(c, parts_done(c, number, hand_over.takes), border::HandOver::kTook | (waited ? border::HandOver::kWaited : 0), time, hand_over.place);
   }
   if (done) name_what_was_made(c, number);
   if (const uint64_t child = ended_child(c, number, done); child != 0)
