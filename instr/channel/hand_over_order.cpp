@@ -147,6 +147,7 @@ bool HandOverOrder::may_go_on(MergeThread& thread, const std::vector<MergeThread
 }
 
 void HandOverOrder::enter(MergeThread& thread) {
+  leave(thread);
   const uint64_t object = thread.ring.slot().waits_on.load(std::memory_order_relaxed);
   thread.is_let_go = object == border::ThreadSlot::kGives;
   if (object == 0 || thread.is_let_go) return;
