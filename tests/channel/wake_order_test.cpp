@@ -46,6 +46,13 @@ class WakeOrderTest : public MergeTest {
     for (int i = 0; i < count; ++i) step(thread, t);
   }
 
+  // B takes so much of what A gives twice: something, but for what is not taken up, and 1 more.
+  void take_of_two(uint64_t taken, uint64_t given, uint64_t less) {
+    takes(b_, 7, 250, 1, false, taken), steps(b_, 1, 2);
+    steps(a_, 0, 2), gives(a_, 7, 150, given, less), steps(a_, 0, 2), gives(a_, 7, 200, 1), steps(a_, 0, 6), a_.end();
+    settle(true);
+  }
+
   // A does, and goes on; `sleeper` is C.
   void wake_who_sleeps(Producer& sleeper) {
     a_.event(Event::kThreadCreate, {2}), sleeper.start(0), b_.end();
@@ -167,24 +174,18 @@ TEST_F(WakeOrderTest, BehindWhatWasGivenBeforeItWasBack) {
 
 // What comes out as it went in: behind what gave it, though more had been given before it was back.
 TEST_F(WakeOrderTest, BehindWhatItTook) {
-  takes(b_, 7, 250, 1, false, 1), steps(b_, 1, 2);
-  steps(a_, 0, 2), gives(a_, 7, 150, 1), steps(a_, 0, 2), gives(a_, 7, 200, 1), steps(a_, 0, 6), a_.end();
-  settle(true);
+  take_of_two(1, 1, 0);
   EXPECT_EQ(order(), "AAA" "AA" "BABA");
 }
 
 TEST_F(WakeOrderTest, NotBehindWhatWasNotTakenUp) {
-  takes(b_, 7, 250, 1, false, 1), steps(b_, 1, 2);
-  steps(a_, 0, 2), gives(a_, 7, 150, 10, 10), steps(a_, 0, 2), gives(a_, 7, 200, 1), steps(a_, 0, 6), a_.end();
-  settle(true);
+  take_of_two(1, 10, 10);
   EXPECT_EQ(order(), "AAAAA" "AA" "BABA");
 }
 
 // Somebody gives there whom nobody sees: which was the first is not known.
 TEST_F(WakeOrderTest, BehindAllOfWhatDoesNotAddUp) {
-  takes(b_, 7, 250, 1, false, 3), steps(b_, 1, 2);
-  steps(a_, 0, 2), gives(a_, 7, 150, 1), steps(a_, 0, 2), gives(a_, 7, 200, 1), steps(a_, 0, 6), a_.end();
-  settle(true);
+  take_of_two(3, 1, 0);
   EXPECT_EQ(order(), "AAAAA" "AA" "BABA");
 }
 
