@@ -22,7 +22,7 @@
 namespace simrun::border {
 
 inline constexpr uint64_t kMagic = 0x314e5552'4d495300;
-inline constexpr uint32_t kVersion = 16;
+inline constexpr uint32_t kVersion = 17;
 
 inline constexpr uint32_t kMaxThreads = 4096;      // slots; a slot is used again when its thread ended and its stream was consumed
 inline constexpr uint32_t kMaxRingChunks = 64;
@@ -77,8 +77,10 @@ struct HandOver {
   std::atomic<uint64_t> time;                       // CLOCK_MONOTONIC, nanoseconds
   std::atomic<uint64_t> place;                      // of the stream behind its kSyscallEnter, in bytes with every chunk counted as full
   std::atomic<uint64_t> units;                      // bytes, messages, ... given or taken, first in first out; kUncounted: it is not so
+  std::atomic<uint64_t> began;                      // kTook: when the call was made
   static constexpr uint64_t kTook = uint64_t{1} << 63, kWaited = uint64_t{1} << 62;   // kWaited: and gave up its processor meanwhile
   static constexpr uint64_t kGaveLess = uint64_t{1} << 61;   // of what the thread gave there at that time `units` were not taken up
+  static constexpr uint64_t kHas = kTook | kGaveLess;        // gives: `units` are all that is there now
   static constexpr uint64_t kNoToken = uint64_t{1} << 60;    // part of the object's name: who takes and gives there does not give back what it took
   static constexpr uint64_t kUncounted = ~uint64_t{0};
 };

@@ -21,6 +21,11 @@ bool returned(const MergeThread& thread) {
   return result >= 0 || result == -EINTR;
 }
 
+bool gives(uint64_t flags) {
+  const uint64_t kind = flags & border::HandOver::kHas;
+  return kind == 0 || kind == border::HandOver::kHas;
+}
+
 void forget_takes_before(MergeThread& thread, uint64_t place) {
   while (!thread.takes.empty() && thread.takes.front().place < place) thread.takes.pop_front();
 }
@@ -61,13 +66,13 @@ void HandOverOrder::pull(MergeThread& thread) {
   for (uint64_t k = std::max(thread.hand_overs_taken, end - std::min<uint64_t>(end, border::kHandOvers - 1)); k < end; ++k) {
     const border::HandOver& h = table[k % border::kHandOvers];
     const uint64_t object = h.object.load(std::memory_order_acquire), time = h.time.load(std::memory_order_acquire), place = h.place.load(std::memory_order_acquire),
-                   units = h.units.load(std::memory_order_acquire);
+                   units = h.units.load(std::memory_order_acquire), began = h.began.load(std::memory_order_acquire);
     if (made.load(std::memory_order_acquire) - k >= border::kHandOvers) {   // written over meanwhile
       thread.lost_hand_overs = true;
       continue;
     }
-    pulled_.push_back({&thread, object & ~kFlags, object & kFlags, time, place, units});
-    if ((object & (border::HandOver::kTook | border::HandOver::kGaveLess)) == 0) thread.gives.emplace_back(object, place);
+    pulled_.push_back({&thread, object & ~kFlags, object & kFlags, time, place, units, began});
+    if (gives(object)) thread.gives.emplace_back(object & ~kFlags, place);
   }
   thread.hand_overs_taken = end;
 }
@@ -75,25 +80,47 @@ void HandOverOrder::pull(MergeThread& thread) {
 // What was given since then began earlier.
 void HandOverOrder::take_back(Object& object, const Noted& call) {
   object.given -= std::min(object.given, call.units);
+  for (auto give = object.last.rbegin(); give != object.last.rend() && give->first >= call.time; ++give) give->second -= std::min(give->second, call.units);
   for (auto& [giver, gives] : object.threads)
     for (auto g = gives.list.rbegin(); g != gives.list.rend() && g->time > call.time; ++g) g->from -= std::min(g->from, call.units);
 }
 
+uint64_t HandOverOrder::Object::given_before(uint64_t time) const {
+  const auto later = std::partition_point(last.begin(), last.end(), [&](const auto& give) { return give.first < time; });
+  return later == last.begin() ? 0 : std::prev(later)->second;
+}
+
+// Who has waited has found nothing: what it took then was not given before it came. Else something went elsewhere, or never came, unseen. (Rarely a
+// call that gives has been noted and not been made when the other one finds nothing, or another that took is back later.)
+void HandOverOrder::check_count(Object& object, const Noted& take) {
+  constexpr uint64_t kFew = 4;
+  if (!object.is_counted || take.units == 0 || (take.flags & border::HandOver::kWaited) == 0) return;
+  ++object.waits;
+  object.is_doubted = object.taken <= object.given_before(take.began);
+  object.contradictions += object.is_doubted ? 1 : 0;
+  if (object.contradictions > kFew && 2 * object.contradictions > object.waits) object.is_counted = false;
+}
+
 void HandOverOrder::note(const Noted& call) {
+  constexpr size_t kLast = 64;
   Object& object = object_of(call.object);
-  if (call.units == border::HandOver::kUncounted || call.by->lost_hand_overs) object.is_counted = false;
-  if ((call.flags & border::HandOver::kGaveLess) != 0) return take_back(object, call);
+  const bool replaces = (call.flags & border::HandOver::kHas) == border::HandOver::kHas && !object.last.empty();
+  if (call.units == border::HandOver::kUncounted || call.by->lost_hand_overs || replaces) object.is_counted = false;
+  if (!gives(call.flags) && (call.flags & border::HandOver::kGaveLess) != 0) return take_back(object, call);
   Gives& own = object.threads[call.by];
   const uint64_t before = std::min(own.made, own.taken), units = object.is_counted ? call.units : 0;
-  if ((call.flags & border::HandOver::kTook) != 0) {
-    ++own.taken;
-    object.taken += units;
-    call.by->takes.push_back({call.object, call.time, call.place, object.taken, (call.flags & border::HandOver::kWaited) != 0});
-  } else {
+  if (gives(call.flags)) {
     ++own.made, ++object.calls;
     own.take_read(*call.by);
     own.list.push_back({call.time, call.place, object.given});
     object.given += units;
+    object.last.emplace_back(call.time, object.given);
+    if (object.last.size() > kLast) object.last.pop_front();
+  } else {
+    ++own.taken;
+    object.taken += units;
+    check_count(object, call);
+    call.by->takes.push_back({call.object, call.time, call.place, object.is_doubted ? ~uint64_t{0} : object.taken, (call.flags & border::HandOver::kWaited) != 0});
   }
   object.given_back += std::min(own.made, own.taken) - before;
 }

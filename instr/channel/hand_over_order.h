@@ -7,7 +7,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace simrun::channel {
@@ -32,7 +34,7 @@ class HandOverOrder {
   // As border::HandOver has it, without the flags.
   struct Noted {
     MergeThread* by;
-    uint64_t object, flags, time, place, units;
+    uint64_t object, flags, time, place, units, began;
   };
   struct Give {
     uint64_t time, place;   // as border::HandOver has them
@@ -52,6 +54,10 @@ class HandOverOrder {
     uint64_t calls = 0, given_back = 0;   // that gave; of these, as far as who made them has taken as often
     uint64_t given = 0, taken = 0;        // units, by all
     bool is_counted = true;
+    std::deque<std::pair<uint64_t, uint64_t>> last;   // of the last gives: the time, and the units given with it and before
+    uint64_t waits = 0, contradictions = 0;           // takes that waited; of these, what did not fit the count
+    bool is_doubted = false;                          // the last of these did not
+    uint64_t given_before(uint64_t time) const;   // 0: it is not known any more
     // Not of a few, as a semaphore that is filled by who takes it, nor of a loop that wakes itself as often as others do.
     bool is_token() const { return given_back > 4 && 4 * given_back >= 3 * calls; }
   };
@@ -61,6 +67,7 @@ class HandOverOrder {
   void leave(MergeThread& thread);
   void note(const Noted& call);
   void take_back(Object& object, const Noted& call);
+  static void check_count(Object& object, const Noted& take);
   Object& object_of(uint64_t name);
   void note_behind(MergeThread& thread, const HandOverTake& back);
 

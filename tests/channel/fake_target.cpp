@@ -174,11 +174,11 @@ void Producer::state(ThreadState state) {
   ring_consumer();
 }
 
-void Producer::hand_over(uint64_t object, uint64_t time, uint64_t units) {
+void Producer::hand_over(uint64_t object, uint64_t time, uint64_t units, uint64_t began) {
   auto* const all = reinterpret_cast<HandOver*>(reinterpret_cast<char*>(&target_.header()) + target_.header().hand_overs_offset);
   const uint64_t number = slot_.hand_overs;
   HandOver& h = all[slot_number_ * kHandOvers + number % kHandOvers];
-  h.object = object, h.time = time, h.units = units;
+  h.object = object, h.time = time, h.units = units, h.began = began;
   h.place = sequence_ * target_.header().ring_chunk_bytes + used_ * 8;
   slot_.hand_overs = number + 1;
 }

@@ -65,7 +65,7 @@ class Producer {
   void end() { event(border::Event::kThreadEnd), state(border::ThreadState::kDead); }
   void state(border::ThreadState state);
   // Of the call whose kSyscallEnter was written last, as border::HandOver has it.
-  void hand_over(uint64_t object, uint64_t time, uint64_t units = border::HandOver::kUncounted);
+  void hand_over(uint64_t object, uint64_t time, uint64_t units = border::HandOver::kUncounted, uint64_t began = 0);
   void waits_on(uint64_t object) { slot_.waits_on = object; }
   // What a thread does that is about to fill the last `words` of its chunk.
   void switch_chunk();

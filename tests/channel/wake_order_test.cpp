@@ -189,6 +189,17 @@ TEST_F(WakeOrderTest, BehindAllOfWhatDoesNotAddUp) {
   EXPECT_EQ(order(), "AAAAA" "AA" "BABA");
 }
 
+// It waited though there was more than it took: something has gone elsewhere.
+TEST_F(WakeOrderTest, BehindAllWhereWhoeverWaitedShouldHaveFoundSomething) {
+  a_.hand_over(7, 100, 5);
+  b_.event(Event::kSyscallEnter, {SYS_read, 1});
+  b_.hand_over(7 | border::HandOver::kTook | border::HandOver::kWaited, 250, 1, 120);
+  b_.event(Event::kSyscallExit, {SYS_read, 1}), steps(b_, 1, 2);
+  steps(a_, 0, 2), gives(a_, 7, 150, 1), steps(a_, 0, 2), gives(a_, 7, 200, 1), steps(a_, 0, 6), a_.end();
+  settle(true);
+  EXPECT_EQ(order(), "AAAAA" "AA" "BABA");
+}
+
 // Its words are waited for from then on: when the host lets it run is in no clock.
 TEST_F(WakeOrderTest, WhoeverIsGivenWhatItWaitsForIsRunnable) {
   Producer c(target_, 2, static_cast<uint32_t>(getpid()));   // wants a processor, as /proc says

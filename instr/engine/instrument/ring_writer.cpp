@@ -173,7 +173,7 @@ uint64_t place_in_stream(const ThreadContext* c) {
   return chunk * g_process.header->ring_chunk_bytes + (c->ring.written.load(std::memory_order_relaxed) - ring_chunk(c, chunk));
 }
 
-void note_hand_over(ThreadContext* c, uint64_t object, uint64_t units, uint64_t time, uint64_t place) {
+void note_hand_over(ThreadContext* c, uint64_t object, uint64_t units, uint64_t began, uint64_t time, uint64_t place) {
   const uint64_t number = c->hand_overs.load(std::memory_order_relaxed);
   auto* const all = reinterpret_cast<border::HandOver*>(reinterpret_cast<char*>(g_process.base) + g_process.header->hand_overs_offset);
   border::HandOver& h = all[uint64_t{c->slot} * border::kHandOvers + number % border::kHandOvers];
@@ -181,6 +181,7 @@ void note_hand_over(ThreadContext* c, uint64_t object, uint64_t units, uint64_t 
   h.time.store(time, std::memory_order_relaxed);
   h.place.store(place, std::memory_order_relaxed);
   h.units.store(units, std::memory_order_relaxed);
+  h.began.store(began, std::memory_order_relaxed);
   c->hand_overs.store(number + 1, std::memory_order_seq_cst);
 }
 

@@ -33,7 +33,7 @@ void switch_chunk_if_full(ThreadContext* context);
 void publish_words(ThreadContext* context);
 // Behind what has been published, as border::HandOver has it.
 uint64_t place_in_stream(const ThreadContext* context);
-void note_hand_over(ThreadContext* context, uint64_t object, uint64_t units, uint64_t time, uint64_t place);
+void note_hand_over(ThreadContext* context, uint64_t object, uint64_t units, uint64_t began, uint64_t time, uint64_t place);
 
 void append_event(ThreadContext* context, border::Event event, std::initializer_list<uint64_t> payload);
 void append_words(ThreadContext* context, border::Event event, const uint64_t* payload, uint32_t count);

@@ -56,29 +56,16 @@ uint64_t switches() {
   return static_cast<uint64_t>(usage.ru_nvcsw);
 }
 
-// What this thread has given last: whether it had to wait is asked only of what it may be giving back.
-thread_local std::array<uint64_t, 8> t_given;
-thread_local uint32_t t_gives;
-
-void remember_given(const HandOverCall::Parts& parts) {
+void note_all(ThreadContext* c, const HandOverCall::Parts& parts, uint64_t flags, uint64_t began, uint64_t time, uint64_t place) {
   for (const auto& [object, units] : parts)
-    if (object != 0 && std::find(t_given.begin(), t_given.end(), object) == t_given.end()) t_given[t_gives++ % t_given.size()] = object;
-}
-
-bool has_given_any(const HandOverCall::Parts& parts) {
-  return std::any_of(parts.begin(), parts.end(), [](const HandOverCall::Part& p) { return p.object != 0 && std::find(t_given.begin(), t_given.end(), p.object) != t_given.end(); });
-}
-
-void note_all(ThreadContext* c, const HandOverCall::Parts& parts, uint64_t flags, uint64_t time, uint64_t place) {
-  for (const auto& [object, units] : parts)
-    if (object != 0) note_hand_over(c, object | flags, units, time, place);
+    if (object != 0) note_hand_over(c, object | flags, units, began, time, place);
 }
 
 // Of what was noted beforehand the call has given less.
 void note_what_was_not_given(ThreadContext* c, const HandOverCall& hand_over, uint64_t result) {
   const uint64_t done = static_cast<int64_t>(result) < 0 ? 0 : hand_over.gives_result ? result : ~uint64_t{0};
   for (const auto& [object, units] : hand_over.gives)
-    if (object != 0 && units != border::HandOver::kUncounted && done < units) note_hand_over(c, object | border::HandOver::kGaveLess, units - done, hand_over.time, hand_over.place);
+    if (object != 0 && units != border::HandOver::kUncounted && done < units) note_hand_over(c, object | border::HandOver::kGaveLess, units - done, 0, hand_over.time, hand_over.place);
 }
 
 // As ThreadSlot::waits_on has it. Of several there is none that lets the thread go on.
@@ -108,10 +95,10 @@ void append_call_enter(ThreadContext* c, uint64_t number, bool blocks, HandOverC
   else
     append_event(c, border::Event::kSyscallEnter, {number, waits});
   hand_over.place = place_in_stream(c);
-  if (gives && !takes) note_all(c, hand_over.gives, 0, hand_over.time = now(), hand_over.place);
-  if (gives) remember_given(hand_over.gives);
-  hand_over.may_be_given_back = number == SYS_msgrcv || has_given_any(hand_over.takes);   // which type of messages it gives is known when it has one
-  if (hand_over.may_be_given_back) hand_over.switches = switches();
+  if (!gives && !takes) return;
+  hand_over.time = now();
+  if (takes) hand_over.switches = switches();
+  else note_all(c, hand_over.gives, hand_over.sets ? border::HandOver::kHas : 0, 0, hand_over.time, hand_over.place);
 }
 
 void append_call_exit(ThreadContext* c, uint64_t number, bool done, const HandOverCall& hand_over) {
@@ -120,11 +107,11 @@ void append_call_exit(ThreadContext* c, uint64_t number, bool done, const HandOv
   c->waits_on.store(0, std::memory_order_relaxed);
   if (gives && !takes) note_what_was_not_given(c, hand_over, result);
   if (takes && has_taken(c, number, done)) {
-    const bool waited = hand_over.may_be_given_back && switches() != hand_over.switches;
+    const bool waited = switches() != hand_over.switches;
     const uint64_t time = now();
     // What it gives on it has when it is back: behind the call, though whom it let go on may be back before this is noted.
-    if (gives) note_all(c, parts_done(c, number, hand_over.gives), 0, time, hand_over.place + 1);
-    note_all(c, parts_done(c, number, hand_over.takes), border::HandOver::kTook | (waited ? border::HandOver::kWaited : 0), time, hand_over.place);
+    if (gives) note_all(c, parts_done(c, number, hand_over.gives), 0, 0, time, hand_over.place + 1);
+    note_all(c, parts_done(c, number, hand_over.takes), border::HandOver::kTook | (waited ? border::HandOver::kWaited : 0), hand_over.time, time, hand_over.place);
   }
   if (done) name_what_was_made(c, number);
   if (const uint64_t child = ended_child(c, number, done); child != 0)

@@ -20,10 +20,10 @@ struct HandOverCall {
   Parts gives{};           // lets others go on by these
   Parts takes{};           // may wait for such a call on these
   bool gives_result = false;   // `gives`: as much as the call's result says; else all or nothing
+  bool sets = false;           // `gives`: what is there is replaced by it
   uint64_t place = 0;      // of the stream, behind its kSyscallEnter
-  uint64_t time = 0;       // when `gives` was noted
-  bool may_be_given_back = false;   // `takes`: the thread has given there, too
-  uint64_t switches = 0;   // then: times that it had given up its processor before
+  uint64_t time = 0;       // when it was made
+  uint64_t switches = 0;   // `takes`: times that the thread had given up its processor before
 };
 HandOverCall hand_over_call(const ThreadContext* context, uint64_t number);
 // `parts` of a call that is back: what some have taken, and how much, is known only then.

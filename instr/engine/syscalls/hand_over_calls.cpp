@@ -186,7 +186,9 @@ HandOverCall receive_call(uint64_t descriptor, uint64_t flags) {
   return takes(from, (flags & MSG_PEEK) != 0 ? kUncounted : counted_bytes(from, HandOverCall::kAsResult));
 }
 
-HandOverCall send_call(uint64_t descriptor, uint64_t bytes) { return gives_bytes(socket_object(descriptor, inode_of_socket(descriptor), true), bytes); }
+HandOverCall send_call(uint64_t descriptor, uint64_t bytes, uint64_t flags) {
+  return gives_bytes(socket_object(descriptor, inode_of_socket(descriptor), true), (flags & MSG_OOB) != 0 ? kUncounted : bytes);
+}
 
 uint64_t bytes_of_message(uint64_t message) {
   msghdr header{};
@@ -204,14 +206,22 @@ uint64_t semaphore_object(uint64_t set, uint64_t number) { return object(Kind::k
 HandOverCall semaphore_call(const uint64_t* g) {
   HandOverCall call;
   std::array<sembuf, std::tuple_size_v<HandOverCall::Parts>> operations{};
-  const uint64_t count = g[kRdx];
-  if (count == 0 || count > operations.size() || !read_app(operations.data(), g[kRsi], count * sizeof(sembuf))) return {};
+  const uint64_t count = std::min(g[kRdx], operations.size());
+  const bool are_all = count == g[kRdx];
+  if (count == 0 || !read_app(operations.data(), g[kRsi], count * sizeof(sembuf))) return {};
   size_t given = 0, taken = 0;
   for (uint64_t k = 0; k < count; ++k) {
-    const int units = operations[k].sem_op;
+    const auto& [number, units, flags] = operations[k];
+    const uint64_t counted = are_all && (flags & SEM_UNDO) == 0 ? static_cast<uint64_t>(std::abs(units)) : kUncounted;
     if (units != 0)   // 0: until others have taken all
-      (units > 0 ? call.gives[given++] : call.takes[taken++]) = {semaphore_object(g[kRdi], operations[k].sem_num), static_cast<uint64_t>(std::abs(units))};
+      (units > 0 ? call.gives[given++] : call.takes[taken++]) = {semaphore_object(g[kRdi], number), counted};
   }
+  return call;
+}
+
+HandOverCall set_semaphore(const uint64_t* g) {
+  HandOverCall call = gives(semaphore_object(g[kRdi], g[kRsi]), static_cast<uint32_t>(g[kR10]));
+  call.sets = true;
   return call;
 }
 
@@ -264,13 +274,13 @@ HandOverCall hand_over_call(const ThreadContext* c, uint64_t number) {
     case SYS_recvfrom: return receive_call(g[kRdi], g[kR10]);
     case SYS_recvmsg: return receive_call(g[kRdi], g[kRdx]);
     case SYS_recvmmsg: return takes(socket_object(g[kRdi], inode_of_socket(g[kRdi]), false), kUncounted);
-    case SYS_sendto: return send_call(g[kRdi], g[kRdx]);
-    case SYS_sendmsg: return send_call(g[kRdi], bytes_of_message(g[kRsi]));
-    case SYS_sendmmsg: return send_call(g[kRdi], kUncounted);
+    case SYS_sendto: return send_call(g[kRdi], g[kRdx], g[kR10]);
+    case SYS_sendmsg: return send_call(g[kRdi], bytes_of_message(g[kRsi]), g[kRdx]);
+    case SYS_sendmmsg: return send_call(g[kRdi], kUncounted, 0);
     case SYS_mq_timedreceive: return queue_call(g[kRdi], 0, false);
     case SYS_mq_timedsend: return queue_call(g[kRdi], g[kR10], true);
     case SYS_semop: case SYS_semtimedop: return semaphore_call(g);
-    case SYS_semctl: return g[kRdx] == SETVAL ? gives(semaphore_object(g[kRdi], g[kRsi]), static_cast<uint32_t>(g[kR10])) : HandOverCall{};
+    case SYS_semctl: return g[kRdx] == SETVAL ? set_semaphore(g) : HandOverCall{};
     case SYS_msgrcv: return takes(object(Kind::kMessages, g[kRdi]), 1);   // see parts_done
     case SYS_msgsnd: return gives(message_object(g[kRdi], g[kRsi]), 1);
     case SYS_rt_sigtimedwait: case SYS_rt_sigsuspend: case SYS_pause: return {.takes = signal_taken(0)};   // see parts_done
