@@ -6,7 +6,6 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include <algorithm>
 #include <cerrno>
 
 #include "instr/border/stream.h"
