@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <climits>
 #include <cstdlib>
 #include <cstring>
 #include <tuple>
@@ -142,21 +143,23 @@ uint64_t queue_object(uint64_t descriptor) {
   return raw_syscall(SYS_fstat, descriptor, word(&file)) == 0 ? file_object(Kind::kQueue, file) : 0;
 }
 
-// Of what is one message, signal and the like after the other, not bytes; of datagrams a part may get lost.
+// Of a datagram a part may get lost.
 uint64_t counted_bytes(uint64_t object, uint64_t bytes) { return kind_of(object) == Kind::kPackets ? kUncounted : bytes; }
 
 HandOverCall gives(uint64_t object, uint64_t units) { return {.gives = {{{object, units}}}}; }
 HandOverCall takes(uint64_t object, uint64_t units) { return {.takes = {{{object, units}}}}; }
 
 HandOverCall gives_bytes(uint64_t object, uint64_t bytes) {
-  HandOverCall call = gives(object, counted_bytes(object, bytes));
+  constexpr uint64_t kMostBytes = 0x7ffff000;   // of one call: write(2), Notes
+  HandOverCall call = gives(object, counted_bytes(object, bytes == kUncounted ? bytes : std::min(bytes, kMostBytes)));
   call.gives_result = true;
   return call;
 }
 
-// What of them goes out is known when the call is back.
+// What of them goes out is known when the call is back. With more vectors than IOV_MAX calls fail.
 uint64_t bytes_of(uint64_t vectors, uint64_t count) {
   uint64_t bytes = 0;
+  if (count > IOV_MAX) return 0;
   for (iovec v{}; count != 0; --count, vectors += sizeof v) {
     if (!read_app(&v, vectors, sizeof v)) return kUncounted;
     bytes += v.iov_len;
